@@ -1,0 +1,58 @@
+# Two commands for newcomers: make demo, make test.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# numba does not notice a change in an imported kernel, so the cache is named after the sources.
+SOURCE_HASH = $(shell find src -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR = $(CURDIR)/.cache/numba-$(SOURCE_HASH)
+# The estimators run small problems side by side: one BLAS thread per process is faster and repeatable.
+TEST_THREADS = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+WORKERS ?= 2
+
+.PHONY: demo test test-slow bench docs lint format index warmup clean
+
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+demo: $(VENV)/.dev  ## run the main job on bundled data and end with the path of a report
+	$(BIN)/zeronorm demo --out demo-report
+
+test: $(VENV)/.dev  ## all tests but the slow ones
+	$(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal -q
+
+test-slow: $(VENV)/.dev  ## the full Monte Carlo and large-data checks
+	$(BIN)/python -m pytest -m slow -q -s
+
+bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+index: $(VENV)/.dev  ## rewrite the lazy top-level index after adding a method
+	$(BIN)/python -m zeronorm.selectors.registry
+
+warmup: $(VENV)/.dev
+	$(BIN)/zeronorm warmup
+
+clean:
+	rm -rf $(VENV) .cache build dist docs/_build demo-report
