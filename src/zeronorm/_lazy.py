@@ -1,0 +1,21 @@
+"""Public names that are imported when first used (see the generated ``_index``)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+
+def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` for a package with lazy names."""
+    from zeronorm._index import EXPORTS
+
+    names = EXPORTS.get(package, {})
+
+    def load(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(names[name]), name)
+
+    return load, lambda: sorted(names), sorted(names)

@@ -1,0 +1,1 @@
+"""Selection methods, one file each, under the headings of the literature."""

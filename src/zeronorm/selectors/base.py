@@ -1,0 +1,370 @@
+"""The contract of every selector, kept in one place.
+
+``fit`` turns the data into a ``Design``, validates once, builds the ``Problem``, calls ``_select`` and
+stores the result. A method implements ``_select`` and its constructor, nothing else.
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from zeronorm.design import Design, as_design
+from zeronorm.selectors.columns import parse_always_keep, parse_feature_groups
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem, Task
+from zeronorm.selectors.progress import Progress
+from zeronorm.selectors.registry import MethodInfo
+
+# Arrays that must not be pulled into memory: their own backends check them.
+REMOTE_ARRAYS = ("dask", "cupy", "torch", "array_api_strict")
+
+
+def _has_estimator(selector: BaseSelector) -> bool:
+    return getattr(selector, "estimator", None) is not None
+
+
+class BaseSelector(SelectorMixin, BaseEstimator):
+    """Base class of all selectors; see ``docs/contributing`` for how to add one."""
+
+    _method: ClassVar[MethodInfo]
+    _allow_nan: ClassVar[bool] = False
+    _accepts_sparse: ClassVar[bool] = True
+
+    n_features_to_select: int | float | None
+
+    # -- for methods to implement ---------------------------------------------------------------
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        raise NotImplementedError(f"{type(self).__name__} must implement _select.")
+
+    # -- fitting --------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Select features.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
+        y : labels of any type, or real targets with ``task="regression"``.
+        **fit_params : routed to ``fit`` of ``estimator``.
+        """
+        return self._fit(X, y, None, fit_params)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
+        # Routing problems are the caller's mistakes: report them before the long computation.
+        routed = self._route(fit_params)
+        X, y, design = self._validate(X, y)
+        problem = self._build_problem(design, y, sample_weight)
+        path = self._select(problem)
+        constant = getattr(problem.design, "constant", None)
+        if constant is not None:
+            path = path.demote(constant)
+        path = path.constrained(problem.feature_groups, problem.always_keep)
+        self._store(path, problem)
+        self._retrain(X, y, problem, routed)
+        return self
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
+        if isinstance(X, Design) or type(X).__module__.split(".")[0] in REMOTE_ARRAYS:
+            design = as_design(X)
+            y = self._check_target_alone(y, design)
+            self._check_names_of(design)
+        else:
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse=("csr", "csc") if self._accepts_sparse else False,
+                dtype=(np.float64, np.float32),
+                ensure_all_finite=False,
+                ensure_min_samples=2,
+                multi_output=self._is_multilabel(y),
+                y_numeric=self._task_name() == "regression",
+            )
+            names = getattr(self, "feature_names_in_", None)
+            design = as_design(X, feature_names=names, allow_nan=self._allow_nan)
+        return X, y, design
+
+    def _check_target_alone(self, y: Any, design: Design) -> NDArray[Any]:
+        y = np.asarray(y)
+        if y.shape[0] != design.shape[0]:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {list((design.shape[0], len(y)))}"
+            )
+        if design.shape[0] < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two samples. Got {design.shape[0]} sample."
+            )
+        return cast("NDArray[Any]", y)
+
+    def _check_names_of(self, design: Design) -> None:
+        self.n_features_in_ = design.shape[1]
+        if design.feature_names is not None:
+            self.feature_names_in_ = np.asarray(design.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _build_problem(self, design: Design, y: NDArray[Any], sample_weight: Any) -> Problem:
+        names = getattr(self, "feature_names_in_", None)
+        n_features = design.shape[1]
+        target, classes, task = self._encode_target(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, np.empty((design.shape[0], 1)), dtype=np.float64, ensure_non_negative=True
+            )
+        if getattr(self, "standardize", False):
+            design = design.standardized(sample_weight=sample_weight)
+        return Problem(
+            design=design,
+            y=target,
+            task=task,
+            classes=classes,
+            sample_weight=sample_weight,
+            feature_groups=parse_feature_groups(getattr(self, "feature_groups", None), n_features, names),
+            always_keep=parse_always_keep(getattr(self, "always_keep", None), n_features, names),
+            n_features_to_select=self._requested_size(n_features),
+            rng=generator_from(getattr(self, "random_state", None)),
+            progress=Progress(getattr(self, "verbose", False)),
+        )
+
+    # -- targets --------------------------------------------------------------------------------
+
+    def _task_name(self) -> str:
+        """ "classification" or "regression"."""
+        task = getattr(self, "task", None)
+        if task is None:
+            return "regression" if self._tasks() == ("regression",) else "classification"
+        if task not in ("classification", "regression"):
+            raise ValueError(
+                f"The 'task' parameter of {type(self).__name__} must be 'classification' or 'regression'. "
+                f"Got {task!r} instead."
+            )
+        return cast("str", task)
+
+    def _tasks(self) -> tuple[str, ...]:
+        return self._method.tasks
+
+    def _is_multilabel(self, y: Any) -> bool:
+        return "multilabel" in self._tasks() and np.ndim(y) == 2 and np.shape(y)[1] > 1
+
+    def _encode_target(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None, Task]:
+        name = type(self).__name__
+        if self._task_name() == "regression":
+            return np.asarray(y, dtype=np.float64), None, "regression"
+        check_classification_targets(y)
+        if self._is_multilabel(y):
+            return np.asarray(y, dtype=np.intp), np.arange(y.shape[1]), "multilabel"
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{name} needs samples of at least two classes in y. Got one class only: {classes[0]!r}."
+            )
+        self.classes_ = classes
+        if len(classes) == 2:
+            return codes, classes, "binary"
+        if "multiclass" not in self._tasks():
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(y)}: "
+                f"{name} got {len(classes)} classes, {_preview(classes)}. Use a method that takes more than "
+                "two classes, such as RFE, or wrap this one in OneVsRestClassifier with an estimator."
+            )
+        return codes, classes, "multiclass"
+
+    # -- size and results -----------------------------------------------------------------------
+
+    def _requested_size(self, n_features: int) -> int | None:
+        size = self.n_features_to_select
+        name = f"The 'n_features_to_select' parameter of {type(self).__name__}"
+        if size is None:
+            return None
+        if isinstance(size, numbers.Integral) and not isinstance(size, bool):
+            if not 1 <= int(size) <= n_features:
+                raise ValueError(
+                    f"{name} must be between 1 and the {n_features} features of X. Got {size} instead."
+                )
+            return int(size)
+        if isinstance(size, numbers.Real) and not isinstance(size, bool) and 0.0 < float(size) <= 1.0:
+            return max(1, int(float(size) * n_features))
+        raise ValueError(f"{name} must be None, a count, or a fraction in (0, 1]. Got {size!r} instead.")
+
+    def _store(self, path: SelectionPath, problem: Problem) -> None:
+        size = problem.n_features_to_select
+        if size is None:
+            size = self._default_size(path)
+        self.path_ = path
+        self.support_ = path.mask(size)
+        self.ranking_ = path.ranking(size)
+        self.scores_ = path.feature_scores()
+        self.n_iter_ = max(1, int(path.n_iter))
+        self.converged_ = bool(path.converged)
+        self.n_features_ = int(self.support_.sum())
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__} did not converge: {path.remedy or 'raise max_iter or loosen tol.'}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @staticmethod
+    def _default_size(path: SelectionPath) -> int:
+        """The method's own stop; half of the features for methods without one."""
+        wanted = path.own_size if path.own_size is not None else path.n_features // 2
+        wanted = max(1, int(path.always_keep.size), wanted)
+        if path.groups is None:
+            return wanted
+        fitting = path.sizes[path.sizes <= wanted]
+        return int(fitting[-1] if fitting.size else path.sizes[0])
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "support_")
+        return self.support_
+
+    # -- the estimator on the selected features -------------------------------------------------
+
+    def _retrain(self, X: Any, y: NDArray[Any], problem: Problem, routed: Any) -> None:
+        if not _has_estimator(self):
+            return
+        columns = np.flatnonzero(self.support_)
+        selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
+        scaling = getattr(problem.design, "mean", None), getattr(problem.design, "scale", None)
+        self._selected_mean, self._selected_scale = (
+            None if values is None else np.asarray(values)[columns] for values in scaling
+        )
+        params = dict(routed.estimator.fit)
+        if problem.sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
+            params.setdefault("sample_weight", problem.sample_weight)
+        self.estimator_ = clone(self.estimator).fit(self._rescaled(selected), y, **params)
+
+    def _rescaled(self, selected: Any) -> Any:
+        """Selected columns as the method saw them: standardised where it standardises.
+
+        Sparse columns are scaled but not centred, so that they stay sparse.
+        """
+        if self._selected_scale is None:
+            return selected
+        if hasattr(selected, "tocsc"):
+            return selected.multiply(1.0 / self._selected_scale).tocsr()
+        return (np.asarray(selected, dtype=np.float64) - self._selected_mean) / self._selected_scale
+
+    def _selected_columns(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if isinstance(X, Design):
+            return self._rescaled(X.block(np.flatnonzero(self.support_)))
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=("csr", "csc") if self._accepts_sparse else False,
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=not self._allow_nan,
+        )
+        return self._rescaled(X[:, np.flatnonzero(self.support_)])
+
+    @available_if(_has_estimator)
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predictions of ``estimator`` from the selected features."""
+        return cast("NDArray[Any]", self.estimator_.predict(self._selected_columns(X)))
+
+    @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "decision_function"))
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Decision values of ``estimator`` from the selected features."""
+        return cast("NDArray[Any]", self.estimator_.decision_function(self._selected_columns(X)))
+
+    @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities of ``estimator`` from the selected features."""
+        return cast("NDArray[Any]", self.estimator_.predict_proba(self._selected_columns(X)))
+
+    @available_if(_has_estimator)
+    def score(self, X: Any, y: Any, **score_params: Any) -> float:
+        """Score of ``estimator`` on the selected features."""
+        return float(self.estimator_.score(self._selected_columns(X), y, **score_params))
+
+    # -- scikit-learn protocols -----------------------------------------------------------------
+
+    def _route(self, fit_params: dict[str, Any]) -> Any:
+        if not _has_estimator(self):
+            if fit_params:
+                raise TypeError(
+                    f"{type(self).__name__}.fit got unexpected arguments {sorted(fit_params)}: they would be "
+                    "passed to 'estimator', which is None."
+                )
+            return Bunch(estimator=Bunch(fit={}))
+        from sklearn import get_config
+
+        if get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **fit_params)
+        return Bunch(estimator=Bunch(fit=fit_params))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Metadata reaches ``fit`` of ``estimator``."""
+        router = MetadataRouter(owner=type(self).__name__)
+        if has_fit_parameter(self, "sample_weight"):
+            router.add_self_request(self)
+        if _has_estimator(self):
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(estimator=self.estimator, method_mapping=mapping)
+        return router
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = self._accepts_sparse
+        tags.input_tags.allow_nan = self._allow_nan
+        tasks = self._tasks() if hasattr(self, "_method") else ("binary", "multiclass")
+        is_regression = getattr(self, "task", None) == "regression" or tasks == ("regression",)
+        if is_regression:
+            tags.regressor_tags = RegressorTags(poor_score=True)
+        else:
+            tags.classifier_tags = ClassifierTags(poor_score=True, multi_class="multiclass" in tasks)
+        if _has_estimator(self):
+            tags.estimator_type = "regressor" if is_regression else "classifier"
+        return cast("Tags", tags)
+
+
+class WeightedSelector(BaseSelector):
+    """Base of the selectors whose mathematics honours sample weights."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Select features.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
+        y : labels of any type, or real targets with ``task="regression"``.
+        sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
+        **fit_params : routed to ``fit`` of ``estimator``.
+        """
+        return self._fit(X, y, sample_weight, fit_params)
+
+
+def generator_from(random_state: Any) -> np.random.Generator:
+    """A NumPy generator from anything scikit-learn accepts as ``random_state``."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
+    return np.random.default_rng(random_state)
+
+
+def _preview(classes: NDArray[Any]) -> str:
+    shown = ", ".join(str(c) for c in classes[:5])
+    return shown + (", …" if len(classes) > 5 else "")

@@ -1,0 +1,1 @@
+"""Scores that look at the data without a learner."""

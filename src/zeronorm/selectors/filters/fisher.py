@@ -1,0 +1,108 @@
+"""Fisher's score: distance of the class means in units of the spread within the classes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.design import ColumnStats
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+FloatArray = NDArray[np.float64]
+
+
+@register(
+    "fisher",
+    family="filters",
+    tasks=("binary", "multiclass"),
+    reference="Weston et al. 2003 (corr); Gadat & Younes 2007, section 5.2.5",
+    test_params=({}, {"variant": "overall"}),
+)
+class FisherScore(WeightedSelector):
+    r"""Rank features by the Fisher score, one feature at a time.
+
+    Two classes, ``variant="between"``:
+
+    .. math:: F_k = \frac{(\mu_k^+ - \mu_k^-)^2}{(\sigma_k^+)^2 + (\sigma_k^-)^2}
+
+    More classes: variance between the class means over the variance within the classes, each class
+    weighted by its size, which orders features as the F test does. ``variant="overall"`` measures each class
+    mean against the overall mean and uses unbiased variances:
+
+    .. math:: F_k = \frac{\sum_c (\mu_{ck} - \mu_k)^2}{\sum_c s_{ck}^2}
+
+    A feature that separates the classes without any spread gets the largest finite score; constant
+    features get 0 and rank last.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for half of the features.
+    variant : "between" or "overall".
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        variant: Literal["between", "overall"] = "between",
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.variant = variant
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        if self.variant not in ("between", "overall"):
+            raise ValueError(
+                "The 'variant' parameter of FisherScore must be 'between' or 'overall'. "
+                f"Got {self.variant!r} instead."
+            )
+        stats = problem.design.column_stats(problem.y, problem.sample_weight)
+        if self.variant == "overall":
+            score = _overall_score(stats)
+        elif problem.task == "binary":
+            score = _two_class_score(stats)
+        else:
+            score = _between_over_within(stats)
+        return SelectionPath.from_scores(score, last=stats.constant)
+
+
+def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """0/0 is 0; a positive number over 0 is the largest finite ratio, doubled."""
+    ratio = np.zeros_like(numerator)
+    proper = denominator > 0
+    np.divide(numerator, denominator, out=ratio, where=proper)
+    perfect = ~proper & (numerator > 0)
+    if np.any(perfect):
+        ratio[perfect] = 2.0 * max(1.0, float(ratio[proper].max(initial=0.0)))
+    return ratio
+
+
+def _two_class_score(stats: ColumnStats) -> FloatArray:
+    mean, variance = stats.class_mean, stats.class_variance
+    return safe_ratio((mean[1] - mean[0]) ** 2, variance[1] + variance[0])
+
+
+def _between_over_within(stats: ColumnStats) -> FloatArray:
+    share = (stats.class_weight / stats.class_weight.sum())[:, None]
+    between = (share * (stats.class_mean - stats.mean) ** 2).sum(axis=0)
+    within = (share * stats.class_variance).sum(axis=0)
+    return safe_ratio(between, within)
+
+
+def _overall_score(stats: ColumnStats) -> FloatArray:
+    weight = stats.class_weight[:, None]
+    unbiased = stats.class_variance * weight / np.maximum(weight - 1.0, 1.0)
+    between = ((stats.class_mean - stats.mean) ** 2).sum(axis=0)
+    return safe_ratio(between, unbiased.sum(axis=0))

@@ -1,0 +1,1 @@
+"""Selectors on top of selectors: choice of size, error control."""

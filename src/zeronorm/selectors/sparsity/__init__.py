@@ -1,0 +1,1 @@
+"""Sparsity terms: a penalty on the weights of a linear model."""

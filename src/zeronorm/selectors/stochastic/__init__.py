@@ -1,0 +1,1 @@
+"""Stochastic search: a probability distribution over features is learned."""
