@@ -1,0 +1,274 @@
+"""The interface between the data and everything else: a few block operations."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import blas
+from .index import Index, Selection, as_index, as_selector
+from .stats import ColumnStats, StatsAccumulator
+
+if TYPE_CHECKING:
+    from .standardized import StandardizedDesign
+
+Array = NDArray[np.float64]
+
+_PREFERRED_BLOCK_BYTES = 4 << 20
+_LARGEST_BLOCK_BYTES = 32 << 20
+_SMALLEST_BLOCK_BYTES = 1 << 18
+_FEWEST_COLUMNS = 64
+_DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
+
+
+class Design(ABC):
+    """A matrix of ``n_samples`` rows and ``n_features`` columns, reached only through block operations.
+
+    All results are float64 whatever the data are stored in. A backend must say how its columns are
+    written into a dense block; every operation has a blockwise default and may be overridden where
+    the backend knows a faster way.
+    """
+
+    is_sparse: bool = False
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: np.dtype[Any], feature_names: NDArray[Any] | None = None
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.feature_names = feature_names
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.shape[1]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_samples} samples, {self.n_features} features, {self.dtype})"
+
+    # What a backend must provide
+
+    @abstractmethod
+    def _fill(self, columns: Index, out: Array) -> None:
+        """Write the columns, as float64, into ``out`` of shape (n_samples, len(columns))."""
+
+    @abstractmethod
+    def _take(self, columns: Index) -> Design:
+        """Return the design of the selected columns."""
+
+    @abstractmethod
+    def _take_rows(self, rows: Index) -> Design:
+        """Return the design of the selected rows."""
+
+    # Selections
+
+    def take(self, columns: Selection) -> Design:
+        """Return the design of the selected columns, without a copy where possible."""
+        return self._take(as_index(columns, self.n_features, "column"))
+
+    def take_rows(self, rows: Selection) -> Design:
+        """Return the design of the selected rows, without a copy where possible."""
+        return self._take_rows(as_index(rows, self.n_samples, "row"))
+
+    def _names_of(self, columns: Index) -> NDArray[Any] | None:
+        return None if self.feature_names is None else self.feature_names[as_selector(columns)]
+
+    # Blocks
+
+    def block(self, columns: Selection) -> Array:
+        """Return the columns as a new dense Fortran-ordered float64 array."""
+        index = as_index(columns, self.n_features, "column")
+        out = np.empty((self.n_samples, len(index)), order="F")
+        self._fill(index, out)
+        return out
+
+    def iter_blocks(self, block_size: int | None = None) -> Iterator[tuple[slice, Array]]:
+        """Yield all columns in order as pairs of a slice and a new dense Fortran-ordered block."""
+        if block_size is not None and block_size < 1:
+            raise ValueError(f"The 'block_size' parameter must be at least 1. Got {block_size} instead.")
+        for columns in self._column_slices(block_size):
+            yield columns, self.block(columns)
+
+    def _block_width(self) -> int:
+        data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
+        limit = min(_LARGEST_BLOCK_BYTES, max(_SMALLEST_BLOCK_BYTES, int(data_bytes * _DATA_FRACTION)))
+        column_bytes = 8 * max(1, self.n_samples)
+        wanted = max(_PREFERRED_BLOCK_BYTES, _FEWEST_COLUMNS * column_bytes)
+        return max(1, min(wanted, limit) // column_bytes)
+
+    def _column_slices(self, width: int | None = None) -> Iterator[slice]:
+        width = self._block_width() if width is None else width
+        for start in range(0, self.n_features, width):
+            yield slice(start, min(start + width, self.n_features))
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        """The memory order in which blocks are cheapest to fill."""
+        return "F"
+
+    def _scratch_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield contiguous blocks that share one scratch memory: use or change each before the next."""
+        n, width = self.n_samples, min(self._block_width(), max(1, self.n_features))
+        memory = np.empty(n * width)
+        for columns in self._column_slices(width):
+            m = columns.stop - columns.start
+            scratch = memory[: n * m].reshape((n, m), order=self._order)
+            self._fill(range(columns.start, columns.stop), scratch)
+            yield columns, scratch
+
+    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield blocks for reading only; a backend whose memory can be used directly yields views."""
+        return self._scratch_blocks()
+
+    # Products
+
+    def gram(self, scale_sq: ArrayLike | None = None) -> Array:
+        r"""Return :math:`X \operatorname{diag}(s) X^\top`, of shape (n, n)."""
+        if scale_sq is None:
+            return self._gram_of_blocks(None)
+        scale_sq = _vector(scale_sq, self.n_features, "scale_sq")
+        active = np.flatnonzero(scale_sq)
+        if active.size < self.n_features // 2:
+            return self.take(active).gram(scale_sq[active])
+        if scale_sq.min(initial=0.0) < 0.0:
+            return self.gram(np.maximum(scale_sq, 0.0)) - self.gram(np.maximum(-scale_sq, 0.0))
+        return self._gram_of_blocks(np.sqrt(scale_sq))
+
+    def _gram_of_blocks(self, scale: Array | None) -> Array:
+        result = blas.symmetric_accumulator(self.n_samples)
+        for columns, block in self._scratch_blocks():
+            if scale is not None:
+                block *= scale[columns]
+            blas.add_outer_square(result, block)
+        return blas.symmetric_result(result)
+
+    def cross_gram(self, other: Design, scale_sq: ArrayLike | None = None) -> Array:
+        r"""Return :math:`X \operatorname{diag}(s) Z^\top`, of shape (n, m), for the other design Z."""
+        if other.n_features != self.n_features:
+            raise ValueError(
+                f"The two designs must have the same features. Got {self.n_features} and {other.n_features}."
+            )
+        scale = None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq")
+        return self._cross_gram(other, scale)
+
+    def _cross_gram(self, other: Design, scale_sq: Array | None) -> Array:
+        result = np.zeros((self.n_samples, other.n_samples), order="F")
+        width = min(self._block_width(), other._block_width())
+        for columns in self._column_slices(width):
+            left, right = self.block(columns), other.block(columns)
+            if scale_sq is not None:
+                left *= scale_sq[columns]
+            blas.add_product(result, left, right)
+        return result
+
+    def gram_adjoint(self, M: ArrayLike) -> Array:
+        r"""Return the vector of :math:`x_k^\top M x_k`, the adjoint of `gram`; M need not be symmetric."""
+        M = np.asarray(M, dtype=np.float64)
+        if M.shape != (self.n_samples, self.n_samples):
+            raise ValueError(f"M must have shape {(self.n_samples, self.n_samples)}. Got {M.shape} instead.")
+        return self._gram_adjoint(M)
+
+    def _gram_adjoint(self, M: Array) -> Array:
+        result = np.empty(self.n_features)
+        for columns, block in self._blocks():
+            product = (block.T @ M.T).T if block.flags.f_contiguous else M @ block
+            result[columns] = blas.column_products(block, product)
+        return result
+
+    def dot(self, w: ArrayLike) -> Array:
+        """Return ``X w`` for one vector, or one for each column of ``w``."""
+        return self._dot(_vectors(w, self.n_features, "w"))
+
+    def _dot(self, w: Array) -> Array:
+        result = np.zeros((self.n_samples, *w.shape[1:]))
+        for columns, block in self._blocks():
+            result += block @ w[columns]
+        return result
+
+    def transpose_dot(self, V: ArrayLike) -> Array:
+        """Return ``X' V`` for one vector, or one for each column of ``V``."""
+        return self._transpose_dot(_vectors(V, self.n_samples, "V"))
+
+    def _transpose_dot(self, V: Array) -> Array:
+        result = np.empty((self.n_features, *V.shape[1:]))
+        for columns, block in self._blocks():
+            result[columns] = block.T @ V
+        return result
+
+    def sandwich(self, d: ArrayLike) -> Array:
+        r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), reading blocks of rows."""
+        return self._sandwich(_vector(d, self.n_samples, "d"))
+
+    def _sandwich(self, d: Array) -> Array:
+        if d.min(initial=0.0) < 0.0:
+            return self._sandwich(np.maximum(d, 0.0)) - self._sandwich(np.maximum(-d, 0.0))
+        result = blas.symmetric_accumulator(self.n_features)
+        root = np.sqrt(d)
+        height = max(1, self._block_width() * self.n_samples // max(1, self.n_features))
+        for start in range(0, self.n_samples, height):
+            rows = slice(start, min(start + height, self.n_samples))
+            block = self.take_rows(rows).block(slice(None))
+            block *= root[rows, None]
+            blas.add_outer_square(result, block.T)
+        return blas.symmetric_result(result)
+
+    # Statistics of the columns
+
+    def squared_norms(self) -> Array:
+        """Return the squared Euclidean norm of each column."""
+        result = np.empty(self.n_features)
+        for columns, block in self._blocks():
+            result[columns] = blas.column_products(block, block)
+        return result
+
+    def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
+        """Return counts, means, variances and ranges of the columns, overall and for each class.
+
+        ``y`` holds class codes 0..q-1. Rows of zero weight do not count at all.
+        """
+        accumulator = StatsAccumulator(self.shape, y, sample_weight)
+        self._accumulate_stats(accumulator)
+        return accumulator.result()
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        for columns, block in self._scratch_blocks():
+            accumulator.add_dense(block, columns)
+
+    def standardized(
+        self, with_mean: bool = True, with_scale: bool = True, sample_weight: ArrayLike | None = None
+    ) -> StandardizedDesign:
+        """Return a view with columns of mean zero and population standard deviation one.
+
+        Constant columns, up to rounding, are given scale 1 and, when centred, are exactly zero.
+        """
+        from .standardized import StandardizedDesign
+
+        stats = self.column_stats(sample_weight=sample_weight)
+        constant = stats.is_constant(self.dtype)
+        mean = stats.mean if with_mean else np.zeros(self.n_features)
+        scale = np.sqrt(stats.variance) if with_scale else np.ones(self.n_features)
+        scale[constant] = 1.0
+        return StandardizedDesign(self, mean, scale, zero_columns=constant if with_mean else None)
+
+
+def _vector(values: ArrayLike, size: int, name: str) -> Array:
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.shape != (size,):
+        raise ValueError(f"'{name}' must be a vector of length {size}. Got shape {vector.shape} instead.")
+    return vector
+
+
+def _vectors(values: ArrayLike, size: int, name: str) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim not in (1, 2) or array.shape[0] != size:
+        raise ValueError(
+            f"'{name}' must have {size} rows and at most 2 axes. Got shape {array.shape} instead."
+        )
+    return array

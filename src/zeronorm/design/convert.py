@@ -1,0 +1,112 @@
+"""From what users have to a `Design`: the one place where the data are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .base import Design
+from .dense import DenseDesign
+
+Converter = Callable[[Any, "NDArray[Any] | None"], Design]
+
+
+def as_design(X: Any, *, feature_names: ArrayLike | None = None, allow_nan: bool = False) -> Design:
+    """Return a `Design` for an array, a scipy sparse matrix, or a pandas or polars data frame.
+
+    The data are not copied unless their type must change (integers, data frames). A `Design` is
+    returned as it is. Values must be finite; ``allow_nan`` lets NaN, but not infinity, pass.
+    """
+    if isinstance(X, Design):
+        return X
+    names = _names(feature_names)
+    design = _converter_for(X)(X, names)
+    if design.n_samples < 1 or design.n_features < 1:
+        raise ValueError(
+            f"X must have at least one row and one column. Found array with {design.n_samples} sample(s) "
+            f"and {design.n_features} feature(s) (shape={design.shape})."
+        )
+    if names is not None and names.shape != (design.n_features,):
+        raise ValueError(
+            f"'feature_names' must name the {design.n_features} columns of X. Got {names.size} names instead."
+        )
+    _require_finite(design, allow_nan)
+    return design
+
+
+def _converter_for(X: Any) -> Converter:
+    for recognizes, converter in _CONVERTERS:
+        if recognizes(X):
+            return converter
+    return _from_array
+
+
+def _from_array(X: Any, names: NDArray[Any] | None) -> Design:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must be two-dimensional, samples by features. Got {array.ndim} dimension(s) instead; "
+            "use X.reshape(-1, 1) for one feature or X.reshape(1, -1) for one sample."
+        )
+    return DenseDesign(_as_float(array), names)
+
+
+def _from_frame(X: Any, names: NDArray[Any] | None) -> Design:
+    names = _names(list(X.columns)) if names is None else names
+    return _from_array(X.to_numpy(), names)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "to_numpy") and len(getattr(X, "shape", ())) == 2
+
+
+_CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
+    (_is_frame, _from_frame),
+]
+
+
+def _names(feature_names: ArrayLike | None) -> NDArray[Any] | None:
+    return None if feature_names is None else np.asarray(feature_names, dtype=object)
+
+
+def _as_float(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array in native float32 or float64; both are kept as they are."""
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+        return array
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X has complex values; take real parts or magnitudes.")
+    try:
+        return array.astype(
+            np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
+        )
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"X must be numeric. Got values of type {array.dtype} that cannot be converted: {error}; "
+            "encode or drop such columns."
+        ) from error
+
+
+def _require_finite(design: Design, allow_nan: bool) -> None:
+    acceptable = _finite_or_nan if allow_nan else np.isfinite
+    for columns, block in design._blocks():
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not np.isfinite(block.sum())
+        if suspicious and not acceptable(block).all():
+            row, column = np.argwhere(~acceptable(block))[0]
+            raise ValueError(_not_finite_message(design, row, columns.start + column, block[row, column]))
+
+
+def _finite_or_nan(block: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(~np.isinf(block))
+
+
+def _not_finite_message(design: Design, row: int, column: int, value: float) -> str:
+    found = "NaN" if np.isnan(value) else "infinity"
+    name = "" if design.feature_names is None else f" ({design.feature_names[column]!r})"
+    return (
+        f"Input X contains {found}: first found in row {row}, column {column}{name}. All values must be "
+        "finite; impute or drop such values first."
+    )

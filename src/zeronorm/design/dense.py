@@ -1,0 +1,109 @@
+"""A design held in one NumPy array, in either memory order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .base import Array, Design
+from .index import Index, as_selector, compose
+from .stats import StatsAccumulator
+
+
+class DenseDesign(Design):
+    """Rows and columns of a float32 or float64 array, which is never copied as a whole.
+
+    Selections are kept as indices into the original array and gathered block by block.
+    """
+
+    def __init__(
+        self,
+        array: NDArray[Any],
+        feature_names: NDArray[Any] | None = None,
+        *,
+        rows: Index | None = None,
+        columns: Index | None = None,
+    ) -> None:
+        self._array = array
+        self._rows: Index = range(array.shape[0]) if rows is None else rows
+        self._columns: Index = range(array.shape[1]) if columns is None else columns
+        super().__init__((len(self._rows), len(self._columns)), array.dtype, feature_names)
+
+    def _take(self, columns: Index) -> DenseDesign:
+        chosen = compose(self._columns, columns)
+        return DenseDesign(self._array, self._names_of(columns), rows=self._rows, columns=chosen)
+
+    def _take_rows(self, rows: Index) -> DenseDesign:
+        chosen = compose(self._rows, rows)
+        return DenseDesign(self._array, self.feature_names, rows=chosen, columns=self._columns)
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        row_stride, column_stride = (abs(stride) for stride in self._array.strides)
+        return "C" if column_stride < row_stride else "F"
+
+    def _view(self, columns: Index) -> NDArray[Any]:
+        """Return the selected columns; a view when the selection is made of ranges, else gathered."""
+        chosen = compose(self._columns, columns)
+        rows = self._rows
+        if isinstance(rows, range) or isinstance(chosen, range):
+            # The slice first: gathering then touches only what is wanted.
+            part = self._array[as_selector(rows)] if isinstance(rows, range) else self._array
+            part = part[:, as_selector(chosen)]
+            return part if isinstance(rows, range) else part[rows]
+        selected: NDArray[Any] = self._array[np.ix_(rows, chosen)]
+        return selected
+
+    def _fill(self, columns: Index, out: Array) -> None:
+        np.copyto(out, self._view(columns))
+
+    def _memory(self) -> Array | None:
+        """Return the whole design as a view that BLAS can read in place, or None."""
+        if self.dtype != np.float64:
+            return None
+        if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
+            return None
+        view = self._view(range(self.n_features))
+        return view if view.itemsize in view.strides else None
+
+    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+        memory = self._memory()
+        if memory is None:
+            yield from self._scratch_blocks()
+        else:
+            for columns in self._column_slices():
+                yield columns, memory[:, columns]
+
+    def gram(self, scale_sq: ArrayLike | None = None) -> Array:
+        memory = self._memory()
+        if scale_sq is None and memory is not None:
+            return memory @ memory.T
+        return super().gram(scale_sq)
+
+    def _dot(self, w: Array) -> Array:
+        memory = self._memory()
+        return super()._dot(w) if memory is None else memory @ w
+
+    def _transpose_dot(self, V: Array) -> Array:
+        memory = self._memory()
+        return super()._transpose_dot(V) if memory is None else memory.T @ V
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        rows, columns = self._rows, self._columns
+        contiguous = self._array.flags.forc
+        if contiguous and _is_whole(rows, self._array.shape[0]) and _is_run(columns):
+            start = columns[0] if len(columns) else 0
+            accumulator.add_dense(self._array, slice(0, self.n_features), first=int(start))
+        else:
+            super()._accumulate_stats(accumulator)
+
+
+def _is_run(index: Index) -> bool:
+    return isinstance(index, range) and (len(index) < 2 or index.step == 1)
+
+
+def _is_whole(index: Index, size: int) -> bool:
+    return _is_run(index) and len(index) == size
