@@ -74,7 +74,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         X, y, design = self._validate(X, y)
         problem = self._build_problem(design, y, sample_weight)
         path = self._select(problem)
-        constant = getattr(problem.design, "constant", None)
+        constant = getattr(problem.design, "zero_columns", None)
         if constant is not None:
             path = path.demote(constant)
         path = path.constrained(problem.feature_groups, problem.always_keep)
@@ -107,7 +107,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         y = np.asarray(y)
         if y.shape[0] != design.shape[0]:
             raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: {list((design.shape[0], len(y)))}"
+                "Found input variables with inconsistent numbers of samples: "
+                f"{[design.shape[0], int(y.shape[0])]}"
             )
         if design.shape[0] < 2:
             raise ValueError(
@@ -125,11 +126,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _build_problem(self, design: Design, y: NDArray[Any], sample_weight: Any) -> Problem:
         names = getattr(self, "feature_names_in_", None)
         n_features = design.shape[1]
+        design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
         target, classes, task = self._encode_target(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, np.empty((design.shape[0], 1)), dtype=np.float64, ensure_non_negative=True
-            )
         if getattr(self, "standardize", False):
             design = design.standardized(sample_weight=sample_weight)
         return Problem(
@@ -363,6 +361,23 @@ def generator_from(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
     return np.random.default_rng(random_state)
+
+
+def _drop_unweighted(
+    design: Design, y: NDArray[Any], sample_weight: Any
+) -> tuple[Design, NDArray[Any], NDArray[np.float64] | None]:
+    """Check the weights; a sample of weight zero is as good as absent."""
+    if sample_weight is None:
+        return design, y, None
+    weight = _check_sample_weight(
+        sample_weight, np.empty((design.shape[0], 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    present = np.flatnonzero(weight > 0)
+    if present.size == weight.size:
+        return design, y, weight
+    if present.size < 2:
+        raise ValueError(f"At least two samples must have a positive weight. Got {present.size}.")
+    return design.take_rows(present), y[present], weight[present]
 
 
 def _preview(classes: NDArray[Any]) -> str:

@@ -75,7 +75,7 @@ class FisherScore(WeightedSelector):
             score = _two_class_score(stats)
         else:
             score = _between_over_within(stats)
-        return SelectionPath.from_scores(score, last=stats.constant)
+        return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype))
 
 
 def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
@@ -95,14 +95,14 @@ def _two_class_score(stats: ColumnStats) -> FloatArray:
 
 
 def _between_over_within(stats: ColumnStats) -> FloatArray:
-    share = (stats.class_weight / stats.class_weight.sum())[:, None]
+    share = (stats.weight / stats.weight.sum())[:, None]
     between = (share * (stats.class_mean - stats.mean) ** 2).sum(axis=0)
     within = (share * stats.class_variance).sum(axis=0)
     return safe_ratio(between, within)
 
 
 def _overall_score(stats: ColumnStats) -> FloatArray:
-    weight = stats.class_weight[:, None]
+    weight = stats.weight[:, None]
     unbiased = stats.class_variance * weight / np.maximum(weight - 1.0, 1.0)
     between = ((stats.class_mean - stats.mean) ** 2).sum(axis=0)
     return safe_ratio(between, unbiased.sum(axis=0))

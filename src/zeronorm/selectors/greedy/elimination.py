@@ -1,0 +1,121 @@
+"""Backward elimination: train, rank the units that are left, remove the worst, repeat.
+
+A unit is one feature, or one group of features. What differs between methods is the machine that is trained
+and how it values a feature; that is the ``Machines`` protocol.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.path import SelectionPath, order_by_score
+from zeronorm.selectors.problem import Problem
+
+IntArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+
+
+class Machines(Protocol):
+    """One or more trained machines on a shrinking set of features."""
+
+    alive: IntArray  # sorted indices of the features that are left
+    converged: bool
+    n_iter: int
+
+    def train(self) -> None:
+        """Fit on the features that are left, starting from the last solution."""
+
+    def importance(self) -> FloatArray:
+        """The value of each feature that is left; summed over machines, bigger is better."""
+
+    def group_importance(self) -> FloatArray:
+        """The value of each feature that is left, on the scale that is added up within a group."""
+
+    def remove(self, features: IntArray) -> None:
+        """Take features out."""
+
+
+def count_to_remove(step: int | float, n_left: int) -> int:
+    """How many units leave in one round: a count, or a fraction of what is left."""
+    if isinstance(step, numbers.Integral):
+        return min(int(step), n_left)
+    return max(1, int(float(step) * n_left))
+
+
+def check_step(step: int | float, owner: str) -> None:
+    """A count of at least one, or a fraction strictly between 0 and 1."""
+    is_count = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 1
+    is_fraction = isinstance(step, numbers.Real) and not is_count and 0.0 < float(step) < 1.0
+    if not (is_count or is_fraction):
+        raise ValueError(
+            f"The 'step' parameter of {owner} must be a count of at least 1 or a fraction in (0, 1). "
+            f"Got {step!r} instead."
+        )
+
+
+def eliminate(machines: Machines, problem: Problem, step: int | float) -> SelectionPath:
+    """Remove the worst units round by round until one is left."""
+    units = _Units(problem)
+    eliminated: list[int] = []
+    sizes: list[int] = []
+    scores = np.zeros(problem.n_features)
+    rounds = 0
+    with problem.progress.task("Eliminating features", problem.n_features) as advance:
+        while True:
+            machines.train()
+            rounds += 1
+            sizes.append(machines.alive.size)
+            if problem.feature_groups is None:
+                value = machines.importance()
+            else:
+                value = machines.group_importance()
+            scores[machines.alive] = value
+            leaving = units.leaving(machines.alive, value, step)
+            if leaving.size == 0:
+                break
+            eliminated.extend(int(f) for f in leaving)
+            machines.remove(leaving)
+            advance(leaving.size)
+    survivors = machines.alive[order_by_score(value)][::-1]
+    forced_last = np.argsort(np.isin(survivors, problem.always_keep), kind="stable")
+    return SelectionPath.from_elimination(
+        [*eliminated, *survivors[forced_last]],
+        sizes=sizes,
+        scores=scores,
+        n_iter=rounds,
+        converged=machines.converged,
+    )
+
+
+class _Units:
+    """Features or groups that may leave; forced ones never do."""
+
+    def __init__(self, problem: Problem) -> None:
+        codes = problem.feature_groups
+        self.codes = np.arange(problem.n_features) if codes is None else codes
+        self.grouped = codes is not None
+        self.forced = np.zeros(int(self.codes.max()) + 1, dtype=bool)
+        self.forced[self.codes[problem.always_keep]] = True
+
+    def leaving(self, alive: IntArray, value: FloatArray, step: int | float) -> IntArray:
+        """Features of the next round, the least valuable first; empty when one unit (or the forced) is left.
+
+        On ties the lower index stays longer.
+        """
+        present, inverse = np.unique(self.codes[alive], return_inverse=True)
+        unit_value = np.bincount(inverse, weights=value)
+        ranked = order_by_score(unit_value)[::-1]
+        ranked = ranked[~self.forced[present[ranked]]]
+        must_stay = 0 if self.forced.any() else 1
+        n_out = min(count_to_remove(step, ranked.size), ranked.size - must_stay)
+        if n_out <= 0:
+            return np.empty(0, dtype=np.intp)
+        if not self.grouped:
+            return alive[ranked[:n_out]]
+        # Within a group the least valuable feature is listed first, so that `order` stays meaningful.
+        members = [np.flatnonzero(inverse == unit) for unit in ranked[:n_out]]
+        return np.concatenate([alive[m[order_by_score(value[m])[::-1]]] for m in members])

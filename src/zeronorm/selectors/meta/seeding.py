@@ -1,0 +1,33 @@
+"""Seeds for the random parts of wrapped estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+
+def seeded_clone(estimator: Any, seeds: np.random.SeedSequence | np.random.Generator) -> Any:
+    """A clone whose unset ``random_state`` parameters, also the nested ones, are fixed by ``seeds``.
+
+    A ``random_state`` the user has chosen stays as it is.
+    """
+    copy = clone(estimator)
+    unset = unset_random_states(copy)
+    if unset:
+        copy.set_params(**dict(zip(unset, _draw(seeds, len(unset)), strict=True)))
+    return copy
+
+
+def unset_random_states(estimator: Any) -> list[str]:
+    """Names of the ``random_state`` parameters that are None."""
+    params = estimator.get_params(deep=True)
+    is_random = (name for name in params if name == "random_state" or name.endswith("__random_state"))
+    return sorted(name for name in is_random if params[name] is None)
+
+
+def _draw(seeds: np.random.SeedSequence | np.random.Generator, count: int) -> list[int]:
+    if isinstance(seeds, np.random.SeedSequence):
+        return [int(word) >> 1 for word in seeds.generate_state(count)]
+    return [int(word) for word in seeds.integers(0, 2**31 - 1, size=count)]

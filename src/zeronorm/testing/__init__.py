@@ -1,0 +1,5 @@
+"""Contract suites that are shipped with the package, for our own backends and methods and for yours."""
+
+from zeronorm.testing.selector_checks import check_selector, selector_checks
+
+__all__ = ["check_selector", "selector_checks"]

@@ -1,0 +1,390 @@
+"""The public contract of a selector as a suite that any selector, also a user's own, can run.
+
+``check_selector(MySelector())`` raises on the first broken promise. It complements scikit-learn's
+``check_estimator`` with what is special to selection: paths, ties, groups, backends, seeds.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+Check = Callable[[Any], None]
+N_SAMPLES, N_FEATURES = 40, 10
+
+
+def is_regression(selector: Any) -> bool:
+    """Whether the selector, as configured, takes a real target."""
+    return bool(selector._task_name() == "regression")
+
+
+def make_problem(selector: Any, seed: int = 0, n_features: int = N_FEATURES) -> tuple[Any, NDArray[Any]]:
+    """Noise with a signal in features 1 and 4, tie-free."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N_SAMPLES, n_features))
+    signal = X[:, 1] * 2.0 + X[:, min(4, n_features - 1)] + 0.3 * rng.normal(size=N_SAMPLES)
+    if is_regression(selector):
+        return X, signal
+    y = (signal > np.median(signal)).astype(int)
+    # A margin between the classes keeps hard-margin methods solvable.
+    X[:, 1] += 1.5 * (2 * y - 1)
+    return X, y
+
+
+def fitted(selector: Any, X: Any, y: Any, **fit_params: Any) -> Any:
+    """A fitted clone; small problems may stop before they converge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clone(selector).fit(X, y, **fit_params)
+
+
+def supports(selector: Any) -> list[list[int]]:
+    """All supports of a fitted selector, for comparison."""
+    return [selector.path_.support(k).tolist() for k in range(1, selector.n_features_in_ + 1)]
+
+
+def _accepts(selector: Any, parameter: str) -> bool:
+    return parameter in selector.get_params(deep=False)
+
+
+# -- fitted state ---------------------------------------------------------------------------------------
+
+
+def check_parameters_are_untouched(selector: Any) -> None:
+    X, y = make_problem(selector)
+    candidate = clone(selector)
+    before = {name: id(value) for name, value in candidate.get_params(deep=False).items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        candidate.fit(X, y)
+    assert before == {name: id(value) for name, value in candidate.get_params(deep=False).items()}
+
+
+def check_fitted_attributes(selector: Any) -> None:
+    X, y = make_problem(selector)
+    s = fitted(selector.set_params(n_features_to_select=3), X, y)
+    assert s.support_.dtype == bool
+    assert s.support_.sum() == 3
+    assert (s.ranking_ == 1).sum() == 3
+    assert np.array_equal(s.ranking_ == 1, s.support_)
+    assert sorted(s.ranking_[~s.support_]) == list(range(2, N_FEATURES - 1))
+    assert s.scores_.shape == (N_FEATURES,)
+    assert np.all(np.isfinite(s.scores_))
+    assert s.n_iter_ >= 1
+    assert isinstance(s.converged_, bool)
+    assert s.n_features_in_ == N_FEATURES
+    assert s.transform(X).shape == (N_SAMPLES, 3)
+    assert s.inverse_transform(s.transform(X)).shape == X.shape
+
+
+def check_path_answers_every_size(selector: Any) -> None:
+    X, y = make_problem(selector)
+    s = fitted(selector, X, y)
+    assert sorted(s.path_.order) == list(range(N_FEATURES))
+    for k in range(1, N_FEATURES + 1):
+        support = s.path_.support(k)
+        assert len(support) == k
+        assert np.all(np.diff(support) > 0)
+    for k in (0, N_FEATURES + 1):
+        _expect(ValueError, s.path_.support, k, message="between 1 and")
+
+
+def check_pickle(selector: Any) -> None:
+    X, y = make_problem(selector)
+    s = fitted(selector, X, y)
+    copy = pickle.loads(pickle.dumps(s))
+    assert np.array_equal(copy.transform(X), s.transform(X))
+    assert supports(copy) == supports(s)
+
+
+def check_fraction_of_features(selector: Any) -> None:
+    X, y = make_problem(selector)
+    assert fitted(selector.set_params(n_features_to_select=0.2), X, y).support_.sum() == 2
+    assert fitted(selector.set_params(n_features_to_select=1.0), X, y).support_.all()
+
+
+# -- the estimator on top -------------------------------------------------------------------------------
+
+
+def check_predict_exists_only_with_an_estimator(selector: Any) -> None:
+    if not _accepts(selector, "estimator"):
+        return
+    X, y = make_problem(selector)
+    plain = clone(selector).set_params(estimator=None)
+    assert not hasattr(plain, "predict")
+    assert not hasattr(plain, "score")
+    assert get_tags(plain).estimator_type is None
+    final = Ridge() if is_regression(selector) else LogisticRegression()
+    s = fitted(clone(selector).set_params(estimator=final, n_features_to_select=2), X, y)
+    assert get_tags(s).estimator_type == ("regressor" if is_regression(selector) else "classifier")
+    assert s.estimator_.coef_.shape[-1] == 2
+    assert s.predict(X).shape == y.shape
+    assert s.score(X, y) > 0.5
+
+
+def check_works_in_a_pipeline(selector: Any) -> None:
+    X, y = make_problem(selector)
+    final = Ridge() if is_regression(selector) else LogisticRegression()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        pipe = make_pipeline(clone(selector).set_params(n_features_to_select=2), final).fit(X, y)
+    assert pipe.predict(X).shape == y.shape
+
+
+# -- homes of the data ----------------------------------------------------------------------------------
+
+
+def check_backends_agree(selector: Any) -> None:
+    X, y = make_problem(selector)
+    X = X.astype(np.float32).astype(np.float64)  # exactly representable in both types
+    expected = supports(fitted(selector, X, y))
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    homes: dict[str, Any] = {
+        "Fortran order": np.asfortranarray(X),
+        "float32": X.astype(np.float32),
+        "read-only": read_only,
+        "a strided view": np.repeat(X, 2, axis=1)[:, ::2],
+    }
+    if selector._accepts_sparse:
+        homes |= {"CSR": sp.csr_array(X), "CSC": sp.csc_matrix(X)}
+    for home, data in homes.items():
+        assert supports(fitted(selector, data, y)) == expected, f"{home} selects differently from C order"
+
+
+def check_data_frames(selector: Any) -> None:
+    pandas = _import_or_none("pandas")
+    if pandas is None:
+        return
+    X, y = make_problem(selector)
+    frame = pandas.DataFrame(X, columns=[f"gene {i}" for i in range(N_FEATURES)])
+    s = fitted(selector.set_params(n_features_to_select=3), frame, y)
+    assert list(s.feature_names_in_) == list(frame.columns)
+    assert list(s.get_feature_names_out()) == [f"gene {i}" for i in np.flatnonzero(s.support_)]
+    out = s.set_output(transform="pandas").transform(frame)
+    assert list(out.columns) == list(s.get_feature_names_out())
+
+
+def check_labels_of_any_type(selector: Any) -> None:
+    if is_regression(selector):
+        return
+    X, y = make_problem(selector)
+    expected = supports(fitted(selector, X, y))
+    for labels in (np.where(y == 1, "tumour", "normal"), y * 2 - 1, y.astype(bool), y + 0.0):
+        assert supports(fitted(selector, X, labels)) == expected
+
+
+# -- determinism, ties, invariances ---------------------------------------------------------------------
+
+
+def check_same_seed_same_result(selector: Any) -> None:
+    X, y = make_problem(selector)
+    if _accepts(selector, "random_state"):
+        selector.set_params(random_state=7)
+    first = fitted(selector, X, y)
+    assert supports(fitted(selector, X, y)) == supports(first)
+    if _accepts(selector, "n_jobs"):
+        parallel = fitted(clone(selector).set_params(n_jobs=2), X, y)
+        assert supports(parallel) == supports(first)
+        assert np.array_equal(parallel.scores_, first.scores_)
+
+
+def check_permuting_columns_permutes_the_path(selector: Any) -> None:
+    if _accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
+        return
+    X, y = make_problem(selector)
+    permutation = np.random.default_rng(1).permutation(N_FEATURES)
+    plain, permuted = fitted(selector, X, y), fitted(selector, X[:, permutation], y)
+    for k in range(1, N_FEATURES + 1):
+        assert sorted(permutation[permuted.path_.support(k)]) == plain.path_.support(k).tolist()
+
+
+def check_constant_columns_rank_last(selector: Any) -> None:
+    if getattr(selector, "_depends_on_column_order", False):
+        return
+    X, y = make_problem(selector)
+    X[:, 0], X[:, 3] = 0.1, 0.0
+    s = fitted(selector, X, y)
+    assert set(s.path_.order[-2:].tolist()) == {0, 3}
+    assert np.all(np.isfinite(s.scores_))
+
+
+def check_identical_columns_tie_by_index(selector: Any) -> None:
+    if _accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
+        return
+    X, y = make_problem(selector)
+    X[:, 8] = X[:, 1]
+    position = fitted(selector, X, y).path_.position()
+    assert position[1] < position[8]
+
+
+def check_standardised_columns_have_no_unit(selector: Any) -> None:
+    if not (_accepts(selector, "standardize") and selector.standardize):
+        return
+    if _accepts(selector, "random_state"):
+        selector.set_params(random_state=3)
+    X, y = make_problem(selector)
+    units = 2.0 ** np.arange(-5, N_FEATURES - 5)
+    assert supports(fitted(selector, X * units, y)) == supports(fitted(selector, X, y))
+
+
+def check_weights_equal_duplicates(selector: Any) -> None:
+    if not has_fit_parameter(selector, "sample_weight"):
+        return
+    X, y = make_problem(selector)
+    weight = np.ones(N_SAMPLES)
+    weight[:7], weight[7:10] = 2.0, 0.0
+    repeated = np.repeat(np.arange(N_SAMPLES), weight.astype(int))
+    weighted = fitted(selector, X, y, sample_weight=weight)
+    assert supports(weighted) == supports(fitted(selector, X[repeated], y[repeated]))
+
+
+# -- groups and forced features -------------------------------------------------------------------------
+
+
+def check_groups_stay_whole(selector: Any) -> None:
+    if not _accepts(selector, "feature_groups"):
+        return
+    X, y = make_problem(selector)
+    groups = np.asarray([0, 1, 2, 0, 1, 2, 3, 3, 4, 4])
+    s = fitted(selector.set_params(feature_groups=groups, n_features_to_select=4), X, y)
+    assert s.support_.sum() == 4
+    for k in range(2, N_FEATURES + 1):
+        chosen = s.path_.mask(k)
+        assert chosen.sum() == 2 * (k // 2)
+        assert all(len(set(chosen[groups == g])) == 1 for g in range(5))
+    _expect(ValueError, s.path_.support, 1, message="No whole feature group fits")
+    broken = clone(selector).set_params(feature_groups=groups[:-1])
+    _expect(ValueError, broken.fit, X, y, message="one label per column")
+
+
+def check_forced_features_stay(selector: Any) -> None:
+    if not _accepts(selector, "always_keep"):
+        return
+    X, y = make_problem(selector)
+    s = fitted(selector.set_params(always_keep=[9, 2], n_features_to_select=3), X, y)
+    assert s.support_[[2, 9]].all()
+    assert s.support_.sum() == 3
+    for k in range(2, N_FEATURES + 1):
+        assert {2, 9} <= set(s.path_.support(k).tolist())
+        assert len(s.path_.support(k)) == k
+    _expect(ValueError, s.path_.support, 1, message="always kept")
+
+
+# -- bad input ------------------------------------------------------------------------------------------
+
+
+def check_bad_input(selector: Any) -> None:
+    X, y = make_problem(selector)
+    if not selector._allow_nan:
+        for bad in (np.nan, np.inf):
+            broken = X.copy()
+            broken[3, 2] = bad
+            _expect(ValueError, clone(selector).fit, broken, y, message="NaN|inf")
+    _expect(ValueError, clone(selector).fit, X, y[:-1], message="inconsistent numbers of samples")
+    _expect(ValueError, clone(selector).fit, X[:1], y[:1], message="1 sample|n_samples=1|minimum of 2")
+    text = X.astype(object)
+    text[0, 0] = "high"
+    _expect(ValueError, clone(selector).fit, text, y, message="could not convert string to float")
+    for size in (0, N_FEATURES + 1, -1, 1.5, "all"):
+        broken_size = clone(selector).set_params(n_features_to_select=size)
+        _expect(ValueError, broken_size.fit, X, y, message="n_features_to_select")
+    if not is_regression(selector):
+        _expect(ValueError, clone(selector).fit, X, np.zeros(N_SAMPLES), message="one class")
+
+
+def check_binary_methods_refuse_more_classes(selector: Any) -> None:
+    if is_regression(selector) or "multiclass" in selector._tasks():
+        return
+    X, _ = make_problem(selector)
+    y = np.arange(N_SAMPLES) % 3
+    _expect(ValueError, clone(selector).fit, X, y, message="Only binary classification is supported")
+
+
+def check_multiclass(selector: Any) -> None:
+    if is_regression(selector) or "multiclass" not in selector._tasks():
+        return
+    rng = np.random.default_rng(2)
+    y = np.arange(N_SAMPLES) % 3
+    X = rng.normal(size=(N_SAMPLES, N_FEATURES))
+    X[:, 2] += 3.0 * y
+    X[:, 5] += 3.0 * (y == 1)
+    s = fitted(selector.set_params(n_features_to_select=2), X, y)
+    assert s.support_.sum() == 2
+    assert sorted(s.path_.order) == list(range(N_FEATURES))
+
+
+def check_one_feature(selector: Any) -> None:
+    X, y = make_problem(selector)
+    s = fitted(selector, X[:, 1:2], y)
+    assert s.support_.tolist() == [True]
+
+
+SELECTOR_CHECKS: tuple[Check, ...] = (
+    check_parameters_are_untouched,
+    check_fitted_attributes,
+    check_path_answers_every_size,
+    check_pickle,
+    check_fraction_of_features,
+    check_predict_exists_only_with_an_estimator,
+    check_works_in_a_pipeline,
+    check_backends_agree,
+    check_data_frames,
+    check_labels_of_any_type,
+    check_same_seed_same_result,
+    check_permuting_columns_permutes_the_path,
+    check_constant_columns_rank_last,
+    check_identical_columns_tie_by_index,
+    check_standardised_columns_have_no_unit,
+    check_weights_equal_duplicates,
+    check_groups_stay_whole,
+    check_forced_features_stay,
+    check_bad_input,
+    check_binary_methods_refuse_more_classes,
+    check_multiclass,
+    check_one_feature,
+)
+
+
+def selector_checks(selector: Any) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Name and call of every check for one selector; each call works on its own clone."""
+    for check in SELECTOR_CHECKS:
+        yield check.__name__, lambda check=check: check(clone(selector))  # type: ignore[misc]
+
+
+def check_selector(selector: Any) -> None:
+    """Run the whole contract on an unfitted selector; raises AssertionError at the first broken promise."""
+    for _, run in selector_checks(selector):
+        run()
+
+
+def _expect(error: type[Exception], function: Callable[..., Any], *args: Any, message: str) -> None:
+    import re
+
+    try:
+        function(*args)
+    except error as raised:
+        assert re.search(message, str(raised)), f"expected a message with {message!r}, got: {raised}"
+        return
+    raise AssertionError(f"{function} accepted {args[-1]!r:.60} without an error ({message})")
+
+
+def _import_or_none(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

@@ -1,0 +1,136 @@
+"""Semantics of SelectionPath: nested and ragged paths, groups, forced features, ties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeronorm.selectors.path import SelectionPath, order_by_score
+
+
+def test_nested_path_reads_prefixes():
+    path = SelectionPath.from_scores([0.1, 3.0, 2.0, -1.0])
+    assert path.is_nested
+    assert path.order.tolist() == [1, 2, 0, 3]
+    assert path.support(2).tolist() == [1, 2]
+    assert path.visited(3).tolist() == [0, 1, 2]
+    assert path.ranking(2).tolist() == [2, 1, 1, 3]
+    assert path.ranking().tolist() == [3, 1, 2, 4]
+
+
+def test_elimination_visits_only_its_sizes():
+    path = SelectionPath.from_elimination([3, 0, 2, 1], sizes=[4, 2, 1])
+    assert path.order.tolist() == [1, 2, 0, 3]
+    assert path.sizes.tolist() == [1, 2, 4]
+    with pytest.raises(KeyError, match="no subset of size 3"):
+        path.visited(3)
+    assert path.support(3).tolist() == [0, 1, 2]
+
+
+def test_ragged_path_prefers_the_best_objective_then_the_later():
+    path = SelectionPath.from_subsets(
+        [[0], [0, 1], [1, 2], [0, 2], [0, 1, 2, 3]],
+        n_features=5,
+        objective=np.array([5.0, 3.0, 2.0, 2.0, 1.0]),
+    )
+    assert not path.is_nested
+    assert path.visited(2).tolist() == [0, 2]
+    assert path.support(1).tolist() == [0]
+    assert path.sizes.tolist() == [1, 2, 4]
+
+
+def test_ragged_path_without_objective_takes_the_later():
+    path = SelectionPath.from_subsets([[0, 1], [1, 2]], n_features=3)
+    assert path.visited(2).tolist() == [1, 2]
+
+
+def test_unvisited_size_cuts_the_smallest_superset_by_order():
+    path = SelectionPath.from_subsets(
+        [[4], [1, 2, 3, 4], [0, 1, 2, 3, 4]], n_features=6, order=[4, 3, 0, 2, 1, 5]
+    )
+    assert path.support(2).tolist() == [3, 4]
+    assert path.support(3).tolist() == [2, 3, 4]
+
+
+def test_beyond_the_largest_visited_the_order_extends():
+    path = SelectionPath.from_subsets([[2], [2, 3]], n_features=5, order=[2, 0, 3, 1, 4])
+    assert path.support(3).tolist() == [0, 2, 3]
+    assert path.support(5).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_empty_visits_are_harmless():
+    path = SelectionPath.from_subsets([[], [1]], n_features=3)
+    assert path.support(1).tolist() == [1]
+    only_empty = SelectionPath.from_subsets([[]], n_features=3, tie_break=[0.0, 2.0, 1.0])
+    assert only_empty.support(1).tolist() == [1]
+
+
+def test_groups_are_whole_and_stand_at_their_best_member():
+    groups = np.array([0, 1, 0, 2])
+    path = SelectionPath.from_scores([1.0, 2.0, 3.0, 0.0]).constrained(groups, np.empty(0, dtype=np.intp))
+    assert path.order.tolist() == [2, 0, 1, 3]
+    assert path.support(2).tolist() == [0, 2]
+    assert path.support(3).tolist() == [0, 1, 2]
+    assert path.sizes.tolist() == [2, 3, 4]
+    with pytest.raises(ValueError, match="No whole feature group fits into 1"):
+        path.support(1)
+
+
+def test_size_between_groups_takes_the_largest_union_that_fits():
+    groups = np.array([0, 1, 1, 1])
+    path = SelectionPath.from_scores([4.0, 3.0, 2.0, 1.0]).constrained(groups, np.empty(0, dtype=np.intp))
+    assert path.support(3).tolist() == [0]
+    with pytest.raises(KeyError):
+        path.visited(3)
+
+
+def test_forced_features_count_towards_the_size():
+    path = SelectionPath.from_scores([4.0, 3.0, 2.0, 1.0]).constrained(None, np.array([3]))
+    assert path.support(1).tolist() == [3]
+    assert path.support(2).tolist() == [0, 3]
+    both = SelectionPath.from_scores([4.0, 3.0, 2.0, 1.0]).constrained(None, np.array([2, 3]))
+    with pytest.raises(ValueError, match="2 features are always kept"):
+        both.support(1)
+
+
+def test_forced_features_join_ragged_subsets():
+    path = SelectionPath.from_subsets([[0], [0, 1]], n_features=4).constrained(None, np.array([3]))
+    assert path.visited(2).tolist() == [0, 3]
+    assert path.support(3).tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("size", [0, -1, 4])
+def test_sizes_outside_are_refused(size):
+    path = SelectionPath.from_scores([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="between 1 and 3"):
+        path.support(size)
+
+
+def test_near_ties_go_to_the_lower_index():
+    assert order_by_score([1.0, 1.0 + 1e-12, 1.0 - 1e-12, 0.5]).tolist() == [0, 1, 2, 3]
+    assert order_by_score([1.0, 1.0 + 1e-6]).tolist() == [1, 0]
+    assert order_by_score([np.inf, np.inf, 1.0]).tolist() == [0, 1, 2]
+    assert order_by_score([]).tolist() == []
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
+def test_order_is_a_permutation_and_descends(scores):
+    order = order_by_score(scores)
+    assert sorted(order) == list(range(len(scores)))
+    sorted_scores = np.asarray(scores)[order]
+    slack = 1e-10 * max(1e-300, np.abs(scores).max()) * len(scores)
+    assert np.all(np.diff(sorted_scores) <= slack)
+
+
+@given(st.permutations(range(6)), st.lists(st.sets(st.integers(0, 5)), min_size=1, max_size=6))
+def test_every_size_has_a_support(order, subsets):
+    path = SelectionPath.from_subsets([sorted(s) for s in subsets], n_features=6, order=list(order))
+    for k in range(1, 7):
+        support = path.support(k)
+        assert len(support) == k
+        supersets = [s for s in subsets if len(s) >= k]
+        if supersets and not any(len(s) == k for s in subsets):
+            smallest = min(len(s) for s in supersets)
+            assert any(set(support.tolist()) <= s for s in subsets if len(s) == smallest)
