@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm.design import Design, as_design
+from zeronorm.design import Design, StandardizedDesign, as_design
 from zeronorm.selectors.columns import parse_always_keep, parse_feature_groups
 from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem, Task
@@ -74,9 +74,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         X, y, design = self._validate(X, y)
         problem = self._build_problem(design, y, sample_weight)
         path = self._select(problem)
-        constant = getattr(problem.design, "zero_columns", None)
-        if constant is not None:
-            path = path.demote(constant)
+        if isinstance(problem.design, StandardizedDesign):
+            path = path.demote(problem.design.zero_columns)
         path = path.constrained(problem.feature_groups, problem.always_keep)
         self._store(path, problem)
         self._retrain(X, y, problem, routed)
@@ -242,10 +241,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             return
         columns = np.flatnonzero(self.support_)
         selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
-        scaling = getattr(problem.design, "mean", None), getattr(problem.design, "scale", None)
-        self._selected_mean, self._selected_scale = (
-            None if values is None else np.asarray(values)[columns] for values in scaling
-        )
+        self._selected_mean, self._selected_scale = np.zeros(columns.size), np.ones(columns.size)
+        if isinstance(problem.design, StandardizedDesign):
+            self._selected_mean = problem.design.mean[columns]
+            self._selected_scale = problem.design.scale[columns]
         params = dict(routed.estimator.fit)
         if problem.sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
             params.setdefault("sample_weight", problem.sample_weight)
@@ -256,7 +255,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
         Sparse columns are scaled but not centred, so that they stay sparse.
         """
-        if self._selected_scale is None:
+        if not getattr(self, "standardize", False):
             return selected
         if hasattr(selected, "tocsc"):
             return selected.multiply(1.0 / self._selected_scale).tocsr()

@@ -19,15 +19,19 @@ class Progress:
     def task(self, description: str, total: int | None = None) -> Iterator[Advance]:
         """Yield a function that is called with the number of steps just done."""
         if not self.verbose:
-            yield lambda steps=1: None
+            yield _ignore
             return
         try:
             from rich.console import Console
             from rich.progress import Progress as RichProgress
         except ImportError:
             print(f"{description} …", file=sys.stderr)
-            yield lambda steps=1: None
+            yield _ignore
             return
         with RichProgress(console=Console(stderr=True), transient=True) as bar:
             identifier = bar.add_task(description, total=total)
-            yield lambda steps=1: bar.advance(identifier, steps)
+            yield lambda steps: bar.advance(identifier, steps)
+
+
+def _ignore(steps: int) -> None:
+    """Progress that nobody watches."""
