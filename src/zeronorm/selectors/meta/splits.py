@@ -76,8 +76,7 @@ def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> 
 
 def _rows(rows: Any, n_samples: int, index: int, part: str) -> IntArray:
     rows = np.asarray(rows)
-    if rows.dtype == bool:
-        rows = np.flatnonzero(rows)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     if rows.size == 0:
         raise ValueError(f"Split {index} of 'cv' has an empty {part} part.")
     if rows.min() < 0 or rows.max() >= n_samples:
@@ -85,7 +84,7 @@ def _rows(rows: Any, n_samples: int, index: int, part: str) -> IntArray:
             f"Split {index} of 'cv' names row {int(rows.min() if rows.min() < 0 else rows.max())} in its {part} "
             f"part, but there are {n_samples} samples (0 to {n_samples - 1})."
         )
-    return rows.astype(np.intp)
+    return np.asarray(rows, dtype=np.intp)
 
 
 def _check_disjoint(split: Split, groups: NDArray[Any] | None) -> None:

@@ -1,0 +1,277 @@
+"""The nested protocol: everything that learns from data learns from the training part only."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+
+from zeronorm import __version__
+from zeronorm.design import Design, as_design
+from zeronorm.evaluation.cells import Cell, Study, Task, run_cell
+from zeronorm.evaluation.fingerprint import data_digest, digest
+from zeronorm.evaluation.journal import Journal
+from zeronorm.evaluation.metrics import parse_metrics
+from zeronorm.evaluation.records import rows_of_cell, to_frame
+from zeronorm.selectors.base import REMOTE_ARRAYS
+from zeronorm.selectors.meta.scoring import default_estimator
+from zeronorm.selectors.meta.splits import Split, make_splits
+from zeronorm.selectors.progress import Progress
+
+RESERVED_NAMES = ("split", "method", "size", "selected", "predictions", "truth", "error", "converged")
+
+
+def evaluate(
+    selectors: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    sizes: Iterable[int | None] | None = None,
+    estimator: Any = None,
+    metrics: Any = None,
+    groups: Any = None,
+    task: str = "classification",
+    n_jobs: int | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    retry_failed: bool = False,
+    random_state: int | None = 0,
+    threads_per_task: int = 1,
+    verbose: bool | int = False,
+) -> Any:
+    """Judge selectors on held-out data.
+
+    For every split, each selector is fitted once on the training part; its path gives a subset for
+    every size; ``estimator`` is fitted on the selected columns of the training part and measured on
+    the test part. Standardisation and tuning belong inside the selector or the estimator (a
+    pipeline, ``SelectorCV`` or ``GridSearchCV``), so that they too see the training part only.
+
+    Parameters
+    ----------
+    selectors : a mapping from name to selector, a list (named by class), or one selector.
+    X, y : the data; y holds labels, or real targets with ``task="regression"``.
+    cv : number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
+    sizes : numbers of features; None, alone or in the list, stands for the selector's own size.
+    estimator : predictor that judges the subsets; by default standardisation and a linear support
+        vector machine (ridge regression with ``task="regression"``).
+    metrics : names, ``Metric`` objects, or a mapping from name to scikit-learn scorer.
+    groups : one label per sample; samples of one group are never divided between the two parts.
+    n_jobs : number of processes; the result does not depend on it.
+    journal : directory for finished cells (one method on one split). Called again with the same
+        data and settings, only the missing cells are computed.
+    retry_failed : compute cells again that are in the journal with an error.
+    random_state : seed of the folds and of every unset ``random_state``; None draws a new one.
+    threads_per_task : threads of the linear algebra within one cell.
+    verbose : show a progress bar.
+
+    Returns
+    -------
+    A polars frame (pandas if polars is not installed) with one row per split, method and size:
+    ``split, method, size, n_selected``, one column per metric, ``selected, predictions, decision,
+    truth, test_rows, n_train, n_test, fit_seconds, seconds, converged, error``. What failed has an
+    ``error`` and empty results; the other cells go on.
+    """
+    named = name_selectors(selectors)
+    X, y, groups = _check_data(X, y, groups, task)
+    seed = _check_seed(random_state, journal)
+    splits = make_splits(cv, y, groups, classification=task == "classification", seed=seed)
+    if estimator is None:
+        estimator = default_estimator(task, n_samples=len(y), is_sparse=hasattr(X, "tocsr"))
+    study = Study(
+        X=X,
+        y=y,
+        groups=groups,
+        sizes=_check_sizes(sizes, int(X.shape[1])),
+        estimator=estimator,
+        metrics=_check_metrics(metrics, task),
+        seed=seed,
+        threads_per_task=threads_per_task,
+        journal=None if journal is None else Journal(journal),
+    )
+    tasks = _plan(study, named, splits)
+    cells = _recall(study, tasks, retry_failed)
+    missing = [task for task in tasks if task.key not in cells]
+    cells.update(_run(study, missing, n_jobs, verbose))
+    _warn_once(tasks, cells)
+    names = [metric.name for metric in study.metrics]
+    rows = [
+        row
+        for task in tasks
+        for row in rows_of_cell(cells[task.key], task.name, task.split, y, study.sizes, names)
+    ]
+    return to_frame(rows, names)
+
+
+def name_selectors(selectors: Any) -> dict[str, Any]:
+    """Selectors by name; a list is named by class, and names must not repeat."""
+    if isinstance(selectors, Mapping):
+        named = [(str(name), selector) for name, selector in selectors.items()]
+    elif isinstance(selectors, Sequence):
+        pairs = [s if isinstance(s, tuple) else (type(s).__name__, s) for s in selectors]
+        named = [(str(name), selector) for name, selector in pairs]
+    else:
+        named = [(type(selectors).__name__, selectors)]
+    repeated = sorted(name for name, count in Counter(name for name, _ in named).items() if count > 1)
+    if repeated:
+        raise ValueError(
+            f"The 'selectors' parameter has several selectors of the same name: {repeated}. "
+            "Pass a mapping from different names to selectors."
+        )
+    if not named:
+        raise ValueError("The 'selectors' parameter is empty; it must hold at least one selector.")
+    for name, selector in named:
+        if isinstance(selector, type) or not (hasattr(selector, "fit") and hasattr(selector, "get_params")):
+            raise ValueError(
+                f"The 'selectors' parameter has {selector!r} under the name {name!r}, which is not a "
+                "scikit-learn estimator object."
+            )
+    return dict(named)
+
+
+def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
+    if task not in ("classification", "regression"):
+        raise ValueError(
+            f"The 'task' parameter of evaluate must be 'classification' or 'regression'. Got {task!r} instead."
+        )
+    if type(X).__module__.split(".")[0] in REMOTE_ARRAYS:
+        X = as_design(X)
+    elif hasattr(X, "tocsr"):
+        X = X.tocsr()
+    elif not isinstance(X, Design) and not hasattr(X, "columns"):
+        X = np.asarray(X)
+    if len(X.shape) != 2:
+        raise ValueError(f"X must have two dimensions, samples and features. Got shape {X.shape} instead.")
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    groups = None if groups is None else np.asarray(groups)
+    for name, values in (("y", y), ("groups", groups)):
+        if values is not None and len(values) != X.shape[0]:
+            raise ValueError(f"'{name}' has {len(values)} entries, but X has {X.shape[0]} samples.")
+    return X, y, groups
+
+
+def _check_seed(random_state: int | None, journal: Any) -> int:
+    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
+        return int(random_state) % 2**32
+    if random_state is not None:
+        raise ValueError(
+            f"The 'random_state' parameter of evaluate must be None or an int from 0. Got {random_state!r} instead."
+        )
+    if journal is not None:
+        raise ValueError(
+            "The 'random_state' parameter of evaluate must be an int when there is a journal: without a seed, "
+            "resumed work would not be the same work."
+        )
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def _check_sizes(sizes: Iterable[int | None] | None, n_features: int) -> tuple[int | None, ...]:
+    listed = [None] if sizes is None else list(sizes)
+    for size in listed:
+        is_count = isinstance(size, numbers.Integral) and not isinstance(size, bool)
+        if size is not None and not (is_count and 1 <= int(size) <= n_features):
+            raise ValueError(
+                f"The 'sizes' parameter must hold counts between 1 and the {n_features} features of X. "
+                f"Got {size!r}."
+            )
+    if not listed:
+        raise ValueError("The 'sizes' parameter is empty; it must hold at least one size.")
+    return tuple(dict.fromkeys(None if size is None else int(size) for size in listed))
+
+
+def _check_metrics(metrics: Any, task: str) -> Any:
+    parsed = parse_metrics(metrics, task)
+    for metric in parsed:
+        if metric.name in RESERVED_NAMES:
+            raise ValueError(f"A metric must not be named {metric.name!r}: this is a column of the records.")
+    return parsed
+
+
+def _plan(study: Study, named: dict[str, Any], splits: list[Split]) -> list[Task]:
+    """All cells, each with the key under which the journal knows it."""
+    if study.journal is None:
+        return [
+            Task(name, selector, split, f"{name}/{split.index}")
+            for name, selector in named.items()
+            for split in splits
+        ]
+    metrics = [(metric.name, metric.function, metric.response) for metric in study.metrics]
+    shared = digest(
+        __version__,
+        study.sizes,
+        study.estimator,
+        metrics,
+        study.seed,
+        data_digest(study.X, study.y),
+        study.groups,
+    )
+    parts = [digest(split.index, split.train, split.test) for split in splits]
+    tasks = []
+    for name, selector in named.items():
+        method = digest(name, selector)
+        for split, part in zip(splits, parts, strict=True):
+            tasks.append(Task(name, selector, split, digest(shared, part, method)))
+    return tasks
+
+
+def _recall(study: Study, tasks: list[Task], retry_failed: bool) -> dict[str, Cell]:
+    """Cells that the journal holds already."""
+    if study.journal is None:
+        return {}
+    finished = study.journal.finished()
+    cells = {}
+    for task in tasks:
+        cell = study.journal.read(task.key) if task.key in finished else None
+        if cell is not None and not (retry_failed and _has_failed(cell)):
+            cells[task.key] = cell
+    return cells
+
+
+def _run(study: Study, tasks: list[Task], n_jobs: int | None, verbose: bool | int) -> dict[str, Cell]:
+    # Unordered, so that the bar moves with the work; tasks carry their keys, so order does not matter.
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes="64K")
+    cells: dict[str, Cell] = {}
+    with Progress(verbose).task("Evaluating", len(tasks)) as advance, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for key, cell in parallel(delayed(_keyed)(study, task) for task in tasks):
+            cells[key] = cell
+            advance(1)
+    return cells
+
+
+def _keyed(study: Study, task: Task) -> tuple[str, Cell]:
+    return task.key, run_cell(study, task)
+
+
+def _has_failed(cell: Cell) -> bool:
+    return cell["error"] is not None or any(result["error"] is not None for result in cell["sizes"])
+
+
+def _warn_once(tasks: list[Task], cells: dict[str, Cell]) -> None:
+    """One warning about what failed and one about what did not converge."""
+    failed = Counter(task.name for task in tasks if _has_failed(cells[task.key]))
+    if failed:
+        shown = ", ".join(f"{name} ({count})" for name, count in failed.items())
+        warnings.warn(
+            f"{sum(failed.values())} of {len(tasks)} cells failed: {shown}. Column 'error' of the records says why.",
+            FitFailedWarning,
+            stacklevel=3,
+        )
+    slow = Counter(task.name for task in tasks if cells[task.key]["converged"] is False)
+    if slow:
+        shown = ", ".join(f"{name} ({count})" for name, count in slow.items())
+        warnings.warn(
+            f"{sum(slow.values())} of {len(tasks)} selector fits did not converge: {shown}. Raise max_iter or "
+            "loosen tol of these methods.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

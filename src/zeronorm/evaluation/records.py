@@ -1,0 +1,110 @@
+"""Cells as a tidy table: one row per split, method and size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.evaluation.cells import Cell
+from zeronorm.selectors.meta.splits import Split
+
+Row = dict[str, Any]
+
+
+def rows_of_cell(
+    cell: Cell,
+    method: str,
+    split: Split,
+    y: NDArray[Any],
+    sizes: tuple[int | None, ...],
+    metric_names: list[str],
+) -> list[Row]:
+    """The rows of one cell; a cell that failed has one row per size with its error and no results."""
+    results = cell["sizes"] or [{"size": size, "error": cell["error"]} for size in sizes]
+    test, truth = split.test.tolist(), y[split.test].tolist()
+    rows = []
+    for result in results:
+        measured = result.get("metrics", {})
+        selected = result.get("selected")
+        rows.append(
+            {
+                "split": split.index,
+                "method": method,
+                "size": result["size"],
+                "n_selected": None if selected is None else len(selected),
+                **{name: measured.get(name) for name in metric_names},
+                "selected": selected,
+                "predictions": result.get("predictions"),
+                "decision": result.get("decision"),
+                "truth": truth,
+                "test_rows": test,
+                "n_train": split.train.size,
+                "n_test": split.test.size,
+                "fit_seconds": cell["fit_seconds"],
+                "seconds": result.get("seconds"),
+                "converged": cell["converged"],
+                "error": result["error"],
+            }
+        )
+    return rows
+
+
+def to_frame(rows: list[Row], metric_names: list[str]) -> Any:
+    """A polars frame where polars is installed, else a pandas frame."""
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    try:
+        import polars
+    except ImportError:
+        return _pandas_frame(columns, metric_names)
+    return polars.DataFrame(columns, schema=_polars_schema(polars, columns, metric_names), strict=False)
+
+
+def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: list[str]) -> dict[str, Any]:
+    label = _label_type(polars, columns["truth"][0])
+    schema = {
+        "split": polars.Int64,
+        "method": polars.String,
+        "size": polars.Int64,
+        "n_selected": polars.Int64,
+        **dict.fromkeys(metric_names, polars.Float64),
+        "selected": polars.List(polars.Int64),
+        "predictions": polars.List(label),
+        "decision": polars.List(polars.Float64),
+        "truth": polars.List(label),
+        "test_rows": polars.List(polars.Int64),
+        "n_train": polars.Int64,
+        "n_test": polars.Int64,
+        "fit_seconds": polars.Float64,
+        "seconds": polars.Float64,
+        "converged": polars.Boolean,
+        "error": polars.String,
+    }
+    return {name: schema[name] for name in columns}
+
+
+def _label_type(polars: Any, labels: list[Any]) -> Any:
+    for kind, name in ((bool, "Boolean"), (int, "Int64"), (float, "Float64")):
+        if all(isinstance(label, kind) for label in labels):
+            return getattr(polars, name)
+    return polars.String
+
+
+def _pandas_frame(columns: dict[str, list[Any]], metric_names: list[str]) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "The records need a data frame library: install polars (`pip install zeronorm[app]`) or pandas."
+        ) from error
+    frame = pandas.DataFrame(columns)
+    nullable = {
+        "size": "Int64",
+        "n_selected": "Int64",
+        "converged": "boolean",
+        "fit_seconds": np.float64,
+        "seconds": np.float64,
+        **dict.fromkeys(metric_names, np.float64),
+    }
+    return frame.astype(nullable)
