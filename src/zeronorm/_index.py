@@ -3,11 +3,16 @@
 EXPORTS: dict[str, dict[str, str]] = {
     "zeronorm": {
         "FisherScore": "zeronorm.selectors.filters.fisher",
+        "LassoSelector": "zeronorm.selectors.sparsity.lasso",
         "SelectionPath": "zeronorm.selectors.path",
         "as_design": "zeronorm.design",
+        "evaluate": "zeronorm.evaluation.protocol",
     },
     "zeronorm.models": {},
     "zeronorm.transformers": {},
 }
 
-MODULES: tuple[str, ...] = ("zeronorm.selectors.filters.fisher",)
+MODULES: tuple[str, ...] = (
+    "zeronorm.selectors.filters.fisher",
+    "zeronorm.selectors.sparsity.lasso",
+)
