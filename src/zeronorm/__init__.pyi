@@ -1,6 +1,7 @@
 from zeronorm.design import as_design as as_design
 from zeronorm.evaluation.protocol import evaluate as evaluate
 from zeronorm.selectors.filters.fisher import FisherScore as FisherScore
+from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
 from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
 

@@ -5,6 +5,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "FisherScore": "zeronorm.selectors.filters.fisher",
         "LassoSelector": "zeronorm.selectors.sparsity.lasso",
         "SelectionPath": "zeronorm.selectors.path",
+        "SelectorCV": "zeronorm.selectors.meta.selector_cv",
         "as_design": "zeronorm.design",
         "evaluate": "zeronorm.evaluation.protocol",
     },
@@ -14,5 +15,6 @@ EXPORTS: dict[str, dict[str, str]] = {
 
 MODULES: tuple[str, ...] = (
     "zeronorm.selectors.filters.fisher",
+    "zeronorm.selectors.meta.selector_cv",
     "zeronorm.selectors.sparsity.lasso",
 )
