@@ -127,18 +127,25 @@ class Design(ABC):
         """Yield blocks for reading only; a backend whose memory can be used directly yields views."""
         return self._scratch_blocks()
 
+    def _surely_finite(self) -> bool:
+        """Tell cheaply whether all values are finite; False may also mean that their sum overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return all(np.isfinite(block.sum()) for _, block in self._blocks())
+
     # Products
 
     def gram(self, scale_sq: ArrayLike | None = None) -> Array:
         r"""Return :math:`X \operatorname{diag}(s) X^\top`, of shape (n, n)."""
+        return self._gram(None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq"))
+
+    def _gram(self, scale_sq: Array | None) -> Array:
         if scale_sq is None:
             return self._gram_of_blocks(None)
-        scale_sq = _vector(scale_sq, self.n_features, "scale_sq")
         active = np.flatnonzero(scale_sq)
         if active.size < self.n_features // 2:
-            return self.take(active).gram(scale_sq[active])
+            return self.take(active)._gram(scale_sq[active])
         if scale_sq.min(initial=0.0) < 0.0:
-            return self.gram(np.maximum(scale_sq, 0.0)) - self.gram(np.maximum(-scale_sq, 0.0))
+            return self._gram(np.maximum(scale_sq, 0.0)) - self._gram(np.maximum(-scale_sq, 0.0))
         return self._gram_of_blocks(np.sqrt(scale_sq))
 
     def _gram_of_blocks(self, scale: Array | None) -> Array:
@@ -239,7 +246,7 @@ class Design(ABC):
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         for columns, block in self._scratch_blocks():
-            accumulator.add_dense(block, columns)
+            accumulator.add_dense(block, range(block.shape[1]), target=columns.start)
 
     def standardized(
         self, with_mean: bool = True, with_scale: bool = True, sample_weight: ArrayLike | None = None

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from .base import Design
 from .dense import DenseDesign
+from .sparse import SparseDesign
 
 Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
@@ -63,7 +65,26 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "to_numpy") and len(getattr(X, "shape", ())) == 2
 
 
+def _from_sparse(X: Any, names: NDArray[Any] | None) -> Design:
+    floats = _as_float(X.data) if X.format in ("csr", "csc") else None
+    if floats is None or floats.dtype != X.dtype:
+        X = X.tocsr().astype(np.float64 if floats is None else floats.dtype)
+    return SparseDesign(X, names)
+
+
+def _from_sparse_frame(X: Any, names: NDArray[Any] | None) -> Design:
+    names = _names(list(X.columns)) if names is None else names
+    return _from_sparse(X.sparse.to_coo().tocsc(), names)
+
+
+def _is_sparse_frame(X: Any) -> bool:
+    """A pandas frame whose columns are all sparse; ``sparse`` raises AttributeError on other frames."""
+    return _is_frame(X) and hasattr(X, "sparse")
+
+
 _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
+    (sparse.issparse, _from_sparse),
+    (_is_sparse_frame, _from_sparse_frame),
     (_is_frame, _from_frame),
 ]
 
@@ -90,12 +111,13 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _require_finite(design: Design, allow_nan: bool) -> None:
+    if design._surely_finite():
+        return
     acceptable = _finite_or_nan if allow_nan else np.isfinite
     for columns, block in design._blocks():
-        with np.errstate(over="ignore", invalid="ignore"):
-            suspicious = not np.isfinite(block.sum())
-        if suspicious and not acceptable(block).all():
-            row, column = np.argwhere(~acceptable(block))[0]
+        wrong = ~acceptable(block)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
             raise ValueError(_not_finite_message(design, row, columns.start + column, block[row, column]))
 
 

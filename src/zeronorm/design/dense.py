@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .base import Array, Design
 from .index import Index, as_selector, compose
@@ -60,6 +60,10 @@ class DenseDesign(Design):
     def _fill(self, columns: Index, out: Array) -> None:
         np.copyto(out, self._view(columns))
 
+    def _surely_finite(self) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(self._view(range(self.n_features)).sum()))
+
     def _memory(self) -> Array | None:
         """Return the whole design as a view that BLAS can read in place, or None."""
         if self.dtype != np.float64:
@@ -77,11 +81,11 @@ class DenseDesign(Design):
             for columns in self._column_slices():
                 yield columns, memory[:, columns]
 
-    def gram(self, scale_sq: ArrayLike | None = None) -> Array:
+    def _gram(self, scale_sq: Array | None) -> Array:
         memory = self._memory()
         if scale_sq is None and memory is not None:
             return memory @ memory.T
-        return super().gram(scale_sq)
+        return super()._gram(scale_sq)
 
     def _dot(self, w: Array) -> Array:
         memory = self._memory()
@@ -92,18 +96,8 @@ class DenseDesign(Design):
         return super()._transpose_dot(V) if memory is None else memory.T @ V
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
-        rows, columns = self._rows, self._columns
-        contiguous = self._array.flags.forc
-        if contiguous and _is_whole(rows, self._array.shape[0]) and _is_run(columns):
-            start = columns[0] if len(columns) else 0
-            accumulator.add_dense(self._array, slice(0, self.n_features), first=int(start))
+        columns = self._columns
+        if self._array.flags.forc and isinstance(columns, range) and columns.step == 1:
+            accumulator.add_dense(self._array, columns, target=0, rows=self._rows)
         else:
             super()._accumulate_stats(accumulator)
-
-
-def _is_run(index: Index) -> bool:
-    return isinstance(index, range) and (len(index) < 2 or index.step == 1)
-
-
-def _is_whole(index: Index, size: int) -> bool:
-    return _is_run(index) and len(index) == size

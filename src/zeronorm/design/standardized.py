@@ -11,6 +11,8 @@ from .base import Array, Design
 from .index import Index, as_selector
 from .stats import ColumnStats
 
+_LARGEST_MEAN = 1e4  # in units of the scale
+
 
 class StandardizedDesign(Design):
     r"""The view :math:`(X - \mathbf 1 m^\top) \operatorname{diag}(1/s)`, of which no copy is ever made.
@@ -62,6 +64,64 @@ class StandardizedDesign(Design):
         out -= self.mean[chosen]
         out *= self._factor[chosen]
 
+    # Products of sparse data: the product of the data as they are, corrected for the means
+
+    @property
+    def _correctable(self) -> bool:
+        """Sparse, and no mean so large that the correction would cancel most digits."""
+        return self.is_sparse and float(np.abs(self.mean * self._factor).max(initial=0.0)) <= _LARGEST_MEAN
+
+    def _gram(self, scale_sq: Array | None) -> Array:
+        if not self._correctable:
+            return super()._gram(scale_sq)
+        weight = self._factor**2 if scale_sq is None else self._factor**2 * scale_sq
+        side = self.base.dot(weight * self.mean)
+        return self.base.gram(weight) - side[:, None] - side + (weight * self.mean) @ self.mean
+
+    def _cross_gram(self, other: Design, scale_sq: Array | None) -> Array:
+        right = other if isinstance(other, StandardizedDesign) else _unchanged(other)
+        if not (self._correctable and right._correctable):
+            return super()._cross_gram(other, scale_sq)
+        weight = self._factor * right._factor
+        weight = weight if scale_sq is None else weight * scale_sq
+        own_side = self.base.dot(weight * right.mean)
+        other_side = right.base.dot(weight * self.mean)
+        product: Array = self.base.cross_gram(right.base, weight)
+        product += float((weight * self.mean) @ right.mean)
+        return product - own_side[:, None] - other_side
+
+    def _gram_adjoint(self, M: Array) -> Array:
+        if not self._correctable:
+            return super()._gram_adjoint(M)
+        cross = self.base.transpose_dot(M.sum(axis=0) + M.sum(axis=1))
+        corrected = self.base.gram_adjoint(M) - self.mean * cross + self.mean**2 * M.sum()
+        return np.asarray(corrected * self._factor**2)
+
+    def _dot(self, w: Array) -> Array:
+        if not self._correctable:
+            return super()._dot(w)
+        weighted = _scale_rows(self._factor, w)
+        return np.asarray(self.base.dot(weighted) - self.mean @ weighted)
+
+    def _transpose_dot(self, V: Array) -> Array:
+        if not self._correctable:
+            return super()._transpose_dot(V)
+        centered = self.base.transpose_dot(V) - np.multiply.outer(self.mean, V.sum(axis=0))
+        return _scale_rows(self._factor, centered)
+
+    def _sandwich(self, d: Array) -> Array:
+        if not self._correctable:
+            return super()._sandwich(d)
+        side = np.outer(self.base.transpose_dot(d), self.mean)
+        product = self.base.sandwich(d) - side - side.T + d.sum() * np.outer(self.mean, self.mean)
+        return np.asarray(product * np.outer(self._factor, self._factor))
+
+    def squared_norms(self) -> Array:
+        if not self.is_sparse or self.n_samples == 0:
+            return super().squared_norms()
+        stats = self.column_stats()
+        return self.n_samples * (stats.variance + stats.mean**2)
+
     def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
         return self.base.column_stats(y, sample_weight).affine(self.mean, self._factor)
 
@@ -71,3 +131,11 @@ def _per_column(values: ArrayLike, base: Design, name: str) -> Array:
     if vector.shape != (base.n_features,):
         raise ValueError(f"'{name}' must have length {base.n_features}. Got shape {vector.shape} instead.")
     return vector
+
+
+def _scale_rows(factor: Array, rows: Array) -> Array:
+    return np.asarray((factor * rows.T).T)
+
+
+def _unchanged(design: Design) -> StandardizedDesign:
+    return StandardizedDesign(design, np.zeros(design.n_features), np.ones(design.n_features))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .stats_kernels import columns_stats, rows_stats, sparse_stats
+from .index import Index
+from .stats_kernels import LANES, ROWS_AT_A_TIME, columns_stats, rows_stats, sparse_stats
 
 Array = NDArray[np.float64]
 _CONSTANT_ULPS = 8.0
@@ -60,6 +61,8 @@ class StatsAccumulator:
 
     def __init__(self, shape: tuple[int, int], y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         n, p = shape
+        if n == 0:
+            raise ValueError("Statistics of columns need at least one sample. Got 0 rows; select some rows.")
         self.codes = _class_codes(y, n)
         self.row_weight = _sample_weights(sample_weight, n)
         q = int(self.codes.max(initial=0)) + 1
@@ -70,27 +73,49 @@ class StatsAccumulator:
         self.minimum = np.full(p, np.inf)
         self.maximum = np.full(p, -np.inf)
 
-    def add_dense(self, block: NDArray[Any], columns: slice, first: int = 0) -> None:
-        """Read ``columns`` of the result from the columns ``first``... of a contiguous array."""
-        moments = self._moments(columns)
-        if block.flags.c_contiguous:
-            rows_stats(_read_only(block), first, self.codes, self.row_weight, *moments)
+    def add_dense(self, array: NDArray[Any], columns: range, target: int, rows: Index | None = None) -> None:
+        """Read consecutive ``columns`` of a contiguous array into the results ``target``...
+
+        ``rows`` are the rows of the array that the samples live in, by default all.
+        """
+        place = (columns.start, target, len(columns))
+        if array.flags.c_contiguous:
+            order = self._row_order(ROWS_AT_A_TIME, rows)
+            rows_stats(read_only(array), *place, *order, *self._moments)
         else:
-            columns_stats(_read_only(block.T), first, self.codes, self.row_weight, *moments)
+            order = self._row_order(LANES, rows)
+            columns_stats(read_only(array.T), *place, *order, *self._moments)
 
     def add_sparse(self, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]) -> None:
         """Read all columns from the arrays of a compressed sparse column matrix."""
-        arrays = (_read_only(data), _read_only(indices), _read_only(indptr))
-        moments = self._moments(slice(0, self.mean.shape[1]))
-        sparse_stats(*arrays, self.codes, self.row_weight, self.weight, int(self.count.sum()), *moments)
+        arrays = (read_only(data), read_only(indices), read_only(indptr))
+        n_counted = int(self.count.sum())
+        sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *self._moments)
 
-    def _moments(self, columns: slice) -> tuple[Array, Array, Array, Array]:
-        return (
-            self.mean[:, columns],
-            self.sum_sq[:, columns],
-            self.minimum[columns],
-            self.maximum[columns],
-        )
+    @property
+    def _moments(self) -> tuple[Array, Array, Array, Array]:
+        return self.mean, self.sum_sq, self.minimum, self.maximum
+
+    def _row_order(
+        self, multiple: int, rows: Index | None
+    ) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
+        """Return samples sorted by class, their weights, and class bounds, padded to a multiple."""
+        padded = -(-self.count // multiple) * multiple
+        bounds = np.concatenate([[0], np.cumsum(padded)])
+        order = np.zeros(bounds[-1], dtype=np.intp)
+        weights = np.zeros(bounds[-1])
+        counted = np.flatnonzero(self.row_weight > 0.0)
+        by_class = counted[np.argsort(self.codes[counted], kind="stable")]
+        for start, stop, members in zip(
+            bounds, bounds[1:], np.split(by_class, np.cumsum(self.count)[:-1]), strict=False
+        ):
+            if members.size:
+                order[start:stop] = members[-1]
+                order[start : start + members.size] = members
+                weights[start : start + members.size] = self.row_weight[members]
+        if rows is not None:
+            order = rows.start + rows.step * order if isinstance(rows, range) else rows[order]
+        return order, weights, bounds
 
     def result(self) -> ColumnStats:
         total = float(self.weight.sum())
@@ -144,7 +169,7 @@ def _sample_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     return weights
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """One kind of array for the kernels: writable and read-only arrays would be compiled separately."""
     view = array.view()
     view.flags.writeable = False

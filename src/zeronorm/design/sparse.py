@@ -1,0 +1,125 @@
+"""A design held in a scipy sparse matrix or array, in compressed rows or columns."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .base import Array, Design
+from .index import Index, as_selector, as_slice
+from .sparse_kernels import sparse_gram, sparse_gram_adjoint
+from .stats import StatsAccumulator, read_only
+
+# One multiplication costs about this many times more on stored pairs than in a dense product.
+_PAIR_COST = 30.0
+
+
+class SparseDesign(Design):
+    """Compressed sparse rows or columns, used as they are; columns of a row matrix are made once, when needed."""
+
+    is_sparse = True
+
+    def __init__(self, matrix: Any, feature_names: NDArray[Any] | None = None) -> None:
+        self._matrix = _canonical(matrix)
+        super().__init__(self._matrix.shape, self._matrix.dtype, feature_names)
+
+    @functools.cached_property
+    def _csc(self) -> Any:
+        return self._matrix.tocsc()
+
+    def _take(self, columns: Index) -> SparseDesign:
+        return SparseDesign(_select_major(self._csc, columns), self._names_of(columns))
+
+    def _take_rows(self, rows: Index) -> SparseDesign:
+        if self._matrix.format == "csr":
+            return SparseDesign(_select_major(self._matrix.T, rows).T, self.feature_names)
+        return SparseDesign(self._matrix[as_selector(rows)], self.feature_names)
+
+    def _fill(self, columns: Index, out: Array) -> None:
+        part = _select_major(self._csc, columns)
+        column_of = np.repeat(np.arange(len(columns)), np.diff(part.indptr))
+        out[...] = 0.0
+        out[part.indices, column_of] = part.data
+
+    def _surely_finite(self) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(self._matrix.data.sum()))
+
+    def _pairs_are_cheaper(self) -> bool:
+        """Tell whether visiting all pairs of stored values of each column beats dense products."""
+        stored = np.diff(self._csc.indptr).astype(np.float64)
+        return float(stored @ stored) * _PAIR_COST < float(self.n_samples) ** 2 * self.n_features
+
+    def _gram(self, scale_sq: Array | None) -> Array:
+        if not self._pairs_are_cheaper():
+            return super()._gram(scale_sq)
+        factor = np.ones(self.n_features) if scale_sq is None else scale_sq
+        K = np.zeros((self.n_samples, self.n_samples))
+        sparse_gram(*self._column_arrays(), read_only(factor), K)
+        return K
+
+    def _gram_adjoint(self, M: Array) -> Array:
+        if not self._pairs_are_cheaper():
+            return super()._gram_adjoint(M)
+        result = np.empty(self.n_features)
+        sparse_gram_adjoint(*self._column_arrays(), read_only(np.ascontiguousarray(M)), result)
+        return result
+
+    def _column_arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        csc = self._csc
+        return read_only(csc.data), read_only(csc.indices), read_only(csc.indptr)
+
+    def _cross_gram(self, other: Design, scale_sq: Array | None) -> Array:
+        if not isinstance(other, SparseDesign):
+            return super()._cross_gram(other, scale_sq)
+        scale = np.ones(self.n_features) if scale_sq is None else scale_sq
+        return _dense(self._matrix.multiply(scale).tocsr() @ other._matrix.T)
+
+    def _dot(self, w: Array) -> Array:
+        return np.asarray(self._matrix @ w)
+
+    def _transpose_dot(self, V: Array) -> Array:
+        return np.asarray(self._matrix.T @ V)
+
+    def _sandwich(self, d: Array) -> Array:
+        return _dense(self._matrix.T @ self._matrix.multiply(d[:, None]).tocsr())
+
+    def squared_norms(self) -> Array:
+        values = self._csc.data.astype(np.float64)
+        column_of = np.repeat(np.arange(self.n_features), np.diff(self._csc.indptr))
+        return np.bincount(column_of, values**2, self.n_features).astype(np.float64)
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        accumulator.add_sparse(*self._column_arrays())
+
+
+def _canonical(matrix: Any) -> Any:
+    """Return compressed rows or columns without duplicate entries; the user's matrix is not changed."""
+    compressed = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+    if compressed.has_canonical_format:
+        return compressed
+    if compressed is matrix:
+        compressed = matrix.copy()
+    compressed.sum_duplicates()
+    return compressed
+
+
+def _select_major(csc: Any, columns: Index) -> Any:
+    """Select columns of compressed columns; consecutive ones share the memory of the original."""
+    if not (isinstance(columns, range) and columns.step == 1):
+        return csc[:, as_selector(columns)]
+    chosen = as_slice(columns)
+    indptr = csc.indptr[chosen.start : chosen.stop + 1]
+    stored = slice(int(indptr[0]), int(indptr[-1]))
+    arrays = (csc.data[stored], csc.indices[stored], indptr - indptr[0])
+    part = type(csc)(arrays, shape=(csc.shape[0], len(columns)), copy=False)
+    part.has_canonical_format = True
+    return part
+
+
+def _dense(product: Any) -> Array:
+    return np.asarray(product.toarray() if sparse.issparse(product) else product, dtype=np.float64)
