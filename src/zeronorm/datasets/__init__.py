@@ -1,0 +1,35 @@
+"""Users' files, known data sets by name, and the synthetic problems of the papers."""
+
+from zeronorm.datasets.assemble import TableOptions, build_table
+from zeronorm.datasets.catalogue import known_names, load_dataset
+from zeronorm.datasets.errors import DataError
+from zeronorm.datasets.feature_groups import read_feature_groups
+from zeronorm.datasets.generators import (
+    SyntheticData,
+    append_probes,
+    make_linear_toy,
+    make_nonlinear_toy,
+    make_polynomial_toy,
+    make_reusable_features,
+    make_twonorm,
+)
+from zeronorm.datasets.reading import read_table
+from zeronorm.datasets.table import Table
+
+__all__ = [
+    "DataError",
+    "SyntheticData",
+    "Table",
+    "TableOptions",
+    "append_probes",
+    "build_table",
+    "known_names",
+    "load_dataset",
+    "make_linear_toy",
+    "make_nonlinear_toy",
+    "make_polynomial_toy",
+    "make_reusable_features",
+    "make_twonorm",
+    "read_feature_groups",
+    "read_table",
+]
