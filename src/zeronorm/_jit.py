@@ -33,9 +33,9 @@ class Kernel(Generic[P, R]):
             if isinstance(callee, Kernel) and callee is not self:
                 namespace[name] = callee.dispatcher
         try:
-            compiled = numba.njit(self.function, cache=True)
+            compiled = numba.njit(self.function, cache=True, nogil=True)
         except RuntimeError:  # no cache location is writable
-            compiled = numba.njit(self.function)
+            compiled = numba.njit(self.function, nogil=True)
         return cast("Callable[P, R]", compiled)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
