@@ -8,6 +8,7 @@ work; and the result is cached on disk wherever a place is writable, without fai
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -22,20 +23,31 @@ class Kernel(Generic[P, R]):
         self.function = function
         functools.update_wrapper(self, function)
 
+    def callees(self) -> dict[str, Kernel[..., Any]]:
+        """Kernels that this one calls, by the name it uses."""
+        namespace = self.function.__globals__
+        called = {name: namespace.get(name) for name in self.function.__code__.co_names}
+        found = {name: getattr(value, "zeronorm_kernel", value) for name, value in called.items()}
+        return {name: value for name, value in found.items() if isinstance(value, Kernel) and value is not self}
+
+    def source_files(self) -> set[str]:
+        """Files on which the compiled code depends."""
+        files = {self.function.__code__.co_filename}
+        return files.union(*(callee.source_files() for callee in self.callees().values()))
+
     @functools.cached_property
     def dispatcher(self) -> Callable[P, R]:
         import numba
 
         # numba resolves callees through the globals of the function: hand it dispatchers, not wrappers.
-        namespace = self.function.__globals__
-        for name in self.function.__code__.co_names:
-            callee = namespace.get(name)
-            if isinstance(callee, Kernel) and callee is not self:
-                namespace[name] = callee.dispatcher
+        for name, callee in self.callees().items():
+            self.function.__globals__[name] = callee.dispatcher
         try:
             compiled = numba.njit(self.function, cache=True, nogil=True)
+            _watch_callees(compiled, self.source_files())
         except RuntimeError:  # no cache location is writable
             compiled = numba.njit(self.function, nogil=True)
+        compiled.zeronorm_kernel = self
         return cast("Callable[P, R]", compiled)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -43,6 +55,14 @@ class Kernel(Generic[P, R]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _find_kernel, (self.function.__module__, self.function.__qualname__)
+
+
+def _watch_callees(compiled: Any, files: set[str]) -> None:
+    """Let the disk cache notice a change in a called kernel, not only in the kernel's own file."""
+    stamps = [(name, os.stat(name).st_mtime, os.stat(name).st_size) for name in sorted(files)]
+    cache_file = getattr(compiled._cache, "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = tuple(stamps)
 
 
 def _find_kernel(module: str, name: str) -> Any:
