@@ -1,0 +1,245 @@
+"""Interrupted work: nothing finished is repeated, nothing unfinished is believed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression
+
+from zeronorm import FisherScore, SelectionPath, evaluate
+from zeronorm.evaluation import Metric, probe_fraction
+from zeronorm.evaluation.fingerprint import data_digest, digest
+from zeronorm.evaluation.journal import Journal
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.registry import register
+
+
+def make_data(n=24, p=8, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, p)) + 0.8 * y[:, None]
+    return X, y
+
+
+@register("test-counting", family="filters", tasks=("binary",), reference="")
+class Counting(BaseSelector):
+    """Random order; counts its fits and can be told to fail."""
+
+    fits = 0
+    is_broken = False
+
+    def __init__(self, n_features_to_select=None, *, level=0.0, random_state=None):
+        self.n_features_to_select = n_features_to_select
+        self.level = level
+        self.random_state = random_state
+
+    def _select(self, problem):
+        Counting.fits += 1
+        if Counting.is_broken:
+            raise RuntimeError("no memory left")
+        return SelectionPath.from_scores(problem.rng.random(problem.n_features))
+
+
+@pytest.fixture
+def run(tmp_path):
+    Counting.fits, Counting.is_broken = 0, False
+    X, y = make_data()
+    defaults = {"selectors": {"a": Counting()}, "X": X, "y": y, "cv": 4, "sizes": [1, 3]}
+
+    def call(**changes):
+        before = Counting.fits
+        records = evaluate(**(defaults | {"journal": tmp_path / "journal"} | changes))
+        return records, Counting.fits - before
+
+    return call
+
+
+def test_resume_repeats_nothing_and_gives_the_same_records(run):
+    first, fits = run()
+    assert fits == 4
+    again, fits = run()
+    assert fits == 0
+    assert again.equals(first)  # even the seconds: they were read, not measured
+    without, _ = run(journal=None)
+    assert without.drop("fit_seconds", "seconds").equals(first.drop("fit_seconds", "seconds"))
+
+
+def test_a_new_method_costs_only_its_own_cells(run):
+    run()
+    _, fits = run(selectors={"b": Counting(level=1.0), "a": Counting()})
+    assert fits == 4
+
+
+CHANGES = {
+    "parameter": {"selectors": {"a": Counting(level=0.5)}},
+    "sizes": {"sizes": [1, 4]},
+    "estimator": {"estimator": LogisticRegression()},
+    "seed": {"random_state": 1},
+    "labels": {"y": 1 - make_data()[1]},
+    "data": {"X": make_data()[0] + 1e-12},
+    "metric": {"metrics": [Metric("error_rate", lambda truth, predictions: 0.5)]},
+    "probes": {"metrics": [probe_fraction([1, 2])]},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_other_work_is_not_mistaken_for_finished_work(run, change):
+    run(**({"metrics": [probe_fraction([1, 3])]} if change == "probes" else {}))
+    _, fits = run(**CHANGES[change])
+    assert fits == 4
+
+
+def test_only_lost_and_damaged_cells_are_done_again(run, tmp_path):
+    first, _ = run()
+    files = sorted((tmp_path / "journal").glob("*.json"))
+    files[0].unlink()
+    files[1].write_text(files[1].read_text()[:20])
+    files[2].write_text("[]")
+    (tmp_path / "journal" / "half.json.123.tmp").write_text("{")
+    again, fits = run()
+    assert fits == 3
+    assert again.drop("fit_seconds", "seconds").equals(first.drop("fit_seconds", "seconds"))
+
+
+def test_failures_are_kept_until_a_retry_is_asked_for(run):
+    Counting.is_broken = True
+    with pytest.warns(FitFailedWarning, match="4 of 4"):
+        run()
+    Counting.is_broken = False
+    with pytest.warns(FitFailedWarning, match="4 of 4"):
+        records, fits = run()
+    assert fits == 0
+    assert records["error"].to_list() == ["RuntimeError: no memory left"] * 8
+    records, fits = run(retry_failed=True)
+    assert fits == 4
+    assert records["error"].null_count() == 8
+
+
+def test_unwritable_journal_is_refused_before_any_work(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"cannot be written.*choose another directory"):
+        run(journal=tmp_path / "file")
+    assert Counting.fits == 0
+
+
+def test_a_disk_that_fails_in_the_middle_keeps_finished_cells(run, tmp_path, monkeypatch):
+    real_replace, calls = os.replace, []
+
+    def replace(source, target):
+        calls.append(target)
+        if len(calls) == 4:  # the probe at the start, two cells, then the failure
+            raise OSError(28, "No space left on device")
+        real_replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(OSError, match=r"No space left on device.*are kept"):
+        run()
+    monkeypatch.undo()
+    _, fits = run()
+    assert fits == 2
+
+
+def test_journal_needs_a_seed(run):
+    with pytest.raises(ValueError, match="must be an int when there is a journal"):
+        run(random_state=None)
+
+
+def test_digest_tells_values_apart():
+    values = [
+        1, 1.0, True, "1", None, [1], (1,), [[1], 2], [1, [2]], {"a": 1}, {"b": 1}, b"1",
+        np.arange(3), np.arange(3.0), np.arange(6).reshape(2, 3), np.arange(6).reshape(3, 2),
+        FisherScore(), FisherScore(2), lambda x: x + 1, lambda x: x + 2, np.random.RandomState(0),
+        np.asarray(["a", "b"], dtype=object), np.asarray(["a", "b"]),
+    ]  # fmt: skip
+    digests = [digest(value) for value in values]
+    assert len(set(digests)) == len(values)
+    assert digests == [digest(value) for value in values]
+
+
+def test_data_digest_is_the_same_in_another_process():
+    X, y = make_data()
+    script = (
+        "import numpy as np; from zeronorm import FisherScore;"
+        "from zeronorm.evaluation.fingerprint import data_digest, digest;"
+        "rng = np.random.default_rng(0); y = np.arange(24) % 2;"
+        "X = rng.normal(size=(24, 8)) + 0.8 * y[:, None];"
+        "print(data_digest(X, y), digest(FisherScore(2), {'a': 1, 'b': [2]}))"
+    )
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert out.split() == [data_digest(X, y), digest(FisherScore(2), {"b": [2], "a": 1})]
+
+
+KILLED_SCRIPT = """
+import sys
+sys.path.insert(0, {folder!r})
+from slow_selector import evaluate_slowly
+evaluate_slowly({journal!r})
+"""
+SLOW_SELECTOR = """
+import time
+import numpy as np
+from zeronorm import SelectionPath, evaluate
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.registry import register
+
+@register("slow-order", family="filters", tasks=("binary",), reference="")
+class SlowOrder(BaseSelector):
+    def __init__(self, n_features_to_select=None, *, pause_s=0.0, random_state=None):
+        self.n_features_to_select = n_features_to_select
+        self.pause_s = pause_s
+        self.random_state = random_state
+
+    def _select(self, problem):
+        time.sleep(self.pause_s)
+        return SelectionPath.from_scores(problem.rng.random(problem.n_features))
+
+def evaluate_slowly(journal):
+    X, y = np.random.default_rng(0).normal(size=(24, 8)), np.arange(24) % 2
+    return evaluate({"slow": SlowOrder(pause_s=0.1)}, X, y, cv=12, sizes=[1, 3], journal=journal)
+"""
+
+
+def _finished(journal):
+    return len(list(journal.glob("*.json"))) if journal.exists() else 0
+
+
+def test_kill_9_in_the_middle_and_resume(tmp_path, monkeypatch):
+    (tmp_path / "slow_selector.py").write_text(SLOW_SELECTOR)
+    journal = tmp_path / "journal"
+    script = KILLED_SCRIPT.format(folder=str(tmp_path), journal=str(journal))
+    process = subprocess.Popen([sys.executable, "-c", script])
+    deadline = time.monotonic() + 120
+    while _finished(journal) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    survivors = {file.name: file.read_text() for file in journal.glob("*.json")}
+    assert 4 <= len(survivors) < 12
+    assert all(json.loads(text) for text in survivors.values())
+
+    monkeypatch.syspath_prepend(tmp_path)
+    slow_selector = importlib.import_module("slow_selector")
+    resumed = slow_selector.evaluate_slowly(journal)
+    for name, text in survivors.items():
+        assert (journal / name).read_text() == text  # not done again: the seconds in it are the old ones
+    assert _finished(journal) == 12
+    uninterrupted = slow_selector.evaluate_slowly(None)
+    seconds = ["fit_seconds", "seconds"]
+    assert resumed.drop(seconds).equals(uninterrupted.drop(seconds))
+
+
+def test_journal_reads_only_what_it_knows(tmp_path):
+    journal = Journal(tmp_path)
+    journal.write("key", {"a": [1, None, "x"]})
+    assert journal.finished() == {"key"}
+    assert journal.read("key") == {"a": [1, None, "x"]}
+    assert journal.read("other") is None

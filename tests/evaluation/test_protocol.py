@@ -1,0 +1,385 @@
+"""The nested protocol against a plain loop, its bad inputs, and what must not influence its results."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer, zero_one_loss
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from zeronorm import FisherScore, SelectionPath, SelectorCV, as_design, evaluate
+from zeronorm.evaluation import Metric, probe_fraction
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.registry import register
+
+SECONDS = ("fit_seconds", "seconds")
+
+
+def make_data(n=40, p=12, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, p))
+    X[:, 3] += 1.5 * y
+    X[:, 7] -= 1.0 * y
+    return X, y
+
+
+def same(left, right):
+    return left.drop(SECONDS).equals(right.drop(SECONDS))
+
+
+@register("test-noise", family="filters", tasks=("binary", "multiclass"), reference="")
+class NoisyOrder(BaseSelector):
+    """A random order of the features."""
+
+    fits = 0
+
+    def __init__(self, n_features_to_select=None, *, random_state=None):
+        self.n_features_to_select = n_features_to_select
+        self.random_state = random_state
+
+    def _select(self, problem):
+        NoisyOrder.fits += 1
+        return SelectionPath.from_scores(problem.rng.random(problem.n_features))
+
+
+@register("test-failing", family="filters", tasks=("binary", "multiclass"), reference="")
+class FailsOnEvenRows(NoisyOrder):
+    """Fails when the first training label is that of row 1."""
+
+    def _select(self, problem):
+        if problem.y[0] == 1:
+            raise ValueError("cannot work\nwith this")
+        return super()._select(problem)
+
+
+@register("test-unfinished", family="filters", tasks=("binary", "multiclass"), reference="")
+class NeverConverges(NoisyOrder):
+    """Always stops early."""
+
+    def _select(self, problem):
+        return SelectionPath(order=np.arange(problem.n_features), converged=False)
+
+
+def test_matches_a_plain_nested_loop():
+    X, y = make_data()
+    cv = StratifiedKFold(4, shuffle=True, random_state=1)
+    records = evaluate({"fisher": FisherScore()}, X, y, cv=cv, sizes=[1, 3, 12])
+    rows = iter(records.iter_rows(named=True))
+    for i, (train, test) in enumerate(cv.split(X, y)):
+        path = FisherScore().fit(X[train], y[train]).path_
+        for size in (1, 3, 12):
+            columns = path.support(size)
+            model = make_pipeline(StandardScaler(), SVC(kernel="linear"))
+            predictions = model.fit(X[train][:, columns], y[train]).predict(X[test][:, columns])
+            row = next(rows)
+            assert (row["split"], row["method"], row["size"]) == (i, "fisher", size)
+            assert row["selected"] == columns.tolist()
+            assert row["predictions"] == predictions.tolist()
+            assert row["truth"] == y[test].tolist()
+            assert row["test_rows"] == test.tolist()
+            assert (row["n_train"], row["n_test"]) == (30, 10)
+            assert row["error_rate"] == np.mean(predictions != y[test])
+            assert row["converged"] is True
+            assert row["error"] is None
+            np.testing.assert_allclose(row["decision"], model.decision_function(X[test][:, columns]))
+    assert next(rows, None) is None
+
+
+def test_one_selector_fit_answers_all_sizes():
+    X, y = make_data()
+    NoisyOrder.fits = 0
+    evaluate(NoisyOrder(), X, y, cv=3, sizes=[1, 2, 3, 4, 5])
+    assert NoisyOrder.fits == 3
+
+
+def test_processes_and_other_methods_do_not_change_results():
+    X, y = make_data()
+    random_folds = SelectorCV(FisherScore(), cv=StratifiedShuffleSplit(2), sizes=[1, 2, 3, 4, 5])
+    both = {"random folds": random_folds, "fisher": FisherScore()}
+    one = evaluate(both, X, y, cv=6)
+    assert one.filter(pl.col("method") == "random folds")["n_selected"].n_unique() > 1
+    assert same(one, evaluate(both, X, y, cv=6, n_jobs=2))
+    alone = evaluate({"random folds": random_folds}, X, y, cv=6)
+    assert same(alone, one.filter(pl.col("method") == "random folds"))
+
+
+def test_random_state_is_the_only_source_of_chance():
+    X, y = make_data()
+    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2)
+    first = evaluate(NoisyOrder(), X, y, cv=cv, sizes=[2], random_state=5)
+    np.random.default_rng()  # nothing global is used
+    assert same(first, evaluate(NoisyOrder(), X, y, cv=cv, sizes=[2], random_state=5))
+    other = evaluate(NoisyOrder(), X, y, cv=cv, sizes=[2], random_state=6)
+    assert not same(first, other)
+    assert len({tuple(s) for s in first["selected"].to_list()}) > 1  # splits do not share a seed
+    fresh = evaluate(NoisyOrder(), X, y, cv=cv, sizes=[2], random_state=None)
+    assert not same(first, fresh)
+
+
+def test_a_chosen_random_state_is_kept():
+    X, y = make_data()
+    records = evaluate(NoisyOrder(random_state=3), X, y, cv=3, sizes=[2])
+    assert len({tuple(s) for s in records["selected"].to_list()}) == 1
+
+
+def test_splitter_and_selectors_are_not_mutated():
+    X, y = make_data()
+    cv = StratifiedShuffleSplit(3, random_state=np.random.RandomState(0))
+    unset = StratifiedShuffleSplit(3)
+    state = copy.deepcopy(cv.random_state.get_state())
+    selector, X_before = NoisyOrder(), X.copy()
+    evaluate(selector, X, y, cv=cv, sizes=[2])
+    evaluate(selector, X, y, cv=unset, sizes=[2])
+    assert np.array_equal(cv.random_state.get_state()[1], state[1])
+    assert unset.random_state is None
+    assert selector.random_state is None
+    assert not hasattr(selector, "path_")
+    assert np.array_equal(X, X_before)
+
+
+@pytest.mark.parametrize("home", ["csr", "csc", "pandas", "polars", "design", "list", "float32"])
+def test_every_container_gives_the_same_records(home):
+    X, y = make_data()
+    X = X.astype(np.float32).astype(np.float64)
+    containers = {
+        "csr": sp.csr_array,
+        "csc": sp.csc_matrix,
+        "pandas": lambda a: pd.DataFrame(a, columns=[f"f{i}" for i in range(a.shape[1])]),
+        "polars": pl.DataFrame,
+        "design": as_design,
+        "list": lambda a: a.tolist(),
+        "float32": lambda a: a.astype(np.float32),
+    }
+    model = SVC(kernel="linear")
+    expected = evaluate(FisherScore(), X, y, cv=3, sizes=[2], estimator=model)
+    records = evaluate(FisherScore(), containers[home](X), y, cv=3, sizes=[2], estimator=model)
+    assert records["error"].to_list() == [None] * 3
+    assert records["selected"].to_list() == expected["selected"].to_list()
+    assert records["predictions"].to_list() == expected["predictions"].to_list()
+
+
+def test_sparse_data_work_with_the_default_estimator():
+    X, y = make_data()
+    records = evaluate(FisherScore(), sp.csr_array(X), y, cv=3, sizes=[2])
+    assert records["error"].null_count() == 3
+
+
+@pytest.mark.parametrize("labels", [("tumour", "normal"), (1.0, 2.0), (True, False), (-1, 1)])
+def test_labels_of_any_type_survive(labels):
+    X, y = make_data()
+    named = np.asarray(labels)[y]
+    records = evaluate(FisherScore(), X, named, cv=3, sizes=[2])
+    assert set(records["predictions"].explode().to_list()) == set(np.asarray(labels).tolist())
+    assert sorted(records["truth"].explode().to_list()) == sorted(named.tolist())
+
+
+def test_regression():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    y = X[:, 1] * 3 + 0.1 * rng.normal(size=60)
+    records = evaluate(
+        {"correlation": SelectKBest(lambda X, y: np.abs(X.T @ y), k=2)},
+        X,
+        y,
+        cv=3,
+        sizes=[1],
+        task="regression",
+    )
+    assert records["selected"].to_list() == [[1]] * 3
+    assert records["r2"].min() > 0.9
+    assert records["decision"].null_count() == 3
+
+
+def test_own_size_of_the_method():
+    X, y = make_data()
+    records = evaluate(FisherScore(n_features_to_select=5), X, y, cv=3, sizes=[2, None])
+    assert records["size"].to_list() == [2, None] * 3
+    assert records["n_selected"].to_list() == [2, 5] * 3
+    assert evaluate(FisherScore(4), X, y, cv=2)["n_selected"].to_list() == [4, 4]
+
+
+def test_selectors_from_elsewhere_searches_and_pipelines():
+    X, y = make_data()
+    X[:, 5] = 2.0  # scikit-learn scores a constant column NaN
+    tuned = GridSearchCV(
+        FisherScore(3, estimator=LogisticRegression()), {"variant": ["between", "overall"]}, cv=2
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns about the constant column
+        records = evaluate(
+            {
+                "k best": SelectKBest(k=2),
+                "search": tuned,
+                "pipeline": make_pipeline(StandardScaler(), FisherScore()),
+                "cv": SelectorCV(FisherScore(), cv=2, sizes=[1, 2, 3]),
+            },
+            X,
+            y,
+            cv=3,
+            sizes=[2, 11, 12],
+        )
+    assert records["error"].null_count() == len(records)
+    assert not any(5 in s for s in records.filter(pl.col("size") == 11)["selected"].to_list())
+
+
+def test_a_pipeline_that_drops_columns_is_refused():
+    X, y = make_data()
+    X[:, 0] = 1.0
+    with pytest.warns(FitFailedWarning, match="2 of 2 cells failed"):
+        records = evaluate(make_pipeline(VarianceThreshold(), FisherScore()), X, y, cv=2, sizes=[2])
+    assert "only steps that keep the columns" in records["error"][0]
+
+
+def test_failing_cells_are_recorded_and_the_rest_goes_on():
+    X, y = make_data()
+    rows = np.arange(40)
+    pairs = [(rows[1:], rows[:1]), (rows[:-1], rows[-1:])]  # the first training part starts with class 1
+    with pytest.warns(FitFailedWarning, match=r"1 of 4 cells failed: bad \(1\)"):
+        records = evaluate({"bad": FailsOnEvenRows(), "good": FisherScore()}, X, y, cv=pairs, sizes=[1, 2])
+    assert records["error"].to_list() == ["ValueError: cannot work with this"] * 2 + [None] * 6
+    assert records["error_rate"].null_count() == 2
+    assert records["selected"].null_count() == 2
+
+
+def test_metric_undefined_on_a_fold_is_an_error_of_that_row_only():
+    X, y = make_data()
+    nan = Metric("nan", lambda truth, predictions: float("nan"))
+    rows = np.arange(40)
+    pairs = [(rows[1:], rows[:1]), (rows[4:], rows[:4])]
+    with pytest.warns(FitFailedWarning):
+        records = evaluate(FisherScore(), X, y, cv=pairs, sizes=[2], metrics=["error_rate", "auc", nan])
+    assert records["auc"].is_null().to_list() == [True, False]
+    assert records["nan"].is_null().all()
+    assert records["error_rate"].null_count() == 0
+    assert records["predictions"].null_count() == 0
+    assert "one class only" in records["error"][0]
+    assert "the value is nan" in records["error"][1]
+
+
+def test_one_warning_when_fits_do_not_converge():
+    X, y = make_data()
+    with pytest.warns(ConvergenceWarning, match="3 of 3 selector fits") as caught:
+        records = evaluate(NeverConverges(), X, y, cv=3, sizes=[2])
+    assert len(caught) == 1
+    assert records["converged"].to_list() == [False] * 3
+
+
+def test_scorers_and_probes_as_metrics():
+    X, y = make_data()
+    metrics = {
+        "auc": "roc_auc",
+        "loss": make_scorer(zero_one_loss, greater_is_better=False),
+        "noise": probe_fraction([0, 1, 2]),
+        "wrong": "error_rate",
+    }
+    records = evaluate(FisherScore(), X, y, cv=3, sizes=[12], metrics=metrics)
+    assert records["noise"].to_list() == [0.25] * 3
+    np.testing.assert_allclose(records["loss"], -records["wrong"])
+    ours = evaluate(FisherScore(), X, y, cv=3, sizes=[12], metrics="auc")
+    np.testing.assert_allclose(ours["auc"], records["auc"])
+
+
+def test_groups_stay_together():
+    X, y = make_data()
+    groups = np.repeat(np.arange(10), 4)
+    for cv in (4, GroupKFold(4)):
+        records = evaluate(FisherScore(), X, y, cv=cv, sizes=[2], groups=groups)
+        for rows in records["test_rows"].to_list():
+            assert not set(groups[rows]) & set(np.delete(groups, rows))
+    inner = SelectorCV(FisherScore(), cv=GroupKFold(3), sizes=[1, 2])
+    assert evaluate(inner, X, y, cv=4, groups=groups)["error"].null_count() == 4
+
+
+def hide_modules(monkeypatch, *hidden):
+    real_import = builtins.__import__
+
+    def import_module(name, globals=None, *args, **kwargs):
+        if name in hidden and globals and globals.get("__name__") == "zeronorm.evaluation.records":
+            raise ImportError(name)
+        return real_import(name, globals, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", import_module)
+
+
+def test_pandas_without_polars(monkeypatch):
+    X, y = make_data()
+    expected = evaluate(FisherScore(), X, y, cv=3, sizes=[2])
+    hide_modules(monkeypatch, "polars")
+    frame = evaluate(FisherScore(), X, y, cv=3, sizes=[2])
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["error_rate"].tolist() == expected["error_rate"].to_list()
+    assert list(frame.columns) == expected.columns
+    hide_modules(monkeypatch, "polars", "pandas")
+    with pytest.raises(ImportError, match="install polars"):
+        evaluate(FisherScore(), X, y, cv=3, sizes=[2])
+
+
+def test_parquet_round_trip(tmp_path):
+    X, y = make_data()
+    records = evaluate(FisherScore(), X, np.where(y, "a", "b"), cv=3, sizes=[2, None])
+    records.write_parquet(tmp_path / "records.parquet")
+    assert pl.read_parquet(tmp_path / "records.parquet").equals(records)
+
+
+BAD_INPUT = {
+    "same name": ({"selectors": [FisherScore(), FisherScore()]}, "same name: .'FisherScore'."),
+    "no selector": ({"selectors": {}}, "'selectors' parameter is empty"),
+    "a class": ({"selectors": {"a": FisherScore}}, "not a scikit-learn estimator object"),
+    "size 0": ({"sizes": [0]}, "between 1 and the 12 features of X. Got 0"),
+    "size above p": ({"sizes": [3, 13]}, "Got 13"),
+    "fraction": ({"sizes": [0.5]}, "Got 0.5"),
+    "no size": ({"sizes": []}, "'sizes' parameter is empty"),
+    "overlap": ({"cv": [(np.arange(30), np.arange(25, 40))]}, "Split 0 of 'cv' overlaps: 5 rows"),
+    "no splits": ({"cv": []}, "no splits|Cannot"),
+    "empty test part": ({"cv": [(np.arange(30), [])]}, "empty test part"),
+    "row outside": ({"cv": [(np.arange(30), [40])]}, "names row 40"),
+    "divided groups": ({"cv": KFold(4), "groups": np.zeros(40)}, "divides sample groups"),
+    "short groups": ({"groups": np.zeros(3)}, "'groups' has 3 entries"),
+    "short y": ({"y": np.zeros(3)}, "'y' has 3 entries"),
+    "task": ({"task": "ranking"}, "'task' parameter"),
+    "metric": ({"metrics": "acuracy"}, "which is not known"),
+    "metric twice": ({"metrics": ["auc", "auc"]}, "more than once"),
+    "metric type": ({"metrics": [3]}, "Got 3 instead"),
+    "no metric": ({"metrics": []}, "Got none"),
+    "metric name": ({"metrics": {"error": "auc"}}, "must not be named 'error'"),
+    "seed": ({"random_state": "one"}, "'random_state' parameter"),
+    "flat X": ({"X": np.zeros(40)}, "two dimensions"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input(case):
+    X, y = make_data()
+    given, message = BAD_INPUT[case]
+    arguments = {"selectors": FisherScore(), "X": X, "y": y, "cv": 3, "sizes": [2]} | given
+    with pytest.raises(ValueError, match=message):
+        evaluate(**arguments)
+
+
+def test_selector_list_may_hold_named_pairs():
+    X, y = make_data()
+    records = evaluate([("a", FisherScore()), ("b", clone(FisherScore()))], X, y, cv=2, sizes=[1])
+    assert records["method"].unique(maintain_order=True).to_list() == ["a", "b"]
