@@ -1,0 +1,225 @@
+"""SelectorCV: the rule, the direction of the score, honest folds, bad input."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from zeronorm import FisherScore, SelectionPath, SelectorCV
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.meta.selector_cv import choose_size
+from zeronorm.selectors.registry import register
+
+
+def make_data(n=60, p=15, informative=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, p))
+    X[:, :informative] += 1.2 * y[:, None]
+    return X, y
+
+
+def test_scores_match_a_plain_loop():
+    X, y = make_data()
+    cv = StratifiedKFold(4)
+    fitted = SelectorCV(FisherScore(), cv=cv, sizes=[9, 1, 3]).fit(X, y)
+    expected = np.empty((4, 3))
+    for i, (train, test) in enumerate(cv.split(X, y)):
+        path = FisherScore().fit(X[train], y[train]).path_
+        for j, size in enumerate([1, 3, 9]):
+            columns = path.support(size)
+            model = make_pipeline(StandardScaler(), SVC(kernel="linear"))
+            model.fit(X[train][:, columns], y[train])
+            expected[i, j] = model.score(X[test][:, columns], y[test])
+            assert fitted.cv_results_["selected"][i][j].tolist() == columns.tolist()
+    results = fitted.cv_results_
+    assert results["size"].tolist() == [1, 3, 9]
+    np.testing.assert_allclose(results["scores"], expected)
+    np.testing.assert_allclose(results["mean"], expected.mean(axis=0))
+    np.testing.assert_allclose(results["standard_error"], expected.std(axis=0, ddof=1) / 2)
+    assert fitted.n_features_ == [1, 3, 9][int(np.argmax(expected.mean(axis=0)))]
+    whole = FisherScore().fit(X, y).path_
+    assert np.array_equal(fitted.path_.order, whole.order)
+    assert np.flatnonzero(fitted.support_).tolist() == whole.support(fitted.n_features_).tolist()
+
+
+def test_rules_by_hand():
+    scores = np.array([[0.70, 0.79, 0.80, 0.80], [0.70, 0.81, 0.90, 0.90], [0.70, 0.80, 0.85, 0.85]])
+    # means 0.70, 0.80, 0.85, 0.85; the standard error of the best is 0.05 / sqrt(3) = 0.0289
+    assert choose_size(scores, "best") == 2
+    assert choose_size(scores, "one_se") == 2
+    wider = scores + np.array([[-0.1], [0.1], [0.0]])  # 0.15 / sqrt(3) = 0.0866 now reaches 0.80
+    assert choose_size(wider, "one_se") == 1
+    assert choose_size(scores[:1], "one_se") == 2  # one fold has no spread
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 10), min_size=4, max_size=4), min_size=2, max_size=5))
+def test_one_standard_error_never_takes_more_and_ties_take_fewer(values):
+    scores = np.asarray(values, dtype=float) / 10
+    best, cautious = choose_size(scores, "best"), choose_size(scores, "one_se")
+    assert cautious <= best
+    mean = scores.mean(axis=0)
+    assert mean[best] == pytest.approx(mean.max())
+    assert np.all(mean[:best] < mean.max() - 1e-12)
+
+
+def test_direction_of_the_metric():
+    """A maximised metric and its negation, minimised, choose the same size."""
+
+    def negated(y_true, y_pred):
+        return -balanced_accuracy_score(y_true, y_pred)
+
+    X, y = make_data(seed=3)
+    chosen = set()
+    for scoring in (
+        "balanced_accuracy",
+        make_scorer(balanced_accuracy_score),
+        make_scorer(negated, greater_is_better=False),
+    ):
+        fitted = SelectorCV(FisherScore(), scoring=scoring, random_state=0).fit(X, y)
+        chosen.add(fitted.n_features_)
+        best = fitted.cv_results_["mean"].max()
+        assert best > fitted.cv_results_["mean"].min()
+        assert best == fitted.cv_results_["mean"][fitted.cv_results_["size"] == fitted.n_features_][0]
+    assert len(chosen) == 1
+    upside_down = make_scorer(balanced_accuracy_score, greater_is_better=False)
+    assert SelectorCV(FisherScore(), scoring=upside_down, random_state=0).fit(X, y).n_features_ not in chosen
+
+
+def test_finds_the_number_of_informative_features():
+    X, y = make_data(n=300, p=30)
+    fitted = SelectorCV(FisherScore(), sizes=range(1, 31), rule="one_se", random_state=0).fit(X, y)
+    assert fitted.support_[:3].all()
+    assert fitted.n_features_ <= 5
+
+
+def test_works_in_pipelines_and_predicts():
+    X, y = make_data(n=200)  # the best classifier reaches 85 %
+    pipeline = make_pipeline(StandardScaler(), SelectorCV(FisherScore(), cv=3, random_state=0), SVC())
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.7
+    predicting = SelectorCV(FisherScore(), estimator=LogisticRegression(), cv=3, random_state=0).fit(X, y)
+    assert predicting.estimator_.coef_.shape == (1, predicting.n_features_)
+    assert predicting.score(X, y) > 0.7
+
+
+def test_selection_in_a_fold_never_sees_its_test_part():
+    X, y = make_data()
+    folds = list(StratifiedKFold(3).split(X, y))
+    plain = SelectorCV(FisherScore(), cv=folds, sizes=[2, 5]).fit(X, y)
+    for i, (_, test) in enumerate(folds):
+        poisoned = X.copy()
+        poisoned[test] = np.random.default_rng(1).normal(scale=1e6, size=(len(test), X.shape[1]))
+        again = SelectorCV(FisherScore(), cv=folds, sizes=[2, 5]).fit(poisoned, y)
+        for mine, theirs in zip(
+            plain.cv_results_["selected"][i], again.cv_results_["selected"][i], strict=True
+        ):
+            assert np.array_equal(mine, theirs)
+
+
+def test_splitter_is_not_mutated():
+    X, y = make_data()
+    cv = StratifiedShuffleSplit(2, random_state=np.random.RandomState(0))
+    state = copy.deepcopy(cv.random_state.get_state()[1])
+    SelectorCV(FisherScore(), cv=cv, sizes=[1, 2]).fit(X, y)
+    assert np.array_equal(cv.random_state.get_state()[1], state)
+
+
+def test_groups_stay_together():
+    X, y = make_data()
+    groups = np.repeat(np.arange(15), 4)
+    for cv in (3, GroupKFold(3)):
+        fitted = SelectorCV(FisherScore(), cv=cv, sizes=[1, 2]).fit(X, y, groups=groups)
+        for train, test in fitted.cv_results_["splits"]:
+            assert not set(groups[train]) & set(groups[test])
+    with pytest.raises(ValueError, match="divides sample groups"), pytest.warns(match="groups"):
+        SelectorCV(FisherScore(), cv=KFold(4, shuffle=True, random_state=0)).fit(X, y, groups=groups)
+
+
+def test_parallel_folds_give_the_same_result():
+    X, y = make_data()
+    one = SelectorCV(FisherScore(), random_state=0).fit(X, y)
+    two = clone(one).set_params(n_jobs=2).fit(X, y)
+    assert np.array_equal(one.cv_results_["scores"], two.cv_results_["scores"])
+
+
+def test_feature_groups_and_forced_features_of_the_wrapped_selector():
+    X, y = make_data(p=12)
+    grouped = SelectorCV(FisherScore(feature_groups=np.arange(12) // 3), cv=3, random_state=0).fit(X, y)
+    assert grouped.n_features_ % 3 == 0
+    assert grouped.cv_results_["size"][0] == 3
+    forced = SelectorCV(FisherScore(always_keep=[8, 9]), cv=3, random_state=0).fit(X, y)
+    assert forced.support_[[8, 9]].all()
+    assert forced.cv_results_["size"][0] == 2
+
+
+def test_other_selectors_and_sparse_data():
+    X, y = make_data()
+    foreign = SelectorCV(SelectKBest(k=3), cv=3, sizes=[1, 3], random_state=0).fit(X, y)
+    ours = SelectorCV(FisherScore(), cv=3, sizes=[1, 3], random_state=0).fit(sp.csr_array(X), y)
+    assert foreign.n_features_ in (1, 3)
+    assert ours.n_features_ in (1, 3)
+    assert foreign.support_[:3].any()
+
+
+def test_the_size_can_be_fixed():
+    X, y = make_data()
+    assert SelectorCV(FisherScore(), n_features_to_select=7, cv=3).fit(X, y).n_features_ == 7
+
+
+@register("test-first-columns", family="filters", tasks=("binary", "multiclass", "regression"), reference="")
+class FirstColumns(BaseSelector):
+    """Columns in the order they stand, for a real target."""
+
+    def __init__(self, n_features_to_select=None, *, task="regression"):
+        self.n_features_to_select = n_features_to_select
+        self.task = task
+
+    def _select(self, problem):
+        return SelectionPath(order=np.arange(problem.n_features))
+
+
+def test_regression_selectors_are_scored_as_regression():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 6))
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=50)
+    fitted = SelectorCV(FirstColumns(), rule="one_se", random_state=0).fit(X, y)
+    assert fitted.n_features_ == 2
+    assert fitted.cv_results_["mean"].max() > 0.9
+
+
+BAD_INPUT = {
+    "rule": ({"rule": "median"}, "'rule' parameter"),
+    "size": ({"sizes": [0]}, "between 1 and the 15 features"),
+    "too large": ({"sizes": [16]}, "Got 16"),
+    "empty": ({"sizes": []}, "is empty"),
+    "overlap": ({"cv": [(range(40), range(30, 60))]}, "overlaps"),
+    "nan score": ({"scoring": lambda model, X, y: float("nan")}, "score of SelectorCV is nan"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input(case):
+    X, y = make_data()
+    params, message = BAD_INPUT[case]
+    with pytest.raises(ValueError, match=message):
+        SelectorCV(FisherScore(), **params).fit(X, y)
