@@ -48,7 +48,7 @@ def read(
         pl.String if transpose or not _looks_numeric(cells, decimal_comma) else pl.Float64
         for cells in itertools.zip_longest(*first_rows, fillvalue="")
     ]
-    kinds += [pl.String] * (len(names) - len(kinds))
+    kinds = kinds[: len(names)] + [pl.String] * (len(names) - len(kinds))
     frame = _scan(scan, kinds, path)
     if transpose:
         return raw_from_transposed(names, frame, decimal_comma)

@@ -1,0 +1,201 @@
+"""Every format gives the same table; strange names survive."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.io
+import scipy.io.arff
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from zeronorm.datasets import DataError, read_table
+from zeronorm.datasets.readers import delimited
+
+STRANGE_NAMES = [
+    '<script>alert("x")</script>',
+    'it\'s "quoted"',
+    "two\nlines",
+    "x" * 10_000,
+    "\u202eright to left עברית",
+    "=1+1",
+    "same",
+    "same",
+]
+
+
+@pytest.fixture
+def numbers():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(12, 4)).round(6)
+    return X, np.arange(12) % 2
+
+
+def write_csv(file, names, rows, delimiter=","):
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, delimiter=delimiter)
+        writer.writerow(names)
+        writer.writerows(rows)
+    return file
+
+
+def frame_of(X, y):
+    return pl.DataFrame({**{f"x{i + 1}": X[:, i] for i in range(X.shape[1])}, "y": y})
+
+
+def save(kind, folder, X, y):
+    file = folder / f"data.{kind}"
+    if kind in ("csv", "tsv"):
+        frame_of(X, y).write_csv(file, separator="," if kind == "csv" else "\t")
+    elif kind == "parquet":
+        frame_of(X, y).write_parquet(file)
+    elif kind == "arrow":
+        frame_of(X, y).write_ipc(file)
+    elif kind == "npz":
+        np.savez(file, X=X, y=y)
+    elif kind == "libsvm":
+        dump_svmlight_file(X, y, str(file), zero_based=False)
+    elif kind == "mat":
+        scipy.io.savemat(file, {"X": X, "y": y})
+    elif kind == "arff":
+        header = "@relation r\n" + "".join(f"@attribute x{i + 1} numeric\n" for i in range(X.shape[1]))
+        rows = "\n".join(",".join(map(str, row)) + f",{label}" for row, label in zip(X, y, strict=True))
+        file.write_text(f"{header}@attribute y {{0,1}}\n@data\n% comment\n{rows}\n")
+    return file
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "arrow", "npz", "libsvm", "mat", "arff"])
+def test_every_format_gives_the_same_table(kind, tmp_path, numbers):
+    X, y = numbers
+    file = save(kind, tmp_path, X, y)
+    table = read_table(file, None if kind in ("npz", "libsvm", "mat") else "y")
+    values = table.X.toarray() if sp.issparse(table.X) else table.X
+    np.testing.assert_allclose(values, X, rtol=0, atol=1e-12)
+    assert [int(label) for label in table.y] == y.tolist()
+    assert table.feature_names.tolist() == ["x1", "x2", "x3", "x4"]
+    assert table.task == "classification"
+    assert any("classification" in note for note in table.notes)
+
+
+def test_h5ad(tmp_path, numbers):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    pandas = pytest.importorskip("pandas")
+    X, y = numbers
+    genes = pandas.DataFrame(index=[f"g{i}" for i in range(4)])
+    cells = pandas.DataFrame(
+        {"state": pandas.Categorical(np.where(y == 1, "sick", "well"))}, index=map(str, range(12))
+    )
+    file = tmp_path / "cells.h5ad"
+    anndata.AnnData(X=sp.csr_matrix(X), obs=cells, var=genes).write_h5ad(file)
+    table = read_table(file, "state")
+    np.testing.assert_allclose(table.X.toarray(), X)
+    assert table.feature_names.tolist() == ["g0", "g1", "g2", "g3"]
+    assert table.class_counts == {"sick": 6, "well": 6}
+
+
+def test_strange_and_repeated_names_survive(tmp_path):
+    rows = [[i + k for k in range(len(STRANGE_NAMES))] + ["ab"[i % 2]] for i in range(6)]
+    table = read_table(write_csv(tmp_path / "d.csv", [*STRANGE_NAMES, "label"], rows), "label")
+    assert table.feature_names.tolist() == STRANGE_NAMES
+    np.testing.assert_array_equal(table.X, np.asarray([row[:-1] for row in rows], dtype=float))
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
+    file = tmp_path / "d.csv"
+    file.write_bytes("\ufeffa,y\n1,u\n2,v\n3,u\n4,v\n".encode())
+    assert read_table(file, "y").feature_names.tolist() == ["a"]
+
+
+def test_samples_in_columns(tmp_path):
+    names = ["gene", "s1", "s2", "s3", "s4"]
+    rows = [["label", "a", "b", "a", "b"], ["g1", 1, 2, 3, 4], ["g2", 5, 6, 7, 8.5]]
+    table = read_table(write_csv(tmp_path / "d.csv", names, rows), "label", transpose=True)
+    np.testing.assert_array_equal(table.X, [[1, 5], [2, 6], [3, 7], [4, 8.5]])
+    assert table.feature_names.tolist() == ["g1", "g2"]
+    assert table.sample_ids.tolist() == ["s1", "s2", "s3", "s4"]
+    assert table.y.tolist() == ["a", "b", "a", "b"]
+
+
+def test_numbers_after_the_guessed_rows_may_turn_out_to_be_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited, "GUESS_CELLS", 1)
+    rows = [[i, "7", "ab"[i % 2]] for i in range(8)]
+    rows[5][1] = "many"
+    table = read_table(write_csv(tmp_path / "d.csv", ["x", "size", "y"], rows), "y")
+    assert table.feature_names.tolist() == ["x", "size=many"]
+    assert table.X[:, 1].tolist() == [0, 0, 0, 0, 0, 1, 0, 0]
+
+
+def test_decimal_comma(tmp_path):
+    file = write_csv(tmp_path / "d.csv", ["x", "y"], [["1,5", "a"], ["2,5", "b"]] * 3, delimiter=";")
+    with pytest.raises(DataError, match="--decimal-comma"):
+        read_table(file, "y", delimiter=";")
+    table = read_table(file, "y", delimiter=";", decimal_comma=True)
+    assert table.X[:2, 0].tolist() == [1.5, 2.5]
+
+
+def test_sparse_npz_as_in_the_challenge_files(tmp_path):
+    matrix = sp.random(10, 30, density=0.2, random_state=0, format="csr")
+    file = tmp_path / "d.npz"
+    np.savez(
+        file,
+        data=matrix.data,
+        indices=matrix.indices,
+        indptr=matrix.indptr,
+        shape=np.asarray(matrix.shape),
+        y=np.arange(10) % 2,
+    )
+    table = read_table(file)
+    assert sp.issparse(table.X)
+    np.testing.assert_allclose(table.X.toarray(), matrix.toarray())
+
+
+def test_arff_agrees_with_scipy(tmp_path):
+    file = tmp_path / "d.arff"
+    file.write_text(
+        "% a comment\n@RELATION test\n@ATTRIBUTE width REAL\n@ATTRIBUTE 'my height' numeric\n"
+        "@ATTRIBUTE colour {red, green, blue}\n@ATTRIBUTE class {yes, no}\n@DATA\n"
+        "1.5,2,red,yes\n2.5,-3e2,green,no\n0,1,blue,yes\n1,4,red,no\n"
+    )
+    data, _ = scipy.io.arff.loadarff(file)
+    table = read_table(file, "class")
+    assert table.feature_names.tolist() == ["width", "my height", "colour=blue", "colour=green", "colour=red"]
+    np.testing.assert_array_equal(table.X[:, 0], data["width"])
+    np.testing.assert_array_equal(table.X[:, 1], data["my height"])
+    np.testing.assert_array_equal(table.X[:, 4], data["colour"] == b"red")
+    assert table.y.tolist() == ["yes", "no", "yes", "no"]
+
+
+def test_sparse_arff(tmp_path):
+    file = tmp_path / "d.arff"
+    file.write_text(
+        "@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute c {no,yes}\n@data\n"
+        "{0 1.5}\n{1 2, 2 yes}\n{}\n{0 -1, 1 3, 2 yes}\n"
+    )
+    table = read_table(file, "c")
+    np.testing.assert_array_equal(table.X.toarray(), [[1.5, 0], [0, 2], [0, 0], [-1, 3]])
+    assert table.y.tolist() == ["no", "yes", "no", "yes"]
+
+
+def test_matlab_labels_and_names_as_cells(tmp_path):
+    file = tmp_path / "d.mat"
+    names = np.asarray(["f1", "f2", "f3"], dtype=object)
+    labels = np.asarray(["u", "v", "u", "v"], dtype=object)
+    scipy.io.savemat(file, {"X": np.arange(12.0).reshape(4, 3), "names": names, "label": labels})
+    table = read_table(file)
+    assert table.feature_names.tolist() == ["f1", "f2", "f3"]
+    assert table.y.tolist() == ["u", "v", "u", "v"]
+
+
+def test_more_than_65535_columns(tmp_path):
+    p = 70_000
+    header = ",".join(f"g{i}" for i in range(p)) + ",y\n"
+    lines = [",".join([str(i + 1)] * p) + "," + "ab"[i % 2] for i in range(4)]
+    file = tmp_path / "wide.csv"
+    file.write_text(header + "\n".join(lines) + "\n")
+    table = read_table(file, "y")
+    assert table.X.shape == (4, p)
+    assert table.X[:, -1].tolist() == [1, 2, 3, 4]
+    assert table.feature_names[-1] == f"g{p - 1}"

@@ -1,0 +1,215 @@
+"""What becomes of columns: tasks, categories, identifiers, missing values, groups."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from zeronorm.datasets import DataError, TableOptions, build_table, read_feature_groups
+from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.target import infer_task
+
+NAN = float("nan")
+
+
+def table_of(columns, target="y", **options):
+    """A table from columns given as lists of numbers or texts."""
+    names = list(columns)
+    numeric = [i for i, name in enumerate(names) if not isinstance(columns[name][0], str)]
+    values = np.column_stack([columns[names[i]] for i in numeric]).astype(float) if numeric else None
+    texts = {i: columns[name] for i, name in enumerate(names) if i not in numeric}
+    n = len(columns[names[0]])
+    raw = RawTable(
+        names, np.empty((n, 0)) if values is None else values, np.asarray(numeric, dtype=int), texts
+    )
+    return build_table(raw, TableOptions(target=target, **options))
+
+
+LABELS = ["a", "b"] * 4
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (np.asarray(["u", "v"] * 5), "classification"),
+        (np.asarray([True, False] * 5), "classification"),
+        (np.asarray([0, 1] * 5), "classification"),
+        (np.asarray([0.0, 2.0] * 5), "classification"),
+        (np.asarray([0.5, 2.0] * 5), "regression"),
+        (np.arange(100), "regression"),
+        (np.arange(100) % 21, "regression"),
+        (np.arange(100) % 20, "classification"),
+    ],
+)
+def test_the_task_is_inferred_and_stated(y, task):
+    found, reason = infer_task(y, "outcome")
+    assert found == task
+    assert "outcome" in reason
+    assert task in reason
+
+
+def test_the_task_can_be_set():
+    numbers = table_of({"x": range(8), "y": [0, 1] * 4}, task="regression")
+    assert numbers.task == "regression"
+    assert numbers.y.dtype == np.float64
+    with pytest.raises(DataError, match="--task classification"):
+        table_of({"x": range(8), "y": LABELS}, task="regression")
+
+
+def test_text_columns_become_groups_of_indicators_in_file_order():
+    table = table_of(
+        {
+            "before": [8.0, 1, 2, 3, 5, 4, 7, 6],
+            "colour": ["red", "green", "blue", "red"] * 2,
+            "sex": ["f", "m"] * 4,
+            "after": [3.0, 4, 1, 2, 0, 9, 8, 7],
+            "y": LABELS,
+        }
+    )
+    assert table.feature_names.tolist() == [
+        "before",
+        "colour=blue",
+        "colour=green",
+        "colour=red",
+        "sex=m",
+        "after",
+    ]
+    assert table.feature_groups.tolist() == [0, 1, 1, 1, 2, 3]
+    assert table.source_columns.tolist() == [0, 1, 1, 1, 2, 3]
+    np.testing.assert_array_equal(table.X[:, 1:4].sum(axis=1), 1.0)
+    assert any("2 text columns" in note for note in table.notes)
+
+
+def test_codes_can_be_declared_categorical():
+    table = table_of({"code": [1, 2, 3, 1, 2, 3, 1, 2], "y": LABELS}, categorical=("code",))
+    assert table.feature_names.tolist() == ["code=1", "code=2", "code=3"]
+
+
+def test_text_identifiers_are_set_aside_and_reported():
+    table = table_of({"patient": [f"p{i}" for i in range(8)], "x": [3, 1, 2, 2, 2, 5, 1, 0], "y": LABELS})
+    assert table.feature_names.tolist() == ["x"]
+    assert table.id_columns == ("patient",)
+    assert table.sample_ids.tolist() == [f"p{i}" for i in range(8)]
+    assert any("patient" in note and "set aside" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(("name", "values"), [("row", range(8)), ("sample_id", [17, 3, 8, 1, 2, 99, 5, 4])])
+def test_numeric_identifiers_are_kept_and_reported(name, values):
+    table = table_of({name: values, "x": [3, 1, 2, 2, 2, 5, 1, 0], "y": LABELS})
+    assert table.id_columns == (name,)
+    assert name in table.feature_names
+    assert any(name in note and "--ignore" in note for note in table.notes)
+
+
+def test_measurements_are_not_identifiers():
+    rng = np.random.default_rng(0)
+    table = table_of({"id_like_value": rng.normal(size=8), "count": [5, 3, 9, 1, 2, 4, 8, 7], "y": LABELS})
+    assert table.id_columns == ()
+
+
+def test_missing_values_by_choice():
+    columns = {
+        "x": [1, NAN, 3, 5, 1, 1, 1, 1],
+        "z": range(8, 0, -1),
+        "c": ["u", "v", None, "u", "w", "u", "v", "w"],
+    }
+    columns["y"] = LABELS
+    with pytest.raises(DataError, match=r"2 values are missing .* in 2 of 3 columns.*median"):
+        table_of(columns)
+    filled = table_of(columns, missing="median")
+    assert filled.X[1, 0] == 1.0
+    assert "c=(missing)" in filled.feature_names
+    assert any("median" in note for note in filled.notes)
+    fewer_rows = table_of(columns, missing="drop-rows")
+    assert fewer_rows.n_samples == 6
+    assert fewer_rows.y.tolist() == ["a", "b", "a", "b", "a", "b"][:0] + [
+        LABELS[i] for i in (0, 3, 4, 5, 6, 7)
+    ]
+    fewer_columns = table_of(columns, missing="drop-columns")
+    assert fewer_columns.feature_names.tolist() == ["z"]
+
+
+def test_rows_without_a_label_are_dropped_on_request_only():
+    columns = {"x": [4.0, 2, 3, 1, 0, 9, 8, 7, 6], "y": [*LABELS, None]}
+    with pytest.raises(DataError, match=r"1 of 9 samples.*data row 9"):
+        table_of(columns)
+    assert table_of(columns, missing="drop-rows").n_samples == 8
+
+
+def test_missing_entries_of_sparse_data_get_the_median_with_its_zeros():
+    X = sp.csr_matrix(np.asarray([[NAN, 1.0], [0.0, 2.0], [0.0, 3.0], [7.0, 4.0]]))
+    raw = RawTable.from_matrix(X, targets={"y": np.asarray([0, 1, 0, 1])}, default_target="y")
+    filled = build_table(raw, TableOptions(missing="median"))
+    np.testing.assert_array_equal(filled.X.toarray()[:, 0], [0, 0, 0, 7])
+
+
+def test_numbers_spoilt_by_text_are_an_error():
+    cells = [f"{i}.5" for i in range(40)]
+    cells[7] = "<0.5"
+    with pytest.raises(DataError, match=r"'<0.5' in data row 8"):
+        table_of({"x": cells, "z": range(40, 0, -1), "y": ["a", "b"] * 20})
+
+
+def test_ignored_columns_and_sample_groups_leave_the_features():
+    table = table_of(
+        {
+            "x": [4, 2, 2, 1, 5, 5, 7, 8],
+            "batch": [1, 1, 2, 2] * 2,
+            "drop": [0, 3, 1, 1, 1, 5, 2, 2],
+            "y": LABELS,
+        },
+        ignore=("drop",),
+        sample_groups="batch",
+    )
+    assert table.feature_names.tolist() == ["x"]
+    assert table.sample_groups.tolist() == [1, 1, 2, 2] * 2
+    with pytest.raises(DataError, match="--ignore names 'other'"):
+        table_of({"x": range(8), "y": LABELS}, ignore=("other",))
+
+
+def test_nothing_left():
+    with pytest.raises(DataError, match="No feature is left"):
+        table_of({"x": range(8), "y": LABELS}, ignore=("x",))
+
+
+@pytest.fixture
+def grouped_table():
+    return table_of(
+        {
+            "a": [3, 1, 2, 2] * 2,
+            "b": [1, 0, 2, 2] * 2,
+            "c": ["u", "v", "w", "u"] * 2,
+            "d": [5, 1, 1, 2] * 2,
+            "y": LABELS,
+        }
+    )
+
+
+def test_feature_groups_from_csv_and_json(tmp_path, grouped_table):
+    as_csv, as_json = tmp_path / "g.csv", tmp_path / "g.json"
+    as_csv.write_text("feature,group\na,first\nd,first\n")
+    as_json.write_text(json.dumps({"first": ["a", "d"]}))
+    for file in (as_csv, as_json):
+        codes = read_feature_groups(file, grouped_table)
+        assert codes.tolist() == [0, 1, 2, 2, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("g.csv", "feature,group\nnone,1\n", "does not have: 'none'"),
+        ("g.csv", "feature,group\na,1\na,2\n", "two groups"),
+        ("g.csv", "name,set\na,1\n", "feature,group"),
+        ("g.json", "{", "not valid JSON"),
+        ("g.json", '{"one": ["a"], "two": []}', "no feature"),
+        ("g.json", "[1]", "must map"),
+    ],
+)
+def test_bad_group_files(tmp_path, grouped_table, name, content, message):
+    file = tmp_path / name
+    file.write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_feature_groups(file, grouped_table)
