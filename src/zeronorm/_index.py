@@ -3,9 +3,14 @@
 EXPORTS: dict[str, dict[str, str]] = {
     "zeronorm": {
         "FisherScore": "zeronorm.selectors.filters.fisher",
+        "ForwardLeastSquares": "zeronorm.selectors.greedy.forward_least_squares",
+        "GolubScore": "zeronorm.selectors.filters.golub",
         "LassoSelector": "zeronorm.selectors.sparsity.lasso",
+        "RFE": "zeronorm.selectors.greedy.rfe",
+        "RandomSelector": "zeronorm.selectors.filters.random",
         "SelectionPath": "zeronorm.selectors.path",
         "SelectorCV": "zeronorm.selectors.meta.selector_cv",
+        "WelchScore": "zeronorm.selectors.filters.welch",
         "as_design": "zeronorm.design",
         "evaluate": "zeronorm.evaluation.protocol",
     },
@@ -15,6 +20,11 @@ EXPORTS: dict[str, dict[str, str]] = {
 
 MODULES: tuple[str, ...] = (
     "zeronorm.selectors.filters.fisher",
+    "zeronorm.selectors.filters.golub",
+    "zeronorm.selectors.filters.random",
+    "zeronorm.selectors.filters.welch",
+    "zeronorm.selectors.greedy.forward_least_squares",
+    "zeronorm.selectors.greedy.rfe",
     "zeronorm.selectors.meta.selector_cv",
     "zeronorm.selectors.sparsity.lasso",
 )
