@@ -39,6 +39,7 @@ class Kernel(Generic[P, R]):
     def dispatcher(self) -> Callable[P, R]:
         import numba
 
+        compiled: Any
         # numba resolves callees through the globals of the function: hand it dispatchers, not wrappers.
         for name, callee in self.callees().items():
             self.function.__globals__[name] = callee.dispatcher
@@ -60,7 +61,7 @@ class Kernel(Generic[P, R]):
 def _watch_callees(compiled: Any, files: set[str]) -> None:
     """Let the disk cache notice a change in a called kernel, not only in the kernel's own file."""
     stamps = [(name, os.stat(name).st_mtime, os.stat(name).st_size) for name in sorted(files)]
-    cache_file = getattr(compiled._cache, "_cache_file", None)
+    cache_file: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = tuple(stamps)
 
