@@ -127,6 +127,22 @@ class Design(ABC):
         """Yield blocks for reading only; a backend whose memory can be used directly yields views."""
         return self._scratch_blocks()
 
+    @property
+    def _is_tall(self) -> bool:
+        """Tell whether blocks of rows suit vector products better than a few long columns at a time."""
+        return self.n_samples > 4 * self.n_features
+
+    def _row_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield C-ordered blocks of rows with all columns, which share one scratch memory."""
+        p, columns = self.n_features, range(self.n_features)
+        height = max(1, self._block_width() * self.n_samples // max(1, p))
+        memory = np.empty((min(height, self.n_samples), p))
+        for start in range(0, self.n_samples, height):
+            rows = slice(start, min(start + height, self.n_samples))
+            block = memory[: rows.stop - rows.start]
+            self.take_rows(rows)._fill(columns, block)
+            yield rows, block
+
     def _surely_finite(self) -> bool:
         """Tell cheaply whether all values are finite; False may also mean that their sum overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -195,6 +211,10 @@ class Design(ABC):
 
     def _dot(self, w: Array) -> Array:
         result = np.zeros((self.n_samples, *w.shape[1:]))
+        if self._is_tall:
+            for rows, block in self._row_blocks():
+                result[rows] = block @ w
+            return result
         for columns, block in self._blocks():
             result += block @ w[columns]
         return result
@@ -204,7 +224,11 @@ class Design(ABC):
         return self._transpose_dot(_vectors(V, self.n_samples, "V"))
 
     def _transpose_dot(self, V: Array) -> Array:
-        result = np.empty((self.n_features, *V.shape[1:]))
+        result = np.zeros((self.n_features, *V.shape[1:]))
+        if self._is_tall:
+            for rows, block in self._row_blocks():
+                result += block.T @ V[rows]
+            return result
         for columns, block in self._blocks():
             result[columns] = block.T @ V
         return result
@@ -218,10 +242,7 @@ class Design(ABC):
             return self._sandwich(np.maximum(d, 0.0)) - self._sandwich(np.maximum(-d, 0.0))
         result = blas.symmetric_accumulator(self.n_features)
         root = np.sqrt(d)
-        height = max(1, self._block_width() * self.n_samples // max(1, self.n_features))
-        for start in range(0, self.n_samples, height):
-            rows = slice(start, min(start + height, self.n_samples))
-            block = self.take_rows(rows).block(slice(None))
+        for rows, block in self._row_blocks():
             block *= root[rows, None]
             blas.add_outer_square(result, block.T)
         return blas.symmetric_result(result)

@@ -78,8 +78,9 @@ def _from_sparse_frame(X: Any, names: NDArray[Any] | None) -> Design:
 
 
 def _is_sparse_frame(X: Any) -> bool:
-    """A pandas frame whose columns are all sparse; ``sparse`` raises AttributeError on other frames."""
-    return _is_frame(X) and hasattr(X, "sparse")
+    """A pandas frame whose columns are all sparse and leave out zeros."""
+    fill_values = [getattr(dtype, "fill_value", None) for dtype in getattr(X, "dtypes", ())]
+    return _is_frame(X) and len(fill_values) > 0 and all(value == 0 for value in fill_values)
 
 
 _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [

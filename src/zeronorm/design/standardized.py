@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Literal
 
 import numpy as np
@@ -11,14 +12,17 @@ from .base import Array, Design
 from .index import Index, as_selector
 from .stats import ColumnStats
 
-_LARGEST_MEAN = 1e4  # in units of the scale
+# Means up to here, in units of the scale, are corrected for after a product.
+_LARGEST_SPARSE_MEAN = 1e4
+_LARGEST_DENSE_MEAN = 10.0
 
 
 class StandardizedDesign(Design):
     r"""The view :math:`(X - \mathbf 1 m^\top) \operatorname{diag}(1/s)`, of which no copy is ever made.
 
     Blocks of dense data are centred as they are used, because correcting products afterwards cancels
-    when means are large against deviations. Sparse data keep their zeros: products are corrected by
+    when means are large against deviations; products with vectors are corrected where no mean is large.
+    Sparse data keep their zeros: products are corrected by
     terms of rank one.
 
     Parameters
@@ -64,12 +68,22 @@ class StandardizedDesign(Design):
         out -= self.mean[chosen]
         out *= self._factor[chosen]
 
-    # Products of sparse data: the product of the data as they are, corrected for the means
+    # Products of the data as they are, corrected for the means
+
+    @functools.cached_property
+    def _largest_mean(self) -> float:
+        """The largest mean in units of the scale: the factor of rounding that a correction costs."""
+        return float(np.abs(self.mean * self._factor).max(initial=0.0))
 
     @property
     def _correctable(self) -> bool:
         """Sparse, and no mean so large that the correction would cancel most digits."""
-        return self.is_sparse and float(np.abs(self.mean * self._factor).max(initial=0.0)) <= _LARGEST_MEAN
+        return self.is_sparse and self._largest_mean <= _LARGEST_SPARSE_MEAN
+
+    @property
+    def _vectors_correctable(self) -> bool:
+        """For products with vectors the correction spares dense data a pass too, if it costs no digits."""
+        return self._correctable or self._largest_mean <= _LARGEST_DENSE_MEAN
 
     def _gram(self, scale_sq: Array | None) -> Array:
         if not self._correctable:
@@ -98,13 +112,13 @@ class StandardizedDesign(Design):
         return np.asarray(corrected * self._factor**2)
 
     def _dot(self, w: Array) -> Array:
-        if not self._correctable:
+        if not self._vectors_correctable:
             return super()._dot(w)
         weighted = _scale_rows(self._factor, w)
         return np.asarray(self.base.dot(weighted) - self.mean @ weighted)
 
     def _transpose_dot(self, V: Array) -> Array:
-        if not self._correctable:
+        if not self._vectors_correctable:
             return super()._transpose_dot(V)
         centered = self.base.transpose_dot(V) - np.multiply.outer(self.mean, V.sum(axis=0))
         return _scale_rows(self._factor, centered)

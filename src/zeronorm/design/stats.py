@@ -105,7 +105,8 @@ class StatsAccumulator:
         order = np.zeros(bounds[-1], dtype=np.intp)
         weights = np.zeros(bounds[-1])
         counted = np.flatnonzero(self.row_weight > 0.0)
-        by_class = counted[np.argsort(self.codes[counted], kind="stable")]
+        # The heaviest samples of a class come first: the kernels center by them.
+        by_class = counted[np.lexsort((-self.row_weight[counted], self.codes[counted]))]
         for start, stop, members in zip(
             bounds, bounds[1:], np.split(by_class, np.cumsum(self.count)[:-1]), strict=False
         ):

@@ -1,11 +1,12 @@
 """Compiled sweeps behind `ColumnStats`: each value is read from memory once.
 
-Means and sums of squared deviations are found in two steps on values that are still in the cache,
-and tiles of rows are merged by the update of Chan, Golub and LeVeque: large means do not cancel.
-
 The dense sweeps visit the rows in the given ``order``, class after class: class c owns the entries
 ``bounds[c]:bounds[c + 1]``. Classes are padded with repeated rows of weight zero so that several rows
 can be handled at a time.
+
+Moments are taken about a preliminary center, the mean of the first k samples of the class. It cannot be
+further from the mean of all m samples than sqrt(m / k) standard deviations, so at most the factor
+1 + m / k is lost by cancellation, however large the mean is.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ Positions = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 4
 LANES = 32
-_TILE_ROWS = 64  # a tile of 64 x 512 values stays in the second-level cache
-_TILE_COLUMNS = 512
+_CENTER_SAMPLES = 32
+_TILE_COLUMNS = 2048
 
 
 @kernel
@@ -41,43 +42,59 @@ def rows_stats(
     high: Array,
 ) -> None:
     """Statistics of C-ordered columns ``source``... of X, written to ``target``..."""
-    tile_mean = np.zeros(_TILE_COLUMNS)
-    tile_sq = np.zeros(_TILE_COLUMNS)
+    center, first, second = np.zeros(_TILE_COLUMNS), np.zeros(_TILE_COLUMNS), np.zeros(_TILE_COLUMNS)
     for start in range(0, n_columns, _TILE_COLUMNS):
         m = min(_TILE_COLUMNS, n_columns - start)
         left, out = source + start, target + start
         for c in range(mean.shape[0]):
-            seen = 0.0
-            for top in range(bounds[c], bounds[c + 1], _TILE_ROWS):
-                rows = order[top : min(top + _TILE_ROWS, bounds[c + 1])]
-                w = weights[top : top + rows.shape[0]]
-                _tile_sums(X, left, rows, w, tile_mean[:m], low[out : out + m], high[out : out + m])
-                tile_mean /= w.sum()
-                _tile_deviations(X, left, rows, w, tile_mean[:m], tile_sq[:m])
-                _merge(w.sum(), tile_mean, tile_sq, seen, mean[c, out : out + m], sum_sq[c, out : out + m])
-                seen += w.sum()
+            rows, w = order[bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
+            if rows.shape[0] > 0:
+                _row_center(X, left, rows[:_CENTER_SAMPLES], w, center[:m])
+                _row_moments(
+                    X, left, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]
+                )
+                total = w.sum()
+                for j in range(m):
+                    mean[c, out + j] = center[j] + first[j] / total
+                    sum_sq[c, out + j] = max(0.0, second[j] - first[j] * first[j] / total)
 
 
 @kernel
-def _tile_sums(
-    X: NDArray[Any], left: int, rows: Positions, w: Array, total: Array, low: Array, high: Array
+def _row_center(X: NDArray[Any], left: int, rows: Positions, w: Array, center: Array) -> None:
+    center[:] = 0.0
+    total = 0.0
+    for i in range(rows.shape[0]):
+        total += w[i]
+        x = X[rows[i], left : left + center.shape[0]]
+        for j in range(center.shape[0]):
+            center[j] += w[i] * x[j]
+    for j in range(center.shape[0]):
+        center[j] /= total
+
+
+@kernel
+def _row_moments(
+    X: NDArray[Any],
+    left: int,
+    rows: Positions,
+    w: Array,
+    center: Array,
+    first: Array,
+    second: Array,
+    low: Array,
+    high: Array,
 ) -> None:
-    m = total.shape[0]
-    total[:] = 0.0
+    """First and second moments about ``center``; four rows at a time spare the sums in memory."""
+    m = center.shape[0]
+    first[:] = 0.0
+    second[:] = 0.0
     for i in range(0, rows.shape[0], 4):
-        first = X[rows[i], left : left + m]
-        second = X[rows[i + 1], left : left + m]
-        third = X[rows[i + 2], left : left + m]
-        fourth = X[rows[i + 3], left : left + m]
+        row_a, row_b = X[rows[i], left : left + m], X[rows[i + 1], left : left + m]
+        row_c, row_d = X[rows[i + 2], left : left + m], X[rows[i + 3], left : left + m]
         wa, wb, wc, wd = w[i], w[i + 1], w[i + 2], w[i + 3]
         for j in range(m):
-            a, b, c, d = (
-                np.float64(first[j]),
-                np.float64(second[j]),
-                np.float64(third[j]),
-                np.float64(fourth[j]),
-            )
-            total[j] += (wa * a + wb * b) + (wc * c + wd * d)
+            a, b = np.float64(row_a[j]), np.float64(row_b[j])
+            c, d = np.float64(row_c[j]), np.float64(row_d[j])
             ab = a if a < b else b
             cd = c if c < d else d
             smallest = ab if ab < cd else cd
@@ -86,40 +103,9 @@ def _tile_sums(
             cd = c if c > d else d
             largest = ab if ab > cd else cd
             high[j] = largest if largest > high[j] else high[j]
-
-
-@kernel
-def _tile_deviations(
-    X: NDArray[Any], left: int, rows: Positions, w: Array, center: Array, sum_sq: Array
-) -> None:
-    m = center.shape[0]
-    sum_sq[:] = 0.0
-    for i in range(0, rows.shape[0], 4):
-        first = X[rows[i], left : left + m]
-        second = X[rows[i + 1], left : left + m]
-        third = X[rows[i + 2], left : left + m]
-        fourth = X[rows[i + 3], left : left + m]
-        wa, wb, wc, wd = w[i], w[i + 1], w[i + 2], w[i + 3]
-        for j in range(m):
-            a, b, c, d = (
-                first[j] - center[j],
-                second[j] - center[j],
-                third[j] - center[j],
-                fourth[j] - center[j],
-            )
-            sum_sq[j] += (wa * a * a + wb * b * b) + (wc * c * c + wd * d * d)
-
-
-@kernel
-def _merge(
-    new_weight: float, new_mean: Array, new_sq: Array, weight: float, mean: Array, sum_sq: Array
-) -> None:
-    """Merge the moments of new samples into those of the samples seen so far."""
-    share = new_weight / (weight + new_weight)
-    for j in range(mean.shape[0]):
-        shift = new_mean[j] - mean[j]
-        mean[j] += share * shift
-        sum_sq[j] += new_sq[j] + share * weight * shift * shift
+            a, b, c, d = a - center[j], b - center[j], c - center[j], d - center[j]
+            first[j] += (wa * a + wb * b) + (wc * c + wd * d)
+            second[j] += (wa * a * a + wb * b * b) + (wc * c * c + wd * d * d)
 
 
 @kernel
@@ -137,53 +123,59 @@ def columns_stats(
     high: Array,
 ) -> None:
     """The same for ``columns``, the C-ordered transpose of X."""
-    values = np.zeros(order.shape[0])
     class_weight = np.zeros(mean.shape[0])
     for c in range(mean.shape[0]):
         class_weight[c] = weights[bounds[c] : bounds[c + 1]].sum()
-    total, lane_low, lane_high = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    values = np.zeros(order.shape[0])
+    lanes = np.zeros(4 * LANES)
     for j in range(n_columns):
         column = columns[source + j]
         for i in range(order.shape[0]):
             values[i] = column[order[i]]
-        lane_low[:] = np.inf
-        lane_high[:] = -np.inf
+        lanes[2 * LANES : 3 * LANES] = np.inf
+        lanes[3 * LANES :] = -np.inf
         for c in range(mean.shape[0]):
-            x = values[bounds[c] : bounds[c + 1]]
+            x, w = values[bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
             if x.shape[0] > 0:
-                w = weights[bounds[c] : bounds[c + 1]]
-                _lane_sums(x, w, total, lane_low, lane_high)
-                center = total.sum() / class_weight[c]
-                _lane_deviations(x, w, center, total)
-                mean[c, target + j] = center
-                sum_sq[c, target + j] = total.sum()
-        low[target + j] = lane_low.min()
-        high[target + j] = lane_high.max()
+                center = _center(x[:_CENTER_SAMPLES], w)
+                _lane_moments(x, w, center, lanes)
+                shift = lanes[:LANES].sum() / class_weight[c]
+                mean[c, target + j] = center + shift
+                sum_sq[c, target + j] = max(
+                    0.0, lanes[LANES : 2 * LANES].sum() - shift * shift * class_weight[c]
+                )
+        low[target + j] = lanes[2 * LANES : 3 * LANES].min()
+        high[target + j] = lanes[3 * LANES :].max()
 
 
 @kernel
-def _lane_sums(x: Array, w: Array, total: Array, low: Array, high: Array) -> None:
-    """Independent sums in each lane, which the processor can add side by side."""
-    total[:] = 0.0
-    for i in range(0, x.shape[0], total.shape[0]):
-        values = x[i : i + total.shape[0]]
-        lane_weights = w[i : i + total.shape[0]]
-        for k in range(total.shape[0]):
+def _center(x: Array, w: Array) -> float:
+    total, weight = 0.0, 0.0
+    for i in range(x.shape[0]):
+        total += w[i] * x[i]
+        weight += w[i]
+    return total / weight
+
+
+@kernel
+def _lane_moments(x: Array, w: Array, center: float, lanes: Array) -> None:
+    """Add to first and second moments, minima and maxima in each lane.
+
+    Lanes are independent and their four parts are in one array, so that they are handled side by side.
+    """
+    lanes[: 2 * LANES] = 0.0
+    for i in range(0, x.shape[0], LANES):
+        values = x[i : i + LANES]
+        lane_weights = w[i : i + LANES]
+        for k in range(LANES):
             value = values[k]
-            total[k] += lane_weights[k] * value
-            low[k] = value if value < low[k] else low[k]
-            high[k] = value if value > high[k] else high[k]
-
-
-@kernel
-def _lane_deviations(x: Array, w: Array, center: float, total: Array) -> None:
-    total[:] = 0.0
-    for i in range(0, x.shape[0], total.shape[0]):
-        values = x[i : i + total.shape[0]]
-        lane_weights = w[i : i + total.shape[0]]
-        for k in range(total.shape[0]):
-            deviation = values[k] - center
-            total[k] += lane_weights[k] * deviation * deviation
+            deviation = value - center
+            weighted = lane_weights[k] * deviation
+            lanes[k] += weighted
+            lanes[LANES + k] += weighted * deviation
+            low, high = lanes[2 * LANES + k], lanes[3 * LANES + k]
+            lanes[2 * LANES + k] = value if value < low else low
+            lanes[3 * LANES + k] = value if value > high else high
 
 
 @kernel

@@ -1,0 +1,52 @@
+"""No operation makes a copy of the data: little memory beyond the data and one n×n matrix is used."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from zeronorm.design import as_design
+
+N, P = 200, 20_000
+
+
+def peak_bytes(call):
+    call()  # compiles, and fills caches that live on
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("selection", ["all", "slice", "columns", "rows"])
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_peak_memory(order, dtype, standardize, selection):
+    rng = np.random.default_rng(0)
+    X = np.array(rng.standard_normal((N, P), dtype=np.float32) + 20.0, dtype=dtype, order=order)
+    design = as_design(X)
+    if selection == "slice":
+        design = design.take(slice(10, None)).take_rows(slice(1, None))
+    elif selection == "columns":
+        design = design.take(rng.permutation(P))
+    elif selection == "rows":
+        design = design.take_rows(rng.permutation(N))
+    design = design.standardized() if standardize else design
+    n, p = design.shape
+    M, w, y = rng.standard_normal((n, n)), rng.standard_normal(p), np.arange(n) % 2
+    calls = {
+        "gram": design.gram,
+        "scaled gram": lambda: design.gram(w**2),
+        "gram_adjoint": lambda: design.gram_adjoint(M),
+        "dot": lambda: design.dot(w),
+        "transpose_dot": lambda: design.transpose_dot(M[0]),
+        "column_stats": lambda: design.column_stats(y),
+        "squared_norms": design.squared_norms,
+    }
+    results = 20 * 8 * p  # vectors with one number for each feature are not a copy of the data
+    for name, call in calls.items():
+        assert peak_bytes(call) < 0.3 * X.nbytes + 8 * n * n + results, name
