@@ -2,10 +2,11 @@ from zeronorm.design import as_design as as_design
 from zeronorm.evaluation.protocol import evaluate as evaluate
 from zeronorm.selectors.filters.fisher import FisherScore as FisherScore
 from zeronorm.selectors.filters.golub import GolubScore as GolubScore
+from zeronorm.selectors.filters.mutual_information import MutualInformation as MutualInformation
 from zeronorm.selectors.filters.random import RandomSelector as RandomSelector
+from zeronorm.selectors.filters.shrunken_centroids import ShrunkenCentroids as ShrunkenCentroids
 from zeronorm.selectors.filters.welch import WelchScore as WelchScore
 from zeronorm.selectors.greedy.forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
-from zeronorm.selectors.greedy.rfe import RFE as RFE
 from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
 from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector

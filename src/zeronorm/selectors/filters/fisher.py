@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from zeronorm.design import ColumnStats
 from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.filters.ratio import safe_ratio
 from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
@@ -76,17 +77,6 @@ class FisherScore(WeightedSelector):
         else:
             score = _between_over_within(stats)
         return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype))
-
-
-def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """0/0 is 0; a positive number over 0 is the largest finite ratio, doubled."""
-    ratio = np.zeros_like(numerator)
-    proper = denominator > 0
-    np.divide(numerator, denominator, out=ratio, where=proper)
-    perfect = ~proper & (numerator > 0)
-    if np.any(perfect):
-        ratio[perfect] = 2.0 * max(1.0, float(ratio[proper].max(initial=0.0)))
-    return ratio
 
 
 def _two_class_score(stats: ColumnStats) -> FloatArray:

