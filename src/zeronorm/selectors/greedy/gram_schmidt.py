@@ -1,0 +1,230 @@
+"""Gram–Schmidt forward selection with its stopping rules, on features or on their monomials."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.greedy.monomials import MonomialDesign, needed_columns
+from zeronorm.selectors.greedy.orthogonal import OrthogonalSearch, least_squares_search
+from zeronorm.selectors.greedy.stopping import FisherStop, LeaveOneOutStop, ProbeStop, SizeStop, StopRule
+from zeronorm.selectors.path import SelectionPath, order_by_score
+from zeronorm.selectors.probes import check_level
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+STOPS = ("probe", "fisher", "loo", "size")
+
+
+@register(
+    "gram-schmidt",
+    family="greedy",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Stoppiglia et al. 2003; Rivals & Personnaz 2003; Lal et al. 2006, section 2.2",
+    test_params=({}, {"task": "regression", "stop": "loo"}, {"degree": 2, "stop": "fisher"}),
+)
+class GramSchmidt(WeightedSelector):
+    r"""Rank features by their angle with the target, orthogonalise, repeat; stop by a random probe.
+
+    Each step selects the column with the largest squared cosine with the target,
+
+    .. math:: \cos^2_j = \frac{(x_j^\top y)^2}{\|x_j\|^2 \|y\|^2},
+
+    then projects the target and all other columns on the orthogonal complement of the selected one. A
+    column that repeats what is already selected loses its length and with it its chance. For :math:`q`
+    classes the target is the space of the :math:`q - 1` centred class indicators with the orthonormal
+    basis :math:`B`, and :math:`\cos^2_j = \|B^\top x_j\|^2 / \|x_j\|^2`; the selection is then stepwise
+    discriminant analysis by Wilks' lambda.
+
+    When to stop, with ``n_features_to_select=None``:
+
+    - ``stop="probe"``: the risk that a column of noise would have been selected by now exceeds ``level``. A
+      probe in :math:`\nu` dimensions has :math:`P(\cos^2 \le x) = F(x) = I_x(\frac{q-1}2, \frac{\nu-q+1}2)`
+      and
+
+      .. math:: R_k = R_{k-1} + (1 - F(\cos^2_k)) (1 - R_{k-1}).
+
+      This is the risk for *one* probe. If all of p columns are noise, something is selected with
+      probability :math:`1 - (1 - \text{level})^p`; ``correction="max"`` compares with the best of as many
+      probes as there are columns left and holds the level. Beyond the first step the risk is an upper
+      bound.
+    - ``stop="fisher"``: the first feature whose partial F test is not significant at ``level`` is refused.
+      It takes no account of the search over many columns.
+    - ``stop="loo"``: the first feature that does not lower the leave-one-out error of the least-squares fit
+      (computed from the leverages, without refitting) is refused.
+    - ``stop="size"``: no rule; half of the features.
+
+    At least one feature is always selected; ``n_accepted_`` says how many the rule accepted.
+
+    ``degree=d`` makes every monomial of the features up to degree d a candidate, then removes monomials one
+    by one, the least significant first, while one of them fails the F test at ``level``. The features of
+    the monomials left are selected. All monomials are tried at every step, so this is for tens or a
+    few hundred features.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the stopping rule.
+    stop : "probe", "fisher", "loo" or "size".
+    level : the risk or significance at which to stop.
+    correction : None, or "max" to allow for the search over many columns (``stop="probe"``).
+    degree : highest degree of the monomials; 1 means the features themselves.
+    task : "classification" or "regression".
+    standardize : centre and scale the columns; False fits the columns as they are, without an intercept.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features; forced features are fitted first.
+    verbose : show progress.
+
+    Attributes
+    ----------
+    squared_cosines_ : of each selected column with the target, when it was selected.
+    stop_values_ : what the rule looked at in each step: risk, significance, or leave-one-out error; one
+        more than was selected if the last candidate was refused.
+    n_accepted_ : number of columns (or monomials) the rule accepted.
+    monomials_ : selected monomials as tuples of features, (1, 1, 4) for the square of 1 times 4.
+    """
+
+    monomials_: list[tuple[int, ...]]
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        stop: Literal["probe", "fisher", "loo", "size"] = "probe",
+        level: float = 0.05,
+        correction: Literal["max"] | None = None,
+        degree: int = 1,
+        task: Literal["classification", "regression"] = "classification",
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.stop = stop
+        self.level = level
+        self.correction = correction
+        self.degree = degree
+        self.task = task
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        rule = self._stop_rule()
+        if self.degree == 1:
+            search = least_squares_search(problem, joint=True)
+            errors = self._grow(search, rule, problem)
+            self.monomials_ = [(j,) for j in search.selected]
+            return _path_of_features(search, rule, errors, problem.always_keep.size)
+        monomials = MonomialDesign.of(problem.design, self.degree)
+        design = monomials.centred(problem.sample_weight) if self.standardize else monomials
+        search = least_squares_search(problem, design, joint=True)
+        alone = search.scores[: problem.n_features].copy()
+        self._grow(search, rule, problem, monomials)
+        chosen = self._needed_monomials(search, problem.always_keep.size)
+        self.monomials_ = [monomials.features_of(m) for m in chosen]
+        return _path_of_monomials(search, chosen, monomials, alone)
+
+    def _stop_rule(self) -> StopRule:
+        name = type(self).__name__
+        if self.stop not in STOPS:
+            raise ValueError(
+                f"The 'stop' parameter of {name} must be one of {STOPS}. Got {self.stop!r} instead."
+            )
+        if self.correction not in (None, "max"):
+            raise ValueError(
+                f"The 'correction' parameter of {name} must be None or 'max'. Got {self.correction!r} instead."
+            )
+        if not isinstance(self.degree, numbers.Integral) or isinstance(self.degree, bool) or self.degree < 1:
+            raise ValueError(
+                f"The 'degree' parameter of {name} must be an integer of at least 1. Got {self.degree!r} instead."
+            )
+        check_level(self.level, name)
+        if self.stop == "probe":
+            return ProbeStop(self.level, self.correction)
+        if self.stop == "fisher":
+            return FisherStop(self.level)
+        return LeaveOneOutStop() if self.stop == "loo" else SizeStop()
+
+    def _grow(
+        self,
+        search: OrthogonalSearch,
+        rule: StopRule,
+        problem: Problem,
+        monomials: MonomialDesign | None = None,
+    ) -> list[float]:
+        """Select columns up to the wanted size or the first refusal; return the residuals on the way."""
+        size = problem.n_features_to_select
+        if size is None and self.stop == "size":
+            size = max(1, problem.n_features // 2)
+        features = set(search.selected)
+        cosines, errors = [], [search.residual_sum_of_squares]
+        with problem.progress.task("Adding features", size) as advance:
+            while search.can_grow and (size is None or len(features) < size):
+                column = search.best()
+                if not rule.judge(search, column) and size is None:
+                    break
+                cosines.append(float(search.scores[column]))
+                search.add(column)
+                errors.append(search.residual_sum_of_squares)
+                features.update((column,) if monomials is None else monomials.features_of(column))
+                advance(1)
+        self.squared_cosines_ = np.asarray(cosines)
+        self.stop_values_ = np.asarray(rule.values)
+        self.n_accepted_ = rule.n_accepted
+        return errors
+
+    def _needed_monomials(self, search: OrthogonalSearch, n_forced: int) -> list[int]:
+        if not search.selected:
+            return []
+        dimension = search.dimension + len(search.selected)
+        kept = needed_columns(
+            search.columns(search.selected), search.target_basis, dimension, self.level, n_forced
+        )
+        return [search.selected[i] for i in kept]
+
+
+def _path_of_features(
+    search: OrthogonalSearch, rule: StopRule, errors: list[float], n_forced: int
+) -> SelectionPath:
+    first = max(1, n_forced)
+    return SelectionPath(
+        order=search.order(),
+        visited_sizes=np.arange(first, len(search.selected) + 1),
+        objective=np.asarray(errors[first - n_forced :]),
+        own_size=None if isinstance(rule, SizeStop) else n_forced + rule.n_accepted,
+        n_iter=len(errors) - 1,
+    )
+
+
+def _path_of_monomials(
+    search: OrthogonalSearch, chosen: list[int], monomials: MonomialDesign, alone: NDArray[np.float64]
+) -> SelectionPath:
+    """Features in the order in which their monomials entered, then those removed, then the others.
+
+    Features of one monomial enter together; ``alone``, their scores of degree one, puts them in order.
+    """
+    best_first = order_by_score(alone)
+    position = np.empty_like(best_first)
+    position[best_first] = np.arange(position.size)
+
+    def features_of(selected: list[int]) -> list[int]:
+        return [f for m in selected for f in sorted(monomials.features_of(m), key=position.__getitem__)]
+
+    needed = features_of(chosen)
+    rest = order_by_score(monomials.best_by_feature(search.scores) + alone).tolist()
+    order = dict.fromkeys([*needed, *features_of(search.selected), *rest])
+    sizes = [len(set(features_of(chosen[: k + 1]))) for k in range(len(chosen))]
+    return SelectionPath(
+        order=np.asarray(list(order), dtype=np.intp),
+        visited_sizes=np.unique(np.asarray(sizes, dtype=np.intp)),
+        own_size=len(set(needed)),
+        n_iter=len(search.selected),
+    )
