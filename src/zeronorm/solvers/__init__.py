@@ -1,0 +1,1 @@
+"""Optimisation, ignorant of features: support vector machines, linear programs, projections."""

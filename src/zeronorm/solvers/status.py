@@ -1,0 +1,66 @@
+"""How a solver ended: what happened, and what to do about it."""
+
+from __future__ import annotations
+
+import warnings
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """The end of a solver run; the numbers are those the compiled kernels return."""
+
+    CONVERGED = 0
+    ITERATION_LIMIT = 1
+    STALLED = 2
+    UNBOUNDED = 3
+    INFEASIBLE = 4
+    FAILED = 5
+
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return _MESSAGES[self]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it (empty after convergence)."""
+        return _REMEDIES[self]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the answer meets the tolerance."""
+        return self is Status.CONVERGED
+
+    def describe(self) -> str:
+        """The message and the remedy as one sentence."""
+        return f"{self.message}; {self.remedy}." if self.remedy else f"{self.message}."
+
+    def check(self, where: str) -> None:
+        """Raise when there is no solution, warn when it is not yet accurate, else do nothing."""
+        if self in (Status.UNBOUNDED, Status.INFEASIBLE):
+            raise ValueError(f"{where}: {self.describe()}")
+        if not self.converged:
+            from sklearn.exceptions import ConvergenceWarning
+
+            warnings.warn(f"{where}: {self.describe()}", ConvergenceWarning, stacklevel=3)
+
+
+_MESSAGES = {
+    Status.CONVERGED: "The solution meets the tolerance",
+    Status.ITERATION_LIMIT: "The iteration limit was reached before the tolerance",
+    Status.STALLED: "The tolerance is below what double precision can resolve on these data",
+    Status.UNBOUNDED: (
+        "The problem has no solution at working precision: with a hard margin, the two classes "
+        "cannot be separated"
+    ),
+    Status.INFEASIBLE: "No point satisfies all the constraints",
+    Status.FAILED: "The solver ended without a solution",
+}
+_REMEDIES = {
+    Status.CONVERGED: "",
+    Status.ITERATION_LIMIT: "increase max_iter, increase tol, or standardize the features",
+    Status.STALLED: "increase tol, standardize the features, or decrease C",
+    Status.UNBOUNDED: "use a finite C",
+    Status.INFEASIBLE: "relax the constraints",
+    Status.FAILED: "standardize the features, or scale the costs to similar magnitudes",
+}

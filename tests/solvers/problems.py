@@ -1,0 +1,20 @@
+"""Small classification and regression problems for the solver tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def classification(n=40, p=60, *, noise=1.0, seed=0):
+    """Two overlapping classes in a few informative directions."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    score = X[:, : min(p, 4)].sum(axis=1) + noise * rng.normal(size=n)
+    return X, np.where(score > np.median(score), 1.0, -1.0)
+
+
+def regression(n=40, p=60, *, noise=0.5, seed=0):
+    """A linear target with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, X[:, : min(p, 4)].sum(axis=1) + noise * rng.normal(size=n) + 3.0
