@@ -4,6 +4,7 @@ from zeronorm.selectors.filters.fisher import FisherScore as FisherScore
 from zeronorm.selectors.filters.golub import GolubScore as GolubScore
 from zeronorm.selectors.filters.mutual_information import MutualInformation as MutualInformation
 from zeronorm.selectors.filters.random import RandomSelector as RandomSelector
+from zeronorm.selectors.filters.relief import Relief as Relief
 from zeronorm.selectors.filters.shrunken_centroids import ShrunkenCentroids as ShrunkenCentroids
 from zeronorm.selectors.filters.welch import WelchScore as WelchScore
 from zeronorm.selectors.greedy.forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
