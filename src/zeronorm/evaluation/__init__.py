@@ -1,6 +1,35 @@
 """Honest comparison of selectors: protocol, metrics, significance and stability."""
 
-from zeronorm.evaluation.metrics import METRICS, Metric, probe_fraction
+from zeronorm.evaluation.metrics import (
+    METRICS,
+    Metric,
+    area_under_curve,
+    balanced_error_rate,
+    error_rate,
+    probe_fraction,
+)
 from zeronorm.evaluation.protocol import evaluate
+from zeronorm.evaluation.stability import (
+    correlation_stability,
+    hamming_distance,
+    jaccard_stability,
+    kuncheva_stability,
+    nogueira_stability,
+    stability_of_records,
+)
 
-__all__ = ["METRICS", "Metric", "evaluate", "probe_fraction"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "area_under_curve",
+    "balanced_error_rate",
+    "correlation_stability",
+    "error_rate",
+    "evaluate",
+    "hamming_distance",
+    "jaccard_stability",
+    "kuncheva_stability",
+    "nogueira_stability",
+    "probe_fraction",
+    "stability_of_records",
+]

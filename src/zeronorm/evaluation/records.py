@@ -61,6 +61,55 @@ def to_frame(rows: list[Row], metric_names: list[str]) -> Any:
     return polars.DataFrame(columns, schema=_polars_schema(polars, columns, metric_names), strict=False)
 
 
+def frame_of_rows(rows: list[Row]) -> Any:
+    """Plain rows as a polars frame, else a pandas frame."""
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    try:
+        import polars
+    except ImportError:
+        return _pandas_frame(columns, [])
+    return polars.DataFrame(columns)
+
+
+def columns_of(records: Any) -> dict[str, list[Any]]:
+    """Records, as a polars or pandas frame, as plain lists."""
+    if hasattr(records, "iloc"):
+        columns = records.astype(object).where(records.notna(), None)
+        return {str(name): columns[name].tolist() for name in columns}
+    return {str(name): values for name, values in records.to_dict(as_series=False).items()}
+
+
+def cells_by_method(records: Any, size: int | None, needed: tuple[str, ...]) -> dict[str, list[Row]]:
+    """The rows of every method at one size, in the order of the splits and without gaps."""
+    columns = columns_of(records)
+    missing = [name for name in (*needed, "split", "method", "size") if name not in columns]
+    if missing:
+        raise ValueError(f"The records have no column {missing}. They have {list(columns)}.")
+    sizes = dict.fromkeys(columns["size"])
+    if size not in sizes:
+        raise ValueError(f"The records have no size {size}. They have the sizes {list(sizes)}.")
+    cells: dict[str, dict[int, Row]] = {}
+    for i, row_size in enumerate(columns["size"]):
+        if row_size == size:
+            row = {name: columns[name][i] for name in needed}
+            empty = [name for name in needed if row[name] is None]
+            if empty:
+                raise ValueError(
+                    f"Method {columns['method'][i]!r} has no {empty[0]} on split {columns['split'][i]} with "
+                    f"size {size} (its 'error' says why), so the methods cannot be compared there. Leave the "
+                    "method or the split out."
+                )
+            cells.setdefault(columns["method"][i], {})[columns["split"][i]] = row
+    splits = {name: sorted(rows) for name, rows in cells.items()}
+    first = next(iter(splits.values()))
+    for name, found in splits.items():
+        if found != first:
+            raise ValueError(
+                f"Method {name!r} was evaluated on other splits; compare methods on the same ones."
+            )
+    return {name: [rows[split] for split in first] for name, rows in cells.items()}
+
+
 def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: list[str]) -> dict[str, Any]:
     label = _label_type(polars, columns["truth"][0])
     schema = {
@@ -107,4 +156,4 @@ def _pandas_frame(columns: dict[str, list[Any]], metric_names: list[str]) -> Any
         "seconds": np.float64,
         **dict.fromkeys(metric_names, np.float64),
     }
-    return frame.astype(nullable)
+    return frame.astype({name: kind for name, kind in nullable.items() if name in columns})

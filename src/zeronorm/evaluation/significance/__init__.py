@@ -1,0 +1,48 @@
+"""Is the difference real, and how large is it?"""
+
+from zeronorm.evaluation.significance.comparison import compare_methods
+from zeronorm.evaluation.significance.effects import (
+    EffectSize,
+    error_difference,
+    hodges_lehmann,
+    mean_difference,
+    standardized_difference,
+)
+from zeronorm.evaluation.significance.mcnemar import (
+    McNemar,
+    ScoreMatrix,
+    mcnemar,
+    score_matrix,
+    score_matrix_of_records,
+)
+from zeronorm.evaluation.significance.multiplicity import adjust_p_values
+from zeronorm.evaluation.significance.paired import (
+    CorrectedT,
+    SignedRank,
+    corrected_resampled_t,
+    signed_rank,
+)
+from zeronorm.evaluation.significance.ranks import CriticalDifference, Friedman, critical_difference, friedman
+
+__all__ = [
+    "CorrectedT",
+    "CriticalDifference",
+    "EffectSize",
+    "Friedman",
+    "McNemar",
+    "ScoreMatrix",
+    "SignedRank",
+    "adjust_p_values",
+    "compare_methods",
+    "corrected_resampled_t",
+    "critical_difference",
+    "error_difference",
+    "friedman",
+    "hodges_lehmann",
+    "mcnemar",
+    "mean_difference",
+    "score_matrix",
+    "score_matrix_of_records",
+    "signed_rank",
+    "standardized_difference",
+]

@@ -1,0 +1,77 @@
+"""Metrics against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from zeronorm.evaluation import METRICS, area_under_curve, balanced_error_rate, error_rate, probe_fraction
+from zeronorm.evaluation.metrics import explained_variation, mean_absolute_error, mean_squared_error
+
+labels = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
+
+
+@settings(max_examples=50, deadline=None)
+@given(labels)
+def test_error_rates(pairs):
+    truth, predicted = np.array(pairs).T
+    assert error_rate(truth, predicted) == pytest.approx(1 - sk.accuracy_score(truth, predicted))
+    recalls = [np.mean(predicted[truth == c] == c) for c in np.unique(truth)]
+    assert balanced_error_rate(truth, predicted) == pytest.approx(1 - np.mean(recalls))
+
+
+def test_balanced_error_rate_of_unequal_classes():
+    truth = np.array([0] * 90 + [1] * 10)
+    always_zero = np.zeros(100, dtype=int)
+    assert error_rate(truth, always_zero) == pytest.approx(0.1)
+    assert balanced_error_rate(truth, always_zero) == pytest.approx(0.5)
+    expected = 1 - sk.balanced_accuracy_score(truth, np.roll(truth, 5))
+    assert balanced_error_rate(truth, np.roll(truth, 5)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_area_under_curve(ties):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 40)
+    values = rng.integers(0, 5, 40) if ties else rng.normal(size=40)
+    assert area_under_curve(truth, values) == pytest.approx(sk.roc_auc_score(truth, values))
+    assert area_under_curve(truth, -values) == pytest.approx(1 - area_under_curve(truth, values))
+    names = np.array(["no", "yes"])[truth]
+    assert area_under_curve(names, values, ["no", "yes"]) == pytest.approx(sk.roc_auc_score(truth, values))
+
+
+def test_area_under_curve_of_more_classes():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 60)
+    probability = rng.dirichlet(np.ones(3), 60)
+    expected = sk.roc_auc_score(truth, probability, multi_class="ovr", average="macro")
+    assert area_under_curve(truth, probability, [0, 1, 2]) == pytest.approx(expected)
+
+
+def test_area_of_one_class_is_refused():
+    with pytest.raises(ValueError, match="one class only"):
+        area_under_curve([1, 1], [0.2, 0.3], [0, 1])
+
+
+def test_regression_metrics():
+    rng = np.random.default_rng(2)
+    truth, predicted = rng.normal(size=20), rng.normal(size=20)
+    assert mean_squared_error(truth, predicted) == pytest.approx(sk.mean_squared_error(truth, predicted))
+    assert mean_absolute_error(truth, predicted) == pytest.approx(sk.mean_absolute_error(truth, predicted))
+    assert explained_variation(truth, predicted) == pytest.approx(sk.r2_score(truth, predicted))
+    with pytest.raises(ValueError, match="do not vary"):
+        explained_variation([1.0, 1.0], [1.0, 2.0])
+
+
+def test_directions():
+    assert {name for name, metric in METRICS.items() if metric.greater_is_better} == {"auc", "r2"}
+
+
+def test_probe_fraction():
+    metric = probe_fraction([5, 6, 7])
+    assert metric.response == "selected"
+    assert metric.function([0, 5, 7, 1]) == 0.5
+    assert metric.function(np.array([0, 1])) == 0.0
