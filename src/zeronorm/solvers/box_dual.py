@@ -55,6 +55,16 @@ class BoxDual:
             ridge=ridge,
         )
 
+    def restricted(self, variables: BoolArray) -> BoxDual:
+        """The problem in some of the variables, the others held at zero."""
+        return BoxDual(
+            self.sample[variables],
+            self.sign[variables],
+            self.linear[variables],
+            self.upper[variables],
+            self.ridge,
+        )
+
     @property
     def n_samples(self) -> int:
         """Number of samples; variables may be twice as many."""
@@ -68,10 +78,11 @@ class BoxDual:
 
     def signed_sum(self, alpha: FloatArray) -> FloatArray:
         """The coefficients v of the samples."""
-        v: FloatArray = np.bincount(self.sample, self.sign * alpha, self.n_samples).astype(
-            np.float64, copy=False
-        )
-        return v
+        return self.sum_by_sample(self.sign * alpha)
+
+    def sum_by_sample(self, values: FloatArray) -> FloatArray:
+        """Add up the values of each sample's variables."""
+        return np.bincount(self.sample, values, self.n_samples).astype(np.float64, copy=False)
 
     def without_overlap(self, alpha: FloatArray) -> FloatArray:
         """The same v with at most one of a sample's two variables positive, which is never worse."""
