@@ -8,9 +8,13 @@ from zeronorm.selectors.filters.relief import Relief as Relief
 from zeronorm.selectors.filters.shrunken_centroids import ShrunkenCentroids as ShrunkenCentroids
 from zeronorm.selectors.filters.welch import WelchScore as WelchScore
 from zeronorm.selectors.greedy.forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
+from zeronorm.selectors.greedy.grafting import Grafting as Grafting
 from zeronorm.selectors.greedy.gram_schmidt import GramSchmidt as GramSchmidt
 from zeronorm.selectors.greedy.rfe import RFE as RFE
+from zeronorm.selectors.meta.knockoff_selector import KnockoffSelector as KnockoffSelector
+from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
+from zeronorm.selectors.meta.stability_selection import StabilitySelection as StabilitySelection
 from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
 
