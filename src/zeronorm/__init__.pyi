@@ -11,12 +11,14 @@ from zeronorm.selectors.greedy.forward_least_squares import ForwardLeastSquares 
 from zeronorm.selectors.greedy.grafting import Grafting as Grafting
 from zeronorm.selectors.greedy.gram_schmidt import GramSchmidt as GramSchmidt
 from zeronorm.selectors.greedy.rfe import RFE as RFE
+from zeronorm.selectors.greedy.tree import TreeSelector as TreeSelector
 from zeronorm.selectors.meta.knockoff_selector import KnockoffSelector as KnockoffSelector
 from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
 from zeronorm.selectors.meta.stability_selection import StabilitySelection as StabilitySelection
 from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
+from zeronorm.selectors.sparsity.zeronorm_svm import ZeroNormSVM as ZeroNormSVM
 
 __version__: str
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from zeronorm.selectors.path import SelectionPath, order_by_score
 from zeronorm.selectors.problem import Problem
+from zeronorm.solvers.status import Status
 
 IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
@@ -23,7 +24,7 @@ class Machines(Protocol):
     """One or more trained machines on a shrinking set of features."""
 
     alive: IntArray  # sorted indices of the features that are left
-    converged: bool
+    status: Status  # the worst so far
     n_iter: int
 
     def train(self) -> None:
@@ -37,6 +38,44 @@ class Machines(Protocol):
 
     def remove(self, features: IntArray) -> None:
         """Take features out."""
+
+
+class Elimination:
+    """What has left so far, in which order, at which sizes machines were trained, with which values."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.eliminated: list[int] = []
+        self.sizes: list[int] = []
+        self.scores = np.zeros(problem.n_features)
+        self.n_iter = 0
+        self.status = Status.CONVERGED
+
+    @property
+    def alive(self) -> IntArray:
+        """Features that are left."""
+        mask = np.ones(self.problem.n_features, dtype=bool)
+        mask[self.eliminated] = False
+        return np.flatnonzero(mask)
+
+    def note(self, machines: Machines) -> None:
+        """Keep how the trainings went; a machine that separates no more is an end, not a failure."""
+        self.n_iter += machines.n_iter
+        self.status = max(self.status, machines.status)
+
+    def path(self) -> SelectionPath:
+        """The path; what is left is ordered by its last value, forced features first."""
+        rest = self.alive
+        survivors = rest[order_by_score(self.scores[rest])][::-1]
+        survivors = survivors[np.argsort(np.isin(survivors, self.problem.always_keep), kind="stable")]
+        return SelectionPath.from_elimination(
+            [*self.eliminated, *survivors],
+            sizes=self.sizes,
+            scores=self.scores,
+            n_iter=self.n_iter,
+            converged=self.status in (Status.CONVERGED, Status.STALLED, Status.UNBOUNDED),
+            remedy=self.status.remedy,
+        )
 
 
 def count_to_remove(step: int | float, n_left: int) -> int:
@@ -57,38 +96,28 @@ def check_step(step: int | float, owner: str) -> None:
         )
 
 
-def eliminate(machines: Machines, problem: Problem, step: int | float) -> SelectionPath:
-    """Remove the worst units round by round until one is left."""
+def eliminate(machines: Machines, record: Elimination, step: int | float, stop_at: int = 1) -> None:
+    """Remove the worst units round by round until one unit, or ``stop_at`` features, are left."""
+    problem = record.problem
     units = _Units(problem)
-    eliminated: list[int] = []
-    sizes: list[int] = []
-    scores = np.zeros(problem.n_features)
-    rounds = 0
     with problem.progress.task("Eliminating features", problem.n_features) as advance:
-        while True:
+        while machines.alive.size >= stop_at:
             machines.train()
-            rounds += 1
-            sizes.append(machines.alive.size)
-            if problem.feature_groups is None:
-                value = machines.importance()
-            else:
-                value = machines.group_importance()
-            scores[machines.alive] = value
+            if machines.status is Status.UNBOUNDED:
+                if not record.eliminated:
+                    machines.status.check("Elimination with a hard margin (C=inf)")
+                break
+            record.sizes.append(machines.alive.size)
+            grouped = problem.feature_groups is not None
+            value = machines.group_importance() if grouped else machines.importance()
+            record.scores[machines.alive] = value
             leaving = units.leaving(machines.alive, value, step)
             if leaving.size == 0:
                 break
-            eliminated.extend(int(f) for f in leaving)
+            record.eliminated.extend(int(feature) for feature in leaving)
             machines.remove(leaving)
             advance(leaving.size)
-    survivors = machines.alive[order_by_score(value)][::-1]
-    forced_last = np.argsort(np.isin(survivors, problem.always_keep), kind="stable")
-    return SelectionPath.from_elimination(
-        [*eliminated, *survivors[forced_last]],
-        sizes=sizes,
-        scores=scores,
-        n_iter=rounds,
-        converged=machines.converged,
-    )
+    record.note(machines)
 
 
 class _Units:

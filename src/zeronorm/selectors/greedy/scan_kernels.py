@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import math
 
-from zeronorm._jit import kernel
-from zeronorm.solvers.smo import smo
+import numpy as np
 
-BLOCK_EXHAUSTED, SCANNED_ENOUGH = 0, 1
+from zeronorm._jit import kernel
+from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
+from zeronorm.solvers.smo import UNBOUNDED, smo
+
+RERANK_AFTER = 1  # sweeps over what is left of the block: about the cost of new keys
 
 
 @kernel
-def combine_duals(alpha, sample, sign, v):  # type: ignore[no-untyped-def]
+def combine_duals(alpha: FloatArray, sample: IntArray, sign: FloatArray, v: FloatArray) -> None:
     """v = sum of sign * alpha over the variables of each sample."""
     v[:] = 0.0
     for i in range(alpha.shape[0]):
@@ -28,7 +31,31 @@ def combine_duals(alpha, sample, sign, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def remove_column(K, f, v, x):  # type: ignore[no-untyped-def]
+def train_machines(
+    K: FloatArray,
+    ridge: FloatArray,
+    sample: IntArray,
+    sign: FloatArray,
+    linear: FloatArray,
+    upper: FloatArray,
+    alpha: FloatArray,
+    f: FloatArray,
+    v: FloatArray,
+    tol: float,
+    max_iter: int,
+) -> tuple[int, int]:
+    """Train every machine from its last solution; returns the worst status and the iterations."""
+    worst, n_iter = 0, 0
+    for c in range(alpha.shape[0]):
+        steps, _, status = smo(K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol, max_iter)
+        worst = max(worst, status)
+        n_iter += steps
+        combine_duals(alpha[c], sample, sign[c], v[c])
+    return worst, n_iter
+
+
+@kernel
+def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) -> None:
     """Take the column x out of the Gram matrix and out of f = K v of every machine."""
     n = x.shape[0]
     for i in range(n):
@@ -44,7 +71,7 @@ def remove_column(K, f, v, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def squared_weight(x, v):  # type: ignore[no-untyped-def]
+def squared_weight(x: FloatArray, v: FloatArray) -> float:
     """Sum over machines of (x'v)²."""
     total = 0.0
     for c in range(v.shape[0]):
@@ -56,57 +83,109 @@ def squared_weight(x, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def smallest_in_block(columns, alive, feature, key, max_norm, drift, v, tie):  # type: ignore[no-untyped-def]
+def rank_block(columns: FloatArray, alive: BoolArray, v: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Positions of the columns that are left by ascending weight, and these weights."""
+    left = np.flatnonzero(alive)
+    weight = np.empty(left.shape[0])
+    for b in range(left.shape[0]):
+        weight[b] = math.sqrt(squared_weight(columns[left[b]], v))
+    ascending = np.argsort(weight)
+    return left[ascending], weight[ascending]
+
+
+@kernel
+def distance(v: FloatArray, reference: FloatArray) -> float:
+    """Frobenius distance of two sets of duals."""
+    total = 0.0
+    for c in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            total += (v[c, i] - reference[c, i]) ** 2
+    return math.sqrt(total)
+
+
+@kernel
+def smallest_in_block(
+    columns: FloatArray,
+    alive: BoolArray,
+    feature: IntArray,
+    ranked: IntArray,
+    key: FloatArray,
+    reach: float,
+    v: FloatArray,
+    tie: float,
+) -> tuple[int, float, int]:
     """Position and value of the smallest squared weight in the block, and how many columns were read.
 
-    ``key`` ascends, so the scan ends where even the bound exceeds the best value found.
+    ``key`` ascends along ``ranked`` and no weight is further than ``reach`` from its key, so the scan ends
+    where even the bound exceeds the best value found. On ties the higher feature index is taken: the lower
+    one stays.
     """
     best, best_value, scanned = -1, math.inf, 0
-    for b in range(columns.shape[0]):
+    for r in range(ranked.shape[0]):
+        b = ranked[r]
         if not alive[b]:
             continue
-        lower = key[b] - max_norm * drift
+        lower = key[r] - reach
         if lower > 0.0 and lower * lower > best_value + tie:
             break
         value = squared_weight(columns[b], v)
         scanned += 1
-        if value < best_value - tie or (
-            value <= best_value + tie and (best < 0 or feature[b] > feature[best])
-        ):
+        tied = abs(value - best_value) <= tie and feature[b] > feature[best]
+        if value < best_value - tie or tied:
             best, best_value = b, value
     return best, best_value, scanned
 
 
 @kernel
-def eliminate_in_block(  # type: ignore[no-untyped-def]
-    K, ridge, sample, sign, linear, upper, alpha, f, v, tol, max_iter,
-    columns, alive, feature, key, outside_key, max_norm, v_ref, tie, scan_budget, n_stop, removed, values,
-):  # fmt: skip
-    """Train and remove until the bound fails, the budget is spent or ``n_stop`` features have left.
+def eliminate_in_block(
+    K: FloatArray,
+    ridge: FloatArray,
+    sample: IntArray,
+    sign: FloatArray,
+    linear: FloatArray,
+    upper: FloatArray,
+    alpha: FloatArray,
+    f: FloatArray,
+    v: FloatArray,
+    tol: float,
+    max_iter: int,
+    columns: FloatArray,
+    feature: IntArray,
+    outside_key: float,
+    max_norm: float,
+    tie: float,
+    removed: IntArray,
+    values: FloatArray,
+) -> tuple[int, int, int]:
+    """Train and remove until the bound on the features outside fails or ``removed`` is full.
 
-    Returns how many left (listed in ``removed`` by position in the block, with their squared weights in
-    ``values``), the reason, and whether all trainings converged.
+    The keys inside the block are taken anew whenever scanning has cost as much as that. Returns how many
+    left (listed in ``removed`` by position in the block, with their squared weights in ``values``), the worst
+    solver status and the number of solver iterations.
     """
-    n_removed, scanned, converged = 0, 0, True
-    while n_removed < n_stop:
-        drift = 0.0
-        for c in range(alpha.shape[0]):
-            _, _, status = smo(K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol, max_iter)
-            converged = converged and status == 0
-            combine_duals(alpha[c], sample, sign[c], v[c])
-            for i in range(v.shape[1]):
-                drift += (v[c, i] - v_ref[c, i]) ** 2
-        drift = math.sqrt(drift)
-        best, best_value, read = smallest_in_block(columns, alive, feature, key, max_norm, drift, v, tie)
+    alive = np.ones(columns.shape[0], np.bool_)
+    v_outside, v_inside = v.copy(), v.copy()
+    ranked, key = rank_block(columns, alive, v)
+    n_removed, scanned, worst, n_iter = 0, 0, 0, 0
+    while n_removed < removed.shape[0]:
+        status, steps = train_machines(K, ridge, sample, sign, linear, upper, alpha, f, v, tol, max_iter)
+        worst = max(worst, status)
+        n_iter += steps
+        if status == UNBOUNDED:
+            break
+        if scanned > RERANK_AFTER * (columns.shape[0] - n_removed):
+            ranked, key = rank_block(columns, alive, v)
+            v_inside[:] = v
+            scanned = 0
+        reach = max_norm * distance(v, v_inside)
+        best, best_value, read = smallest_in_block(columns, alive, feature, ranked, key, reach, v, tie)
         scanned += read
-        reach = outside_key - max_norm * drift
-        if best < 0 or reach <= 0.0 or best_value + tie >= reach * reach:
-            return n_removed, BLOCK_EXHAUSTED, converged
+        outside = outside_key - max_norm * distance(v, v_outside)
+        if best < 0 or outside <= 0.0 or best_value + tie >= outside * outside:
+            break
         alive[best] = False
         removed[n_removed] = best
         values[n_removed] = best_value
         n_removed += 1
         remove_column(K, f, v, columns[best])
-        if scanned > scan_budget:
-            return n_removed, SCANNED_ENOUGH, converged
-    return n_removed, BLOCK_EXHAUSTED, converged
+    return n_removed, worst, n_iter

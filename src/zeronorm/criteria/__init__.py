@@ -1,0 +1,28 @@
+"""Measures of how well a kernel fits the labels, each with its gradient through the Gram matrix.
+
+A criterion G(K) comes with ∂G/∂K. A kernel turns the Gram matrix of the scaled features into K and pulls a gradient
+back. So the derivative with respect to every squared scaling factor is one call:
+``design.gram_adjoint(kernel.pullback(gram, K, dG_dK))``.
+"""
+
+from zeronorm.criteria.base import Criterion, CriterionValue
+from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel, make_kernel
+from zeronorm.criteria.margin import Margin
+from zeronorm.criteria.radius import Radius, Variance
+from zeronorm.criteria.radius_margin import RadiusMargin
+from zeronorm.criteria.span import Span
+
+__all__ = [
+    "Criterion",
+    "CriterionValue",
+    "LinearKernel",
+    "Margin",
+    "PolynomialKernel",
+    "RBFKernel",
+    "Radius",
+    "RadiusMargin",
+    "ScaledKernel",
+    "Span",
+    "Variance",
+    "make_kernel",
+]

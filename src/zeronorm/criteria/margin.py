@@ -1,0 +1,35 @@
+"""The inverse squared margin of a support vector machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zeronorm.criteria.base import Criterion, CriterionValue, FloatArray
+from zeronorm.solvers.svm_dual import SvmDual, solve_svm_dual
+
+
+@dataclass(frozen=True)
+class Margin(Criterion):
+    r"""Squared norm of the weight vector with squared slacks,
+
+    .. math:: W^2(K) = \max_\alpha\ 2\sum_i \alpha_i - v^\top (K + I/C) v, \qquad v = \alpha \circ y.
+
+    By the envelope theorem its gradient is :math:`-v v^\top`: the change of the solution does not count.
+    """
+
+    C: float = np.inf
+    tol: float = 1e-8
+
+    def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
+        dual = self.solve(K, y, warm)
+        v = dual.dual_coef
+        return CriterionValue(2.0 * dual.objective, -np.outer(v, v), dual, dual.converged)
+
+    def solve(self, K: FloatArray, y: FloatArray, warm: SvmDual | None = None) -> SvmDual:
+        """The machine; a hard margin on inseparable data is an error with the remedy."""
+        dual = solve_svm_dual(K, y, C=self.C, loss="squared_hinge", warm_start=warm, tol=self.tol)
+        dual.status.check("The margin of a support vector machine")
+        return dual

@@ -1,0 +1,150 @@
+"""RFE against scikit-learn, brute force and its own invariants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification, make_regression
+from sklearn.feature_selection import RFE as ReferenceRFE
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+
+from zeronorm import RFE
+from zeronorm.selectors.greedy import gram_machines
+
+
+def wide_data(seed, n=30, p=120, classes=2):
+    X, y = make_classification(
+        n, p, n_informative=6, n_redundant=0, n_classes=classes, n_clusters_per_class=1, random_state=seed
+    )
+    return StandardScaler().fit_transform(X), y
+
+
+def agreement(ours, theirs):
+    return float(np.mean(np.asarray(ours) == np.asarray(theirs)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_elimination_order_is_that_of_scikit_learn(seed, C):
+    X, y = wide_data(seed)
+    ours = RFE(1, C=C, tol=1e-9).fit(X, y)
+    theirs = ReferenceRFE(SVC(kernel="linear", C=C, tol=1e-9), n_features_to_select=1).fit(X, y)
+    assert agreement(ours.path_.ranking(), theirs.ranking_) >= 0.98
+
+
+def test_squared_hinge_order_is_that_of_a_reference():
+    X, y = wide_data(1, n=40, p=25)
+    ours = RFE(1, C=0.1, loss="squared", tol=1e-9).fit(X, y)
+    # Half of C: LIBLINEAR's objective has C Σ ξ², ours (C/2) Σ ξ²; the large scaling frees the bias.
+    machine = LinearSVC(C=0.05, tol=1e-10, intercept_scaling=1e3, max_iter=10**6, dual=False)
+    theirs = ReferenceRFE(machine, n_features_to_select=1).fit(X, y)
+    assert agreement(ours.path_.ranking(), theirs.ranking_) >= 0.98
+
+
+def test_multiclass_order_is_that_of_one_against_rest():
+    X, y = wide_data(2, n=45, p=40, classes=3)
+    ours = RFE(1, tol=1e-9).fit(X, y)
+    alive = list(range(X.shape[1]))
+    eliminated = []
+    while len(alive) > 1:
+        machines = OneVsRestClassifier(SVC(kernel="linear", tol=1e-9)).fit(X[:, alive], y)
+        value = sum(m.coef_[0] ** 2 for m in machines.estimators_)
+        eliminated.append(alive.pop(int(np.argmin(value))))
+    assert agreement(ours.path_.order[::-1][:-1], eliminated) >= 0.95
+
+
+def test_regression_order_is_that_of_scikit_learn():
+    X, y = make_regression(40, 50, n_informative=5, noise=5.0, random_state=0)
+    X, y = StandardScaler().fit_transform(X), y / y.std()
+    ours = RFE(1, task="regression", epsilon=0.05, tol=1e-9).fit(X, y)
+    theirs = ReferenceRFE(SVR(kernel="linear", epsilon=0.05, tol=1e-9), n_features_to_select=1).fit(X, y)
+    assert agreement(ours.path_.ranking(), theirs.ranking_) >= 0.95
+
+
+@pytest.mark.parametrize("block", [1, 3, 16])
+def test_small_blocks_change_nothing(monkeypatch, block):
+    X, y = wide_data(3, p=150)
+    expected = RFE(1).fit(X, y).path_.order
+    monkeypatch.setattr(gram_machines, "SMALL_BLOCK", block)
+    assert np.array_equal(RFE(1).fit(X, y).path_.order, expected)
+
+
+def test_rounds_of_one_equal_the_exact_scan():
+    """step=1 through the plain loop (groups of one) and through the scan are the same elimination."""
+    X, y = wide_data(4, p=80)
+    scan = RFE(1).fit(X, y).path_.order
+    plain = RFE(1, feature_groups=np.arange(80)).fit(X, y).path_.order
+    assert np.array_equal(scan, plain)
+
+
+def test_halving_visits_halves():
+    X, y = wide_data(5, p=64)
+    path = RFE(8, step=0.5).fit(X, y).path_
+    assert path.sizes.tolist() == [1, 2, 4, 8, 16, 32, 64]
+
+
+def test_wide_and_tall_solvers_agree():
+    X, y = make_classification(600, 12, n_informative=4, n_redundant=0, random_state=6)
+    tall = RFE(1, C=0.5, tol=1e-8).fit(X, y).path_.order  # many samples: primal
+    wide = RFE(1, C=0.5, tol=1e-8).fit(np.hstack([X, np.zeros((600, 30))]), y).path_.order
+    assert tall.tolist() == [f for f in wide if f < 12]
+
+
+def test_groups_leave_as_a_whole_by_sum_of_absolute_weights():
+    X, y = wide_data(7, p=20)
+    groups = np.repeat(np.arange(5), 4)
+    path = RFE(4, feature_groups=groups).fit(X, y).path_
+    alive, eliminated = list(range(5)), []
+    while len(alive) > 1:
+        columns = np.flatnonzero(np.isin(groups, alive))
+        weight = np.abs(SVC(kernel="linear", tol=1e-9).fit(X[:, columns], y).coef_[0])
+        value = [weight[groups[columns] == g].sum() for g in alive]
+        eliminated.append(alive.pop(int(np.argmin(value))))
+    order = list(dict.fromkeys(groups[path.order].tolist()))
+    assert order[::-1][:-1] == eliminated
+
+
+def test_hard_margin_goes_on_while_it_separates():
+    X, y = wide_data(8, n=20, p=60)
+    path = RFE(5, C=np.inf).fit(X, y).path_
+    assert sorted(path.order) == list(range(60))
+
+
+@pytest.mark.parametrize("n_samples", [60, 700])
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+def test_hard_margin_on_inseparable_data_is_an_error(n_samples, loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_samples, 3)), rng.integers(0, 2, n_samples)
+    with pytest.raises(ValueError, match="finite C"):
+        RFE(1, C=np.inf, loss=loss).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("step", 0),
+        ("step", 1.5),
+        ("step", "half"),
+        ("C", 0.0),
+        ("C", -1),
+        ("tol", 0),
+        ("loss", "l1"),
+        ("epsilon", -1),
+    ],
+)
+def test_bad_parameters_are_named(parameter, value):
+    X, y = wide_data(9, p=10)
+    with pytest.raises(ValueError, match=f"'{parameter}' parameter of RFE"):
+        RFE(1, **{parameter: value}).fit(X, y)
+
+
+def test_iteration_limit_is_reported():
+    from sklearn.exceptions import ConvergenceWarning
+
+    X, y = wide_data(10)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        s = RFE(1, max_iter=1).fit(X, y)
+    assert not s.converged_
+    assert sorted(s.path_.order) == list(range(120))
