@@ -23,7 +23,8 @@ def project_on_simplex(x: ArrayLike) -> FloatArray:
     descending = np.sort(values)[::-1]
     thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, values.size + 1)
     m = int(np.flatnonzero(descending > thresholds)[-1])
-    return np.maximum(values - thresholds[m], 0.0)
+    projection: FloatArray = np.maximum(values - thresholds[m], 0.0)
+    return projection
 
 
 @kernel

@@ -1,0 +1,143 @@
+"""Linear programs on HiGHS that can be changed and solved again from the last basis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from zeronorm.solvers.arrays import FloatArray
+from zeronorm.solvers.status import Status
+
+_LARGEST_INDEX = 2**31 - 1
+_PRIMAL_SIMPLEX = 4
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: Status.CONVERGED,
+    highspy.HighsModelStatus.kModelEmpty: Status.CONVERGED,
+    highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+    highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
+    highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgramSolution:
+    r"""An end point of the simplex method.
+
+    At an optimum ``reduced_costs`` equals cost - matrix' row_duals; it is not negative for variables at
+    their lower bound and not positive for those at their upper bound.
+    """
+
+    x: FloatArray
+    row_duals: FloatArray
+    reduced_costs: FloatArray
+    objective: float
+    n_iter: int
+    status: Status
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solution is optimal."""
+        return self.status.converged
+
+
+class LinearProgram:
+    r"""Minimise :math:`c^\top x` subject to row and column bounds.
+
+    .. math:: \mathrm{row\_lower} \le A x \le \mathrm{row\_upper}, \qquad
+        \mathrm{col\_lower} \le x \le \mathrm{col\_upper}.
+
+    Bounds are numbers or arrays and may be infinite. The model stays in the solver: after
+    :meth:`set_costs` or :meth:`add_columns` the next :meth:`solve` starts from the last basis.
+    """
+
+    def __init__(
+        self,
+        cost: ArrayLike,
+        matrix: Any,
+        row_lower: ArrayLike,
+        row_upper: ArrayLike,
+        col_lower: ArrayLike = 0.0,
+        col_upper: ArrayLike = np.inf,
+    ) -> None:
+        columns = sp.csc_array(matrix, dtype=np.float64)
+        self._model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._model.setOptionValue("output_flag", False)
+        self._model.setOptionValue("threads", 1)
+        self._model.setOptionValue("parallel", "off")
+        n_rows = columns.shape[0]
+        empty = np.empty(0, np.int32)
+        lower, upper = _broadcast(row_lower, n_rows), _broadcast(row_upper, n_rows)
+        self._model.addRows(n_rows, lower, upper, 0, np.zeros(n_rows, np.int32), empty, np.empty(0))
+        self._add_columns(cost, columns, col_lower, col_upper)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self._model.getNumRow(), self._model.getNumCol()
+
+    def set_costs(self, cost: ArrayLike, columns: NDArray[np.integer[Any]] | None = None) -> None:
+        """Change the costs of all columns, or of those given; the last solution stays feasible."""
+        index = np.arange(self.shape[1]) if columns is None else np.asarray(columns)
+        self._model.changeColsCost(index.size, index.astype(np.int32), _broadcast(cost, index.size))
+        self._keep_feasible_basis()
+
+    def add_columns(
+        self, cost: ArrayLike, matrix: Any, col_lower: ArrayLike = 0.0, col_upper: ArrayLike = np.inf
+    ) -> None:
+        """Append variables; their part of the matrix has all rows."""
+        self._add_columns(cost, sp.csc_array(matrix, dtype=np.float64), col_lower, col_upper)
+        self._keep_feasible_basis()
+
+    def solve(self) -> LinearProgramSolution:
+        """Solve, from the last basis if there is one."""
+        self._model.run()
+        solution, info = self._model.getSolution(), self._model.getInfo()
+        n_rows, n_columns = self.shape
+        return LinearProgramSolution(
+            x=_array(solution.col_value, n_columns),
+            row_duals=_array(solution.row_dual, n_rows),
+            reduced_costs=_array(solution.col_dual, n_columns),
+            objective=float(info.objective_function_value),
+            n_iter=int(info.simplex_iteration_count),
+            status=_STATUS.get(self._model.getModelStatus(), Status.FAILED),
+        )
+
+    def _add_columns(self, cost: ArrayLike, columns: Any, lower: ArrayLike, upper: ArrayLike) -> None:
+        n_rows, n_columns = columns.shape
+        if n_rows != self.shape[0]:
+            raise ValueError(
+                f"New columns must have {self.shape[0]} rows, as the program. Got {n_rows} instead."
+            )
+        if columns.nnz > _LARGEST_INDEX:
+            raise ValueError(
+                f"A linear program may have {_LARGEST_INDEX} nonzero coefficients. Got {columns.nnz} instead; "
+                "add the columns in parts, or select features with a filter first."
+            )
+        self._model.addCols(
+            n_columns,
+            _broadcast(cost, n_columns),
+            _broadcast(lower, n_columns),
+            _broadcast(upper, n_columns),
+            columns.nnz,
+            columns.indptr[:-1].astype(np.int32),
+            columns.indices.astype(np.int32),
+            columns.data,
+        )
+
+    def _keep_feasible_basis(self) -> None:
+        """The basis stays primal feasible under such changes, so the primal simplex method goes on from it."""
+        self._model.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
+
+
+def _broadcast(value: ArrayLike, size: int) -> FloatArray:
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.float64), (size,)))
+
+
+def _array(values: Any, size: int) -> FloatArray:
+    """A solver's vector; zeros where an unsuccessful run left none."""
+    return np.array(values, dtype=np.float64) if len(values) == size else np.zeros(size)
