@@ -36,16 +36,16 @@ class Grafting(WeightedSelector):
     .. math:: \min_{w, b} \frac1n \sum_i L(w \cdot x_i + b, y_i)
               + \lambda_2 \|w\|_2^2 + \lambda_1 \|w\|_1 + \lambda_0 \|w\|_0
 
-    All weights start at zero. The feature with the largest :math:`|\partial \text{loss} / \partial w_j|` joins the
-    working set if that exceeds :math:`\lambda_1`, for otherwise a step from zero would not pay for its own
+    All weights start at zero. The feature with the largest :math:`|\partial \text{loss} / \partial w_j|`
+    joins the working set if that exceeds :math:`\lambda_1`, for otherwise a step from zero would not pay for its own
     penalty; the problem is then solved to convergence over the working set, from which weights that
     have become zero leave. The feature stays if the objective falls by more than the
     :math:`\lambda_0` it costs, else the search ends. With :math:`\lambda_0 = 0` the result is the solution of
     the whole convex problem, reached without ever fitting more than the working set.
 
     Losses: :math:`\frac12 (f - y)^2` (squared), :math:`\log(1 + e^{-yf})` (logistic) and
-    :math:`\frac12 \max(0, 1 - yf)^2` (squared hinge); labels are ±1 and the bias is not penalised. The chapter
-    prints the two-norm in eq. 12 without its square.
+    :math:`\frac12 \max(0, 1 - yf)^2` (squared hinge); labels are ±1 and the bias is not penalised. The
+    chapter prints the two-norm in eq. 12 without its square.
 
     Use it when the penalties are known or to be tuned, and p is large: only the gradient looks at all
     columns. It visits the subsets of a growing working set, so sizes beyond the last one are filled by
@@ -122,7 +122,8 @@ class Grafting(WeightedSelector):
         name = type(self).__name__
         if self.loss not in ("auto", *LOSSES):
             raise ValueError(
-                f"The 'loss' parameter of {name} must be 'auto' or one of {list(LOSSES)}. Got {self.loss!r} instead."
+                f"The 'loss' parameter of {name} must be 'auto' or one of {list(LOSSES)}. "
+                f"Got {self.loss!r} instead."
             )
         if problem.task == "regression" and self.loss not in ("auto", "squared"):
             raise ValueError(
@@ -142,7 +143,8 @@ class Grafting(WeightedSelector):
                 )
         if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
             raise ValueError(
-                f"The 'max_iter' parameter of {name} must be an integer of at least 1. Got {self.max_iter!r} instead."
+                f"The 'max_iter' parameter of {name} must be an integer of at least 1. "
+                f"Got {self.max_iter!r} instead."
             )
 
     def _objective(self, problem: Problem) -> PenalizedLoss:

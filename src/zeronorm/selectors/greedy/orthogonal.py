@@ -8,7 +8,7 @@ product :math:`X^\top q`: one reading of the data per step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ IntArray = NDArray[np.intp]
 DEPENDENT = 1e-10  # share of its squared norm below which a projected column counts as dependent
 EXPLAINED = 1e-7  # share of its norm below which a direction of the target counts as explained
 STALE = 1e-3  # shrinking of the residual after which products with it are computed afresh
-LARGEST_MEAN = 100.0  # in units of the scale: beyond, products with raw columns lose too many digits
 
 
 class OrthogonalSearch:
@@ -62,7 +61,6 @@ class OrthogonalSearch:
             residual = self._projected(residual)
         self.target_basis, self._target_scale = _orthonormal(residual, float(np.linalg.norm(targets)))
         self._residual = self.target_basis.copy()
-        self._multiply = _column_products(design)
         stats = design.column_stats(sample_weight=sample_weight)
         self._full_norm_sq = self.n_effective * (stats.variance + stats.mean**2)
         self._norm_sq = self._full_norm_sq.copy()
@@ -159,7 +157,7 @@ class OrthogonalSearch:
         length_sq = float(projected @ projected)
         if self.rank >= len(projected) or length_sq <= DEPENDENT * self._full_norm_sq[column]:
             return None
-        return projected / np.sqrt(length_sq)
+        return np.asarray(projected / np.sqrt(length_sq))
 
     def _extend_basis(self, direction: FloatArray) -> None:
         self._basis[:, self.rank] = direction
@@ -172,7 +170,7 @@ class OrthogonalSearch:
         return columns
 
     def _downdate(self, direction: FloatArray, explained: FloatArray) -> None:
-        cosines = self._multiply(self._root_weight * direction)
+        cosines = self.design.transpose_dot(self._root_weight * direction)
         self._norm_sq -= cosines**2
         self._selectable &= self._norm_sq > DEPENDENT * self._full_norm_sq
         self._products -= np.outer(cosines, explained)
@@ -182,9 +180,9 @@ class OrthogonalSearch:
 
     def _refresh_products(self) -> None:
         if self._residual.shape[1] == 1:
-            products = self._multiply(self._root_weight * self._residual[:, 0])[:, None]
+            products = self.design.transpose_dot(self._root_weight * self._residual[:, 0])[:, None]
         else:
-            products = self._multiply(self._root_weight[:, None] * self._residual)
+            products = self.design.transpose_dot(self._root_weight[:, None] * self._residual)
         self._products = products
         self._update_directions()
         self._smallest_when_fresh = self._smallest
@@ -227,18 +225,3 @@ def _orthonormal(targets: FloatArray, size: float) -> tuple[FloatArray, FloatArr
     if not kept.any():
         kept[0], lengths[0], left[:, 0] = True, 0.0, 0.0
     return left[:, kept], lengths[kept]
-
-
-def _column_products(design: Design) -> Callable[[FloatArray], FloatArray]:
-    """Return the function v -> X'v for vectors orthogonal to the constant when X is standardised.
-
-    For those the means cancel, so the raw columns will do, and no block need be centred; unless the
-    means are so large that the cancellation would cost many digits.
-    """
-    if not isinstance(design, StandardizedDesign) or design.is_sparse:
-        return design.transpose_dot
-    factor = np.where(design.zero_columns, 0.0, 1.0 / design.scale)
-    if np.abs(design.mean * factor).max() > LARGEST_MEAN:
-        return design.transpose_dot
-    base = design.base
-    return lambda vectors: np.asarray((factor * base.transpose_dot(vectors).T).T)
