@@ -1,0 +1,165 @@
+"""What a careful reader would ask about the data before believing a result."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.datasets.errors import shown, shown_list
+from zeronorm.datasets.table import Table
+
+IMBALANCE = 4.0
+FEWEST_SAMPLES = 50
+FEWEST_PER_CLASS = 15
+CHANCE_LEVEL = 0.01
+SUSPICIOUS_CORRELATION = 0.999
+BLOCK = 4096
+
+
+def data_warnings(table: Table) -> list[str]:
+    """Leak suspects, identifiers, repeated samples, imbalance and too few samples, in words."""
+    return [
+        *_leak_warnings(table),
+        *_identifier_warnings(table),
+        *_repeated_samples(table),
+        *_balance_warnings(table),
+        *_size_warnings(table),
+    ]
+
+
+def result_warnings(half_width: float | None, stability: float | None, metric_is_rate: bool) -> list[str]:
+    """What the evaluation itself says about how far the claim can be trusted."""
+    found = []
+    if half_width is not None and metric_is_rate and half_width > 0.15:
+        found.append(
+            f"The 95 % interval of the error is ±{100 * half_width:.0f} percentage points wide: the number of samples "
+            "is too small for a precise claim."
+        )
+    if stability is not None and stability < 0.4:
+        found.append(
+            f"The selection is not stable (stability {stability:.2f}, 1 is best): other samples would have given "
+            "largely other features. Do not read much into single names."
+        )
+    return found
+
+
+def separating_features(X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
+    """Features whose values in different classes do not overlap at all."""
+    labels = np.unique(y)
+    found = []
+    for start in range(0, X.shape[1], BLOCK):
+        block = X[:, start : start + BLOCK]
+        block = block.toarray() if hasattr(block, "toarray") else block
+        lows = np.stack([block[y == label].min(axis=0) for label in labels])
+        highs = np.stack([block[y == label].max(axis=0) for label in labels])
+        order = np.argsort(lows, axis=0, kind="stable")
+        lows = np.take_along_axis(lows, order, axis=0)
+        highs = np.take_along_axis(highs, order, axis=0)
+        found.append(start + np.flatnonzero(np.all(highs[:-1] < lows[1:], axis=0)))
+    return np.concatenate(found)
+
+
+def _leak_warnings(table: Table) -> list[str]:
+    if table.task == "regression":
+        suspects = _copies_of_target(table)
+        reason = "is almost a linear function of the target"
+    else:
+        suspects = separating_features(table.X, table.y)
+        if _chance_of_separation(table) > CHANCE_LEVEL:
+            return []
+        reason = "separates the classes alone"
+    if not suspects.size:
+        return []
+    names = [str(table.feature_names[i]) for i in suspects]
+    subject = f"The feature {shown(names[0])}" if len(names) == 1 else f"Each of {len(names)} features"
+    listing = "" if len(names) == 1 else f": {shown_list(names)}"
+    return [
+        f"Possible leak: {subject} {reason}{listing}. Check that it could be known before the target, and leave it "
+        "out with --ignore if not."
+    ]
+
+
+def _chance_of_separation(table: Table) -> float:
+    """Expected number of pure noise features that would separate two classes of these sizes."""
+    counts = list(table.class_counts.values())
+    if len(counts) != 2:
+        return 0.0
+    return 2.0 * table.n_features / comb(sum(counts), counts[0])
+
+
+def _copies_of_target(table: Table) -> NDArray[np.intp]:
+    target = table.y - table.y.mean()
+    target = target / np.linalg.norm(target)
+    found = []
+    for start in range(0, table.n_features, BLOCK):
+        block = table.X[:, start : start + BLOCK]
+        block = np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)
+        block = block - block.mean(axis=0)
+        norms = np.linalg.norm(block, axis=0)
+        correlation = np.abs(target @ block) / np.where(norms > 0.0, norms, 1.0)
+        found.append(start + np.flatnonzero(correlation > SUSPICIOUS_CORRELATION))
+    return np.concatenate(found)
+
+
+def _identifier_warnings(table: Table) -> list[str]:
+    kept = [name for name in table.id_columns if name in set(table.feature_names.tolist())]
+    if not kept:
+        return []
+    return [
+        f"These features look like identifiers: {shown_list(kept)}. If rows are sorted by outcome, they leak it; leave "
+        "them out with --ignore."
+    ]
+
+
+def _repeated_samples(table: Table) -> list[str]:
+    """Exact copies of a sample may stand in training and test data at the same time."""
+    if table.sample_groups is not None:
+        return []
+    hashes = _row_hashes(table.X)
+    repeated = len(hashes) - len(np.unique(hashes))
+    if not repeated:
+        return []
+    return [
+        f"{repeated} samples are exact copies of others, which may stand in training and test data at the same time. "
+        "Remove them, or keep copies together with --sample-groups."
+    ]
+
+
+def _row_hashes(X: Any) -> NDArray[np.float64]:
+    """Random projections: equal rows, and practically only those, have equal values."""
+    weights = np.random.default_rng(20).normal(size=X.shape[1])
+    total = np.zeros(X.shape[0])
+    for start in range(0, X.shape[1], BLOCK):
+        block = X[:, start : start + BLOCK]
+        block = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        # Row by row, so that equal rows give the same rounding.
+        total += np.einsum("ij,j->i", block.astype(np.float64), weights[start : start + BLOCK])
+    return total
+
+
+def _balance_warnings(table: Table) -> list[str]:
+    counts = table.class_counts
+    if not counts:
+        return []
+    rare, few = min(counts.items(), key=lambda pair: pair[1])
+    many = max(counts.values())
+    if many < IMBALANCE * few:
+        return []
+    return [
+        f"The classes are not balanced: {shown(rare)} has {few} of {table.n_samples} samples. Look at the balanced "
+        "error rate, which weighs all classes equally, not at the error rate."
+    ]
+
+
+def _size_warnings(table: Table) -> list[str]:
+    fewest = min(table.class_counts.values(), default=table.n_samples)
+    if table.n_samples >= FEWEST_SAMPLES and fewest >= FEWEST_PER_CLASS:
+        return []
+    in_class = "" if not table.class_counts else f", {fewest} in the smallest class"
+    return [
+        f"There are few samples ({table.n_samples}{in_class}) for {table.n_features} features. Errors measured on so "
+        "few are rough, and the selected features need confirmation on new samples."
+    ]

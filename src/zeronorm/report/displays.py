@@ -1,0 +1,1 @@
+"""Matplotlib figures from the same figure data as the report."""

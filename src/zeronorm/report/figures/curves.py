@@ -1,0 +1,98 @@
+"""Error against the number of features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zeronorm.evaluation.records import columns_of
+from zeronorm.evaluation.significance import mean_difference
+
+# Names, labels and whether smaller is better, for the metrics that figures know.
+METRIC_LABELS = {
+    "balanced_error_rate": "balanced error rate",
+    "error_rate": "error rate",
+    "mse": "mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R²",
+    "auc": "area under the ROC curve",
+}
+PRIMARY_METRICS = ("balanced_error_rate", "error_rate", "mse", "mae", "r2", "auc")
+RATES = ("balanced_error_rate", "error_rate", "auc")
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Mean of a metric over the test parts, with a 95 % interval (None with a single test part)."""
+
+    size: float
+    mean: float
+    low: float | None
+    high: float | None
+    n_splits: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method: its points by size, and the point of its own size (the procedure as asked for)."""
+
+    method: str
+    points: tuple[CurvePoint, ...]
+    own: CurvePoint | None
+
+
+def primary_metric(records: Any) -> str:
+    """The metric that the figures show: the first known one among the columns of the records."""
+    columns = columns_of(records)
+    for name in PRIMARY_METRICS:
+        if name in columns:
+            return name
+    raise ValueError(f"The records have none of the metrics {list(PRIMARY_METRICS)}. Evaluate one of them.")
+
+
+def error_curves(records: Any, metric: str) -> tuple[Curve, ...]:
+    """Mean and interval of ``metric`` for every method and size.
+
+    The interval is that of the corrected resampled t statistic: training parts overlap, so the plain
+    standard error would be too small.
+    """
+    columns = columns_of(records)
+    groups: dict[str, dict[int | None, list[int]]] = {}
+    for row, (method, size) in enumerate(zip(columns["method"], columns["size"], strict=True)):
+        if columns[metric][row] is not None:
+            groups.setdefault(method, {}).setdefault(size, []).append(row)
+    curves = []
+    for method, by_size in groups.items():
+        points = [_point(columns, rows, metric) for size, rows in by_size.items() if size is not None]
+        own = _point(columns, by_size[None], metric) if None in by_size else None
+        curves.append(Curve(method, tuple(sorted(points, key=lambda point: point.size)), own))
+    return tuple(curves)
+
+
+def _point(columns: Any, rows: list[int], metric: str) -> CurvePoint:
+    values = np.asarray([columns[metric][row] for row in rows], dtype=np.float64)
+    selected = float(np.mean([columns["n_selected"][row] for row in rows]))
+    if len(values) < 2:
+        return CurvePoint(selected, float(values.mean()), None, None, len(values))
+    ratio = float(np.mean([columns["n_test"][row] / columns["n_train"][row] for row in rows]))
+    effect = mean_difference(values, test_train_ratio=ratio)
+    low, high = effect.low, effect.high
+    if metric in RATES:
+        low, high = max(0.0, low), min(1.0, high)
+    return CurvePoint(selected, effect.estimate, low, high, len(values))
+
+
+def metric_label(metric: str) -> str:
+    """The metric in words."""
+    return METRIC_LABELS.get(metric, metric.replace("_", " "))
+
+
+def format_metric(value: float | None, metric: str) -> str:
+    """Rates in per cent, other metrics with three significant digits."""
+    if value is None:
+        return "–"
+    if metric in RATES and metric != "auc":
+        return f"{100 * value:.1f} %"
+    return f"{value:.3g}"

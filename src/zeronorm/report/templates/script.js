@@ -1,0 +1,159 @@
+"use strict";
+(() => {
+  const tip = document.getElementById("tip");
+
+  function showTip(text, x, y) {
+    tip.textContent = text;
+    tip.classList.add("shown");
+    const box = tip.getBoundingClientRect();
+    const left = Math.min(Math.max(6, x + 14), window.innerWidth - box.width - 6);
+    const top = y + 18 + box.height > window.innerHeight ? y - box.height - 10 : y + 18;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${Math.max(6, top)}px`;
+  }
+
+  function hideTip() { tip.classList.remove("shown"); }
+
+  // -- charts with marks: hover, or arrow keys while the chart has the focus
+  function watchMarks(chart) {
+    const marks = [...chart.querySelectorAll(".mark[data-tip]")];
+    let active = -1;
+    const show = (mark) => {
+      const box = mark.getBoundingClientRect();
+      showTip(mark.dataset.tip, box.left + box.width / 2, box.top + box.height / 2);
+    };
+    const activate = (place) => {
+      if (active >= 0) marks[active].classList.remove("active");
+      active = place;
+      if (active >= 0) { marks[active].classList.add("active"); show(marks[active]); } else hideTip();
+    };
+    marks.forEach((mark) => {
+      mark.addEventListener("pointerenter", () => show(mark));
+      mark.addEventListener("pointerleave", hideTip);
+    });
+    chart.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (step && marks.length) {
+        event.preventDefault();
+        activate((active + step + marks.length) % marks.length);
+      } else if (event.key === "Escape") activate(-1);
+    });
+    chart.addEventListener("blur", () => activate(-1));
+  }
+
+  // -- maps of cells: the same, cell by cell
+  function watchGrid(chart) {
+    const data = JSON.parse(document.getElementById(`${chart.id}-data`).textContent);
+    const [left, top, width, height] = chart.dataset.grid.split(" ").map(Number);
+    const cursor = chart.querySelector(".cursor");
+    let row = -1, column = -1;
+    const words = () => data.cells ? data.cells[row][column] : data.words[data.levels[row][column]];
+    const show = (newRow, newColumn, event) => {
+      row = newRow; column = newColumn;
+      cursor.setAttribute("x", left + column * width);
+      cursor.setAttribute("y", top + row * height);
+      const box = cursor.getBoundingClientRect();
+      const place = event ? [event.clientX, event.clientY] : [box.left, box.bottom - 10];
+      showTip(`${data.rows[row]} · ${data.columns[column]}: ${words()}`, ...place);
+    };
+    const leave = () => { cursor.setAttribute("x", -99); cursor.setAttribute("y", -99); hideTip(); };
+    chart.addEventListener("pointermove", (event) => {
+      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
+      const c = Math.floor((place.x - left) / width), r = Math.floor((place.y - top) / height);
+      if (r >= 0 && c >= 0 && r < data.rows.length && c < data.columns.length) show(r, c, event); else leave();
+    });
+    chart.addEventListener("pointerleave", leave);
+    chart.addEventListener("blur", leave);
+    chart.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+      if (event.key === "Escape") leave();
+      if (!step) return;
+      event.preventDefault();
+      const r = Math.min(Math.max(row + step[0], 0), data.rows.length - 1);
+      const c = Math.min(Math.max(column + step[1], 0), data.columns.length - 1);
+      show(r, c, null);
+    });
+  }
+
+  // -- tables sort by the column whose heading is pressed
+  function sortable(table) {
+    const headings = [...table.tHead.rows[0].cells];
+    headings.forEach((heading, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = heading.textContent;
+      heading.replaceChildren(button);
+      button.addEventListener("click", () => sortBy(table, headings, column));
+    });
+  }
+
+  function cellValue(row, column) {
+    const cell = row.cells[column];
+    return (cell.dataset.value ?? cell.textContent).trim();
+  }
+
+  function sortBy(table, headings, column) {
+    const falling = headings[column].getAttribute("aria-sort") === "ascending";
+    headings.forEach((heading) => heading.removeAttribute("aria-sort"));
+    headings[column].setAttribute("aria-sort", falling ? "descending" : "ascending");
+    const body = table.tBodies[0];
+    const rows = [...body.rows].map((row) => ({ row, text: cellValue(row, column) }));
+    const isNumber = (text) => /^[-+]?(\d|\.\d)/.test(text) && !Number.isNaN(parseFloat(text));
+    const numeric = rows.every(({ text }) => isNumber(text) || text === "–" || text === "");
+    const missing = -Infinity;
+    const key = ({ text }) => (numeric ? (isNumber(text) ? parseFloat(text) : missing) : text);
+    rows.sort((a, b) => {
+      const x = key(a), y = key(b);
+      const order = numeric ? (x < y ? -1 : x > y ? 1 : 0) : x.localeCompare(y, undefined, { numeric: true });
+      return falling ? -order : order;
+    });
+    body.append(...rows.map(({ row }) => row));
+  }
+
+  function filterable(input) {
+    const table = document.getElementById(input.dataset.table);
+    input.addEventListener("input", () => {
+      const wanted = input.value.toLowerCase();
+      for (const row of table.tBodies[0].rows) {
+        row.hidden = !row.querySelector("th").textContent.toLowerCase().includes(wanted);
+      }
+    });
+  }
+
+  function theme(button) {
+    const dark = () => {
+      const chosen = document.documentElement.dataset.theme;
+      return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+    };
+    const label = () => {
+      button.textContent = dark() ? "Light colours" : "Dark colours";
+      button.setAttribute("aria-pressed", String(dark()));
+    };
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      document.documentElement.dataset.theme = dark() ? "light" : "dark";
+      label();
+    });
+    label();
+  }
+
+  function copying(button) {
+    if (!navigator.clipboard) return;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const text = document.getElementById(button.dataset.copies).textContent;
+      try {
+        await navigator.clipboard.writeText(text);
+        button.textContent = "Copied";
+      } catch {
+        button.textContent = "Copying is not allowed here";
+      }
+    });
+  }
+
+  document.querySelectorAll("svg.chart").forEach((chart) => (chart.dataset.grid ? watchGrid : watchMarks)(chart));
+  document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("input[data-table]").forEach(filterable);
+  theme(document.getElementById("theme"));
+  copying(document.getElementById("copy"));
+})();
