@@ -15,7 +15,6 @@ from zeronorm.evaluation.significance.mcnemar import (
     score_matrix,
     score_matrix_of_records,
 )
-from zeronorm.evaluation.significance.multiplicity import adjust_p_values
 from zeronorm.evaluation.significance.paired import (
     CorrectedT,
     SignedRank,
@@ -23,6 +22,7 @@ from zeronorm.evaluation.significance.paired import (
     signed_rank,
 )
 from zeronorm.evaluation.significance.ranks import CriticalDifference, Friedman, critical_difference, friedman
+from zeronorm.selectors.meta.multiplicity import adjust_p_values
 
 __all__ = [
     "CorrectedT",

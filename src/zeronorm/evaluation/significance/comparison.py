@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from zeronorm.evaluation.records import cells_by_method, frame_of_rows
-from zeronorm.evaluation.significance.multiplicity import adjust_p_values
 from zeronorm.evaluation.significance.paired import corrected_resampled_t, signed_rank
+from zeronorm.selectors.meta.multiplicity import adjust_p_values
 
 
 def compare_methods(

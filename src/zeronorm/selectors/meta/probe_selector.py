@@ -1,0 +1,172 @@
+"""Random probes next to the data, to see which features do better than chance."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from zeronorm.design import DenseDesign, Design
+from zeronorm.selectors.filters.fisher import FisherScore
+from zeronorm.selectors.meta.base import labels_of
+from zeronorm.selectors.meta.error_control import ErrorControlSelector
+from zeronorm.selectors.meta.joined import JoinedDesign
+from zeronorm.selectors.meta.multiplicity import adjust_p_values
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.probes import check_level
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+FloatArray = NDArray[np.float64]
+CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
+
+
+@register(
+    "probe-selector",
+    kind="meta",
+    family="meta",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Stoppiglia et al. 2003; Guyon et al. 2004",
+    test_params={"selector": FisherScore(), "level": 0.9, "n_probes": 15, "random_state": 0},
+)
+class ProbeSelector(ErrorControlSelector):
+    r"""Keep the features that rank ahead of random probes.
+
+    m columns of noise are appended to the data and the wrapped selector ranks all columns together.
+    With :math:`b_j` probes ahead of feature j,
+
+    .. math:: p_j = \frac{1 + b_j}{1 + m}
+
+    is the probability that a column without any relation to the target does as well: such a column is
+    exchangeable with the probes. Several draws of probes are pooled. A feature is kept when
+
+    - ``control="rate"``: :math:`p_j \le` level, so that an irrelevant feature is kept with at most this
+      probability (the false-selection rate),
+    - ``control="fdr"``: the same for p-values adjusted by Benjamini and Hochberg,
+    - ``control="fwer"``: the same for p-values adjusted by Holm.
+
+    No feature may pass; ``support_`` is empty then. The probes never enter ``path_``.
+
+    Parameters
+    ----------
+    selector : any selector without ``feature_groups`` and ``always_keep``.
+    n_features_to_select : overrides the level.
+    level : the level of false selections.
+    probes : "permuted" (columns of X with their rows shuffled, each in its own way) or "gaussian"
+        (normal noise with the mean and spread of a column of X).
+    control : "rate", "fdr" or "fwer".
+    n_probes : number of probes m; None takes as many as there are features.
+    n_repeats : number of independent draws of probes.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    n_jobs : processes over the repeats.
+    random_state : seed of the probes and of every unset ``random_state`` inside.
+
+    Attributes
+    ----------
+    p_values_ : :math:`p_j` for every feature.
+    """
+
+    def __init__(
+        self,
+        selector: Any,
+        *,
+        n_features_to_select: int | float | None = None,
+        level: float = 0.05,
+        probes: Literal["permuted", "gaussian"] = "permuted",
+        control: Literal["rate", "fdr", "fwer"] = "rate",
+        n_probes: int | None = None,
+        n_repeats: int = 1,
+        estimator: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.selector = selector
+        self.n_features_to_select = n_features_to_select
+        self.level = level
+        self.probes = probes
+        self.control = control
+        self.n_probes = n_probes
+        self.n_repeats = n_repeats
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        n_probes = self._check_parameters(problem.n_features)
+        target = labels_of(problem)
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        draws = (
+            delayed(self._one_draw)(problem.design, target, n_probes, rng)
+            for rng in problem.rng.spawn(self.n_repeats)
+        )
+        ahead, place = np.zeros(problem.n_features), np.zeros(problem.n_features)
+        converged = True
+        with problem.progress.task("Probing", self.n_repeats) as advance:
+            for path, draw_ahead, draw_place in parallel(draws):
+                ahead, place, converged = ahead + draw_ahead, place + draw_place, converged and path.converged
+                advance(1)
+        self.p_values_ = (1 + ahead) / (1 + n_probes * self.n_repeats)
+        correction = CORRECTIONS[self.control]
+        adjusted = self.p_values_ if correction is None else adjust_p_values(self.p_values_, correction)
+        return SelectionPath(
+            order=np.lexsort((place, self.p_values_)),
+            scores=1 - self.p_values_,
+            own_size=int(np.sum(adjusted <= self.level)),
+            converged=converged,
+            remedy="give the wrapped selector more iterations or a looser tol.",
+        )
+
+    def _check_parameters(self, n_features: int) -> int:
+        check_level(self.level, "ProbeSelector")
+        self._refuse_column_settings()
+        for name, known in (("probes", ("permuted", "gaussian")), ("control", tuple(CORRECTIONS))):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"The '{name}' parameter of ProbeSelector must be one of {known}. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+        n_probes = n_features if self.n_probes is None else self.n_probes
+        for name, value in (("n_probes", n_probes), ("n_repeats", self.n_repeats)):
+            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+                raise ValueError(
+                    f"The '{name}' parameter of ProbeSelector must be a count from 1. Got {value!r} instead."
+                )
+        if self.n_features_to_select is None and (1 + n_probes * self.n_repeats) * self.level < 1:
+            raise ValueError(
+                f"{n_probes} probes drawn {self.n_repeats} times cannot resolve the level {self.level}: no feature "
+                f"could pass. Use at least {int(np.ceil(1 / self.level)) - 1} probes in all ('n_probes', "
+                "'n_repeats')."
+            )
+        return int(n_probes)
+
+    def _one_draw(
+        self, design: Design, target: NDArray[Any], n_probes: int, rng: np.random.Generator
+    ) -> tuple[SelectionPath, FloatArray, FloatArray]:
+        """The path on data and probes; per feature, the probes ahead and the place among features."""
+        p = design.n_features
+        noise = draw_probes(design, n_probes, self.probes, rng)
+        path, _, position = self._fit_shuffled(JoinedDesign(design, DenseDesign(noise)), target, rng)
+        ahead = np.searchsorted(np.sort(position[p:]), position[:p])
+        return path, ahead.astype(np.float64), (position[:p] - ahead).astype(np.float64)
+
+
+def draw_probes(design: Design, n_probes: int, kind: str, rng: np.random.Generator) -> FloatArray:
+    """Columns of noise that look like columns of the data; all columns are used equally often."""
+    p = design.n_features
+    sources = np.sort(np.concatenate([rng.permutation(p) for _ in range(-(-n_probes // p))])[:n_probes])
+    noise = np.empty((design.n_samples, n_probes), order="F")
+    if kind == "permuted":
+        for start in range(0, n_probes, 512):
+            part = sources[start : start + 512]
+            noise[:, start : start + part.size] = rng.permuted(design.block(part), axis=0)
+        return noise
+    stats = design.column_stats()
+    noise[...] = rng.standard_normal((design.n_samples, n_probes))
+    noise *= np.sqrt(stats.variance[sources])
+    noise += stats.mean[sources]
+    return noise

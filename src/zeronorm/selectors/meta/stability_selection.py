@@ -1,0 +1,237 @@
+"""Features that are selected again and again on halves of the data."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from zeronorm.design import Design
+from zeronorm.selectors.filters.fisher import FisherScore
+from zeronorm.selectors.meta.base import labels_of
+from zeronorm.selectors.meta.error_control import ErrorControlSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@register(
+    "stability-selection",
+    kind="meta",
+    family="meta",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Meinshausen & Bühlmann 2010; Shah & Samworth 2013",
+    test_params={
+        "selector": FisherScore(),
+        "n_features_to_select": 1,
+        "subset_size": 1,
+        "n_subsamples": 6,
+        "random_state": 0,
+    },
+)
+class StabilitySelection(ErrorControlSelector):
+    r"""Keep the features that the wrapped selector chooses on most halves of the data.
+
+    On each of B halves the wrapped selector chooses its best q features. A feature is kept when it
+    was chosen in at least a share :math:`\tau` of them. The expected number of false selections is
+    at most
+
+    - ``sampling="halves"`` (Meinshausen & Bühlmann, for exchangeable irrelevant features):
+
+      .. math:: E[V] \le \frac{1}{2\tau - 1} \frac{q^2}{p}
+
+    - ``sampling="complementary_pairs"`` (Shah & Samworth; B/2 pairs of disjoint halves): the same
+      number without that assumption, counting features chosen with a probability below q/p as
+      false; with ``bound="unimodal"``, for unimodal distributions of the frequencies,
+
+      .. math:: E[V] \le C(\tau, B/2)\, \frac{q^2}{p}, \qquad
+          C(\tau, b) = \begin{cases} \frac{1}{2 (2\tau - 1 - 1/(2b))} & \tau \le 3/4 \\
+          \frac{4 (1 - \tau + 1/(2b))}{1 + 1/b} & \tau > 3/4 \end{cases}
+
+    (scaled by :math:`\theta q`, :math:`\theta = q/p`; C(τ, b) holds for :math:`\tau > \min(1/2 +
+    \theta^2, 1/2 + 1/(2b) + 3\theta^2/4)`).
+
+    Parameters
+    ----------
+    selector : any selector.
+    n_features_to_select : overrides the threshold.
+    threshold : the share :math:`\tau`, above one half and at most 1.
+    false_selections : wanted bound on the expected number of false selections; sets q.
+    subset_size : q; None takes the largest q that keeps the bound.
+    n_subsamples : number of halves B.
+    sampling : "complementary_pairs" or "halves".
+    bound : "worst_case" or "unimodal".
+    estimator : fitted on the selected features when given; adds ``predict``.
+    n_jobs : processes over the subsamples.
+    random_state : seed of the halves and of every unset ``random_state`` inside.
+
+    Attributes
+    ----------
+    frequencies_ : share of the halves in which each feature was chosen; also ``scores_``.
+    subset_size_ : q.
+    false_selections_ : the bound for this q and threshold.
+    """
+
+    def __init__(
+        self,
+        selector: Any,
+        *,
+        n_features_to_select: int | float | None = None,
+        threshold: float = 0.75,
+        false_selections: float = 1.0,
+        subset_size: int | None = None,
+        n_subsamples: int = 100,
+        sampling: Literal["complementary_pairs", "halves"] = "complementary_pairs",
+        bound: Literal["worst_case", "unimodal"] = "worst_case",
+        estimator: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.selector = selector
+        self.n_features_to_select = n_features_to_select
+        self.threshold = threshold
+        self.false_selections = false_selections
+        self.subset_size = subset_size
+        self.n_subsamples = n_subsamples
+        self.sampling = sampling
+        self.bound = bound
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        p, target = problem.n_features, labels_of(problem)
+        self.subset_size_ = self._size_of_subsets(p)
+        self.false_selections_ = self._bound_for(self.subset_size_, p)
+        strata = problem.y if problem.task in ("binary", "multiclass") else None
+        halves = draw_halves(
+            problem.n_samples, strata, self.n_subsamples, self.sampling == "complementary_pairs", problem.rng
+        )
+        seeds = problem.rng.spawn(len(halves))
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        fits = (
+            delayed(self._one_half)(problem.design, target, rows, rng)
+            for rows, rng in zip(halves, seeds, strict=True)
+        )
+        chosen, place, converged = np.zeros(p), np.zeros(p), True
+        with problem.progress.task("Subsampling", len(halves)) as advance:
+            for path in parallel(fits):
+                chosen[path.support(self.subset_size_)] += 1
+                place += path.position()
+                converged = converged and path.converged
+                advance(1)
+        self.frequencies_ = chosen / len(halves)
+        return SelectionPath(
+            order=np.lexsort((place, -chosen)),
+            scores=self.frequencies_,
+            own_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),
+            converged=converged,
+            remedy="give the wrapped selector more iterations or a looser tol.",
+        )
+
+    def _one_half(
+        self, design: Design, target: NDArray[Any], rows: IntArray, rng: np.random.Generator
+    ) -> SelectionPath:
+        return self._wrapped_path(design.take_rows(rows), target[rows], rng)[1]
+
+    def _check_parameters(self) -> None:
+        name = "parameter of StabilitySelection must be"
+        if not isinstance(self.threshold, numbers.Real) or not 0.5 < self.threshold <= 1:
+            raise ValueError(
+                f"The 'threshold' {name} above 0.5 and at most 1. Got {self.threshold!r} instead."
+            )
+        if not isinstance(self.false_selections, numbers.Real) or self.false_selections <= 0:
+            raise ValueError(
+                f"The 'false_selections' {name} positive. Got {self.false_selections!r} instead."
+            )
+        if not isinstance(self.n_subsamples, numbers.Integral) or self.n_subsamples < 2:
+            raise ValueError(f"The 'n_subsamples' {name} a count from 2. Got {self.n_subsamples!r} instead.")
+        choices = {"sampling": ("complementary_pairs", "halves"), "bound": ("worst_case", "unimodal")}
+        for parameter, known in choices.items():
+            if getattr(self, parameter) not in known:
+                raise ValueError(
+                    f"The '{parameter}' {name} one of {known}. Got {getattr(self, parameter)!r} instead."
+                )
+        if self.sampling == "halves" and self.bound == "unimodal":
+            raise ValueError(
+                "The unimodal bound of StabilitySelection holds for sampling='complementary_pairs' only."
+            )
+
+    def _size_of_subsets(self, n_features: int) -> int:
+        if self.subset_size is None:
+            sizes = [
+                q for q in range(1, n_features) if self._bound_for(q, n_features) <= self.false_selections
+            ]
+            if not sizes:
+                raise ValueError(
+                    f"With {n_features} features and threshold {self.threshold} even subsets of one feature allow "
+                    f"{self._bound_for(1, n_features):.3g} false selections, more than {self.false_selections}. "
+                    "Raise 'false_selections' or 'threshold', or give 'subset_size'."
+                )
+            return sizes[-1]
+        size = self.subset_size
+        if not isinstance(size, numbers.Integral) or isinstance(size, bool) or not 1 <= size <= n_features:
+            raise ValueError(
+                "The 'subset_size' parameter of StabilitySelection must be None or a count between 1 and the "
+                f"{n_features} features of X. Got {size!r} instead."
+            )
+        return int(size)
+
+    def _bound_for(self, size: int, n_features: int) -> float:
+        return false_selection_bound(
+            size,
+            n_features,
+            self.threshold,
+            n_pairs=self.n_subsamples // 2 if self.bound == "unimodal" else None,
+        )
+
+
+def false_selection_bound(
+    size: int, n_features: int, threshold: float, *, n_pairs: int | None = None
+) -> float:
+    """Bound on the expected number of false selections; ``n_pairs`` gives the one for unimodal frequencies."""
+    theta = size / n_features
+    worst_case = theta * size / (2 * threshold - 1)
+    if n_pairs is None:
+        return worst_case
+    step = 1 / (2 * n_pairs)
+    if threshold <= min(0.5 + theta**2, 0.5 + step + 0.75 * theta**2):
+        return worst_case
+    if threshold <= 0.75:
+        gap = 2 * threshold - 1 - step
+        factor = 1 / (2 * gap) if gap > 0 else np.inf
+    else:
+        factor = 4 * (1 - threshold + step) / (1 + 2 * step)
+    return float(min(worst_case, factor * theta * size))
+
+
+def draw_halves(
+    n_samples: int, strata: NDArray[Any] | None, count: int, in_pairs: bool, rng: np.random.Generator
+) -> list[IntArray]:
+    """Random halves of the rows; the classes keep their shares, so that every half can be learned from."""
+    halves: list[IntArray] = []
+    while len(halves) < count:
+        left, right = _split_in_two(n_samples, strata, rng)
+        halves += [left, right] if in_pairs else [left]
+    return halves[:count]
+
+
+def _split_in_two(
+    n_samples: int, strata: NDArray[Any] | None, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Two disjoint halves of equal size; with an odd number of rows one is left out."""
+    order = rng.permutation(n_samples)
+    if strata is not None:
+        # Alternating through rows sorted by class gives each half every other member of each class.
+        order = order[np.argsort(strata[order], kind="stable")]
+    half = n_samples // 2
+    return np.sort(order[: 2 * half : 2]), np.sort(order[1 : 2 * half : 2])
