@@ -20,7 +20,6 @@ EXPORTS: dict[str, dict[str, str]] = {
         "StabilitySelection": "zeronorm.selectors.meta.stability_selection",
         "TreeSelector": "zeronorm.selectors.greedy.tree",
         "WelchScore": "zeronorm.selectors.filters.welch",
-        "ZeroNormSVM": "zeronorm.selectors.sparsity.zeronorm_svm",
         "as_design": "zeronorm.design",
         "evaluate": "zeronorm.evaluation.protocol",
     },
@@ -46,5 +45,4 @@ MODULES: tuple[str, ...] = (
     "zeronorm.selectors.meta.selector_cv",
     "zeronorm.selectors.meta.stability_selection",
     "zeronorm.selectors.sparsity.lasso",
-    "zeronorm.selectors.sparsity.zeronorm_svm",
 )

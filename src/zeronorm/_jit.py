@@ -1,8 +1,9 @@
 """The one decorator for compiled loops.
 
-``kernel`` differs from ``numba.njit`` in three ways that matter to users: numba is imported at
+``kernel`` differs from ``numba.njit`` in four ways that matter to users: numba is imported at
 the first call and not at import; compilation is lazy, so read-only and writable arrays both
-work; and the result is cached on disk wherever a place is writable, without failing where none is.
+work; the result is cached on disk wherever a place is writable, without failing where none is; and
+other threads run meanwhile.
 """
 
 from __future__ import annotations

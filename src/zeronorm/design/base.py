@@ -82,10 +82,11 @@ class Design(ABC):
 
     # Blocks
 
-    def block(self, columns: Selection) -> Array:
-        """Return the columns as a new dense Fortran-ordered float64 array."""
+    def block(self, columns: Selection, out: Array | None = None) -> Array:
+        """Return the columns as a dense float64 array: a new Fortran-ordered one, or ``out`` filled."""
         index = as_index(columns, self.n_features, "column")
-        out = np.empty((self.n_samples, len(index)), order="F")
+        if out is None:
+            out = np.empty((self.n_samples, len(index)), order="F")
         self._fill(index, out)
         return out
 

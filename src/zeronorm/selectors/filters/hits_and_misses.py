@@ -1,0 +1,97 @@
+"""Weighted pairs of neighbouring samples, and the mean differences of single features between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.filters.neighbour_kernels import MISMATCH, add_differences
+from zeronorm.selectors.filters.neighbours import ColumnPart, NearestLists
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class WeightedPairs:
+    """Neighbours of each sample with weights, filled up with weight zero to a multiple of four columns."""
+
+    neighbours: IntArray  # (n, m)
+    weights: FloatArray  # (n, m)
+
+    @classmethod
+    def of(cls, members: IntArray, weights: FloatArray) -> WeightedPairs:
+        """From lists in which -1 means no neighbour."""
+        n, m = members.shape
+        width = -(-m // 4) * 4
+        neighbours, padded = np.zeros((n, width), dtype=np.intp), np.zeros((n, width))
+        neighbours[:, :m] = np.maximum(members, 0)
+        padded[:, :m] = np.where(members >= 0, weights, 0.0)
+        return cls(neighbours, padded)
+
+    def add_to(
+        self, total: FloatArray, present: FloatArray, rows: FloatArray, *, mismatch: bool, missing: bool
+    ) -> None:
+        """Add the weighted differences in the columns of ``rows``, a C-ordered block of all samples."""
+        add_differences(rows, self.neighbours, self.weights, mismatch, missing, total, present)
+
+    def total_weight(self) -> float:
+        return float(self.weights.sum())
+
+
+def class_pairs(lists: NearestLists) -> tuple[WeightedPairs, WeightedPairs]:
+    r"""Hits and misses of each sample, weighted so that both sum to one over all samples.
+
+    The misses of class c count in proportion to :math:`P(c) / (1 - P(c_i))`. A sample that is alone in its
+    class has no hit: it is nobody's reference, only a miss of others.
+    """
+    codes, members = lists.codes, lists.members.transpose(1, 0, 2)
+    n, q = members.shape[:2]
+    found = (members >= 0).sum(axis=2)
+    own = np.arange(q)[None, :] == codes[:, None]
+    reference = found[own] > 0
+    prior = np.bincount(codes, minlength=q) / n
+    share = np.where(own, 1.0, prior[None, :] / (1.0 - prior[codes])[:, None])
+    weight = share / np.maximum(found, 1) / max(1, np.count_nonzero(reference))
+    weight[~reference] = 0.0
+    spread = np.broadcast_to(weight[:, :, None], members.shape)
+    hits = WeightedPairs.of(members[own], spread[own])
+    misses = WeightedPairs.of(members[~own].reshape(n, -1), spread[~own].reshape(n, -1))
+    return hits, misses
+
+
+def regression_pairs(lists: NearestLists, y: FloatArray) -> tuple[WeightedPairs, WeightedPairs]:
+    """Neighbours weighted by how similar, and by how different, their targets are (RReliefF)."""
+    members = lists.members[0]
+    found = (members >= 0).sum(axis=1)[:, None]
+    difference = np.abs(y[:, None] - y[np.maximum(members, 0)]) / np.ptp(y)
+    weight = np.where(members >= 0, 1.0, 0.0) / np.maximum(found, 1)
+    similar, different = weight * (1.0 - difference), weight * difference
+    return (
+        WeightedPairs.of(members, similar / max(similar.sum(), np.finfo(float).tiny)),
+        WeightedPairs.of(members, different / max(different.sum(), np.finfo(float).tiny)),
+    )
+
+
+def mean_differences(
+    parts: list[ColumnPart], pairs: tuple[WeightedPairs, ...], n_features: int, has_missing: bool
+) -> tuple[FloatArray, ...]:
+    """The weighted mean of |difference| over each set of pairs, for every column.
+
+    Pairs in which a value of the column is missing do not count; without any pair the mean is zero.
+    """
+    means = tuple(np.zeros(n_features) for _ in pairs)
+    for part in parts:
+        plain = not has_missing and part.kind != MISMATCH
+        for columns in part.columns.slices(part.columns.design.n_samples):
+            rows = np.empty((part.columns.design.n_samples, columns.stop - columns.start))
+            part.columns.fill(columns, rows)
+            for mean, chosen in zip(means, pairs, strict=True):
+                total = np.zeros(rows.shape[1])
+                present = np.full(rows.shape[1], chosen.total_weight() if plain else 0.0)
+                chosen.add_to(total, present, rows, mismatch=part.kind == MISMATCH, missing=has_missing)
+                np.divide(total, present, out=total, where=present > 0)
+                mean[part.index[columns]] = total
+    return means

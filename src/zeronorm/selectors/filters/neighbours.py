@@ -1,0 +1,143 @@
+"""The nearest samples of each class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+
+from zeronorm.selectors.filters.neighbour_kernels import (
+    COLUMNS_AT_A_TIME,
+    SAMPLES_AT_A_TIME,
+    add_distances,
+    offer_neighbours,
+)
+from zeronorm.selectors.filters.ranges import ScaledColumns
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_TILE_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    """Columns of one kind: what a column of this kind adds to a distance is the same function."""
+
+    index: IntArray
+    columns: ScaledColumns
+    kind: int
+
+
+@dataclass(frozen=True)
+class NearestLists:
+    """For each class and sample the nearest samples, best first; -1 where there are no more."""
+
+    codes: IntArray
+    distance: FloatArray  # (classes, n, k)
+    members: IntArray  # (classes, n, k)
+
+    @classmethod
+    def empty(cls, codes: NDArray[Any], k: int) -> NearestLists:
+        shape = (int(codes.max()) + 1, codes.size, k)
+        return cls(codes.astype(np.intp), np.full(shape, np.inf), np.full(shape, -1, dtype=np.intp))
+
+    def offer(self, distance: FloatArray, left: slice, right: slice) -> None:
+        """Enter the distances between two tiles of samples; tiles come in ascending order."""
+        sizes = (left.stop - left.start, right.stop - right.start)
+        worst = np.ascontiguousarray(self.distance[:, :, -1])
+        offer_neighbours(
+            distance, left.start, right.start, *sizes, self.codes, worst, self.distance, self.members
+        )
+
+
+def nearest_by_columns(
+    parts: list[ColumnPart], codes: NDArray[Any], k: int, has_missing: bool, n_jobs: int | None = None
+) -> NearestLists:
+    """The k nearest samples of each class; the distance sums over all parts.
+
+    With missing values the distance is the mean over the columns that both samples have. Threads share
+    the rows of the distance matrix, so their number does not change any sum.
+    """
+    lists = NearestLists.empty(codes, k)
+    n_features = sum(part.index.size for part in parts)
+    for left, right in _tile_pairs(codes.size, n_features):
+        lists.offer(_tile_distances(parts, left, right, has_missing, n_jobs), left, right)
+    return lists
+
+
+def _tile_pairs(n: int, p: int) -> Iterator[tuple[slice, slice]]:
+    """Pairs of row tiles in ascending order; one tile when n × n is not much more than the data."""
+    entries = max(n * p, _TILE_ENTRIES)
+    height = n if n * n <= entries else math.isqrt(entries)
+    tiles = [slice(start, min(start + height, n)) for start in range(0, n, height)]
+    for i, left in enumerate(tiles):
+        for right in tiles[i:]:
+            yield left, right
+
+
+def _tile_distances(
+    parts: list[ColumnPart], left: slice, right: slice, has_missing: bool, n_jobs: int | None
+) -> FloatArray:
+    same = left == right
+    shape = (_padded(left.stop - left.start), _padded(right.stop - right.start))
+    distance = np.zeros(shape)
+    shared = np.zeros(shape if has_missing else (0, 0))
+    shares = _row_shares(shape[0], same, effective_n_jobs(n_jobs))
+    for part in parts:
+        for x, z in _tile_blocks(part.columns, left, right, np.nan if has_missing else 0.0):
+            _in_threads(partial(add_distances, x, z, distance, same, part.kind, has_missing), shares)
+            if has_missing:
+                shared += (~np.isnan(x)).astype(np.float64).T @ (~np.isnan(z)).astype(np.float64)
+    if has_missing:
+        comparable = shared > 0
+        np.divide(distance, shared, out=distance, where=comparable)
+        distance[~comparable] = np.inf
+    return distance
+
+
+def _in_threads(add: Callable[[int, int], None], shares: list[tuple[int, int]]) -> None:
+    if len(shares) == 1:
+        add(*shares[0])
+    else:
+        with ThreadPoolExecutor(len(shares)) as pool:
+            list(pool.map(add, *zip(*shares, strict=True)))
+
+
+def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, int]]:
+    """Consecutive even ranges of rows with about the same number of entries to compute."""
+    part = np.linspace(0.0, 1.0, n_shares + 1)
+    bounds = n_rows * (1.0 - np.sqrt(1.0 - part)) if triangle else n_rows * part
+    even = (2 * np.round(bounds / 2)).astype(int).tolist()
+    return [(a, b) for a, b in pairwise(even) if b > a]
+
+
+def _tile_blocks(
+    columns: ScaledColumns, left: slice, right: slice, fill: float
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """The values of two tiles of samples, block after block of columns; one array if they are the same."""
+    first, second = columns.take_rows(left), columns.take_rows(right)
+    for block in columns.slices(max(first.design.n_samples, second.design.n_samples)):
+        x = _padded_block(first, block, fill)
+        yield x, x if left == right else _padded_block(second, block, fill)
+
+
+def _padded(size: int, multiple: int = SAMPLES_AT_A_TIME) -> int:
+    return -(-size // multiple) * multiple
+
+
+def _padded_block(columns: ScaledColumns, block: slice, fill: float) -> FloatArray:
+    """One column per row, filled up to the multiples that the kernel needs."""
+    m, n = block.stop - block.start, columns.design.n_samples
+    padded = np.empty((_padded(m, COLUMNS_AT_A_TIME), _padded(n)))
+    padded[m:], padded[:, n:] = fill, fill
+    columns.fill(block, padded[:m, :n].T)
+    return padded

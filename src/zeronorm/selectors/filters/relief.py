@@ -1,0 +1,216 @@
+"""Relief: features that separate near samples of different classes."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.design import ColumnStats
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.filters.discrete import parse_discrete_features
+from zeronorm.selectors.filters.hits_and_misses import class_pairs, mean_differences, regression_pairs
+from zeronorm.selectors.filters.neighbour_kernels import ABSOLUTE, MISMATCH, SQUARED
+from zeronorm.selectors.filters.neighbours import ColumnPart, nearest_by_columns
+from zeronorm.selectors.filters.ranges import ScaledColumns, column_ranges
+from zeronorm.selectors.filters.ratio import safe_ratio
+from zeronorm.selectors.filters.separation import keep_apart
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+FloatArray = NDArray[np.float64]
+Criterion = Literal["ratio", "difference"]
+
+
+@register(
+    "relief",
+    family="filters",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Kira & Rendell 1992; Kononenko 1994; Guyon et al. 2003, section 2.3.2",
+    test_params=(
+        {"n_neighbors": 3},
+        {"n_neighbors": 1, "criterion": "difference", "metric": "euclidean", "scaling": "none"},
+        {"n_neighbors": 3, "task": "regression"},
+    ),
+)
+class Relief(BaseSelector):
+    r"""Rank features by how well they separate near samples of different classes.
+
+    For every sample i the k nearest samples of its own class (hits) and of each other class (misses) are
+    found in the space of all features. The score of feature f compares the mean distances in f alone,
+
+    .. math::
+
+        M_f = \frac1n \sum_i \sum_{c \ne c_i} \frac{P(c)}{1 - P(c_i)} \frac1k \sum_{j \in \text{miss}_c(i)}
+        d_f(i, j), \qquad
+        H_f = \frac1n \sum_i \frac1k \sum_{j \in \text{hit}(i)} d_f(i, j),
+
+    as :math:`M_f / H_f` (``criterion="ratio"``; it has no unit) or :math:`M_f - H_f` (``"difference"``).
+    Regression follows RReliefF: each pair of neighbours counts as a miss in proportion to
+    :math:`|y_i - y_j|` over the range of y and as a hit for the rest, all k neighbours alike.
+
+    Use it where features matter together, also nonlinearly: the neighbours see all features at once. With
+    very many irrelevant features the neighbours become arbitrary; then select in stages. Redundant
+    features all score well; see ``min_separation`` and `GramSchmidtRelief`. Time grows with
+    :math:`n^2 p`, memory with the data plus blocks.
+
+    *Few neighbours.* A class with k samples or fewer cannot give k hits: all there are count, and a warning
+    says so. A sample alone in its class is only used as a miss of others.
+    *Ties.* Of equally distant samples the one with the lower index is nearer.
+    *Missing values* (NaN). Distances are means over the features that both samples have; for the score
+    of a feature only pairs with both values count. Columns without any value rank last.
+    *No spread.* 0/0 scores 0; a feature with hits at distance zero only gets the largest finite ratio.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for half of the features (with ``min_separation``, for
+        all features that are far enough apart).
+    n_neighbors : k.
+    criterion : "ratio" or "difference".
+    metric : "manhattan" or "euclidean", for finding neighbours.
+    scaling : "range" divides each column by its range; "none" takes the columns as they are, for data of
+        one unit such as spectra.
+    discrete_features : None, "all", a mask, or a list of columns (positions or names) that hold categories:
+        equal values have distance 0, others 1.
+    min_separation : for ordered features such as spectra: a feature less than this many positions away from
+        a better one is moved to the end. None: no such rule.
+    task : "classification" or "regression".
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    n_jobs : threads for the distances; None means 1, -1 all cores.
+    """
+
+    _allow_nan = True
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_neighbors: int = 10,
+        criterion: Criterion = "ratio",
+        metric: Literal["manhattan", "euclidean"] = "manhattan",
+        scaling: Literal["range", "none"] = "range",
+        discrete_features: Any = None,
+        min_separation: int | None = None,
+        task: Literal["classification", "regression"] = "classification",
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_neighbors = n_neighbors
+        self.criterion = criterion
+        self.metric = metric
+        self.scaling = scaling
+        self.discrete_features = discrete_features
+        self.min_separation = min_separation
+        self.task = task
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.n_jobs = n_jobs
+
+    @property
+    def _depends_on_column_order(self) -> bool:
+        return self.min_separation is not None
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        design = problem.design
+        ranges, has_missing = column_ranges(design)
+        constant = ranges.is_constant(design.dtype)
+        parts = self._column_parts(problem, ranges, constant)
+        codes = neighbour_classes(problem)
+        k = usable_neighbours(self, problem, codes)
+        lists = nearest_by_columns(parts, codes, k, has_missing, self.n_jobs)
+        pairs = regression_pairs(lists, problem.y) if problem.task == "regression" else class_pairs(lists)
+        hit, miss = mean_differences(parts, pairs, problem.n_features, has_missing)
+        score = safe_ratio(miss, hit) if self.criterion == "ratio" else miss - hit
+        path = SelectionPath.from_scores(score, last=constant)
+        return path if self.min_separation is None else keep_apart(path, int(self.min_separation), constant)
+
+    def _column_parts(
+        self, problem: Problem, ranges: ColumnStats, constant: NDArray[np.bool_]
+    ) -> list[ColumnPart]:
+        factor = np.ones(problem.n_features)
+        if self.scaling == "range":
+            factor /= np.where(constant, 1.0, ranges.maximum - ranges.minimum)
+        factor[constant] = 0.0
+        columns = ScaledColumns(problem.design, ranges.minimum, factor)
+        discrete = parse_discrete_features(self.discrete_features, problem)
+        kind = SQUARED if self.metric == "euclidean" else ABSOLUTE
+        if not discrete.any():
+            return [ColumnPart(np.arange(problem.n_features), columns, kind)]
+        chosen = ((np.flatnonzero(~discrete), kind), (np.flatnonzero(discrete), MISMATCH))
+        return [ColumnPart(index, columns.take(index), kind) for index, kind in chosen if index.size]
+
+    def _check_parameters(self) -> None:
+        check_neighbors(self)
+        check_choice(self, "criterion", ("ratio", "difference"))
+        check_choice(self, "metric", ("manhattan", "euclidean"))
+        check_choice(self, "scaling", ("range", "none"))
+        separation = self.min_separation
+        if separation is not None and (
+            not isinstance(separation, numbers.Integral) or isinstance(separation, bool) or separation < 1
+        ):
+            raise ValueError(
+                "The 'min_separation' parameter of Relief must be None or a positive number of positions. "
+                f"Got {separation!r} instead."
+            )
+
+
+def check_choice(selector: Any, parameter: str, choices: tuple[str, ...]) -> None:
+    """Raise when a parameter of a selector is none of the choices."""
+    value = getattr(selector, parameter)
+    if value not in choices:
+        listed = " or ".join(repr(choice) for choice in choices)
+        raise ValueError(
+            f"The '{parameter}' parameter of {type(selector).__name__} must be {listed}. Got {value!r} instead."
+        )
+
+
+def check_neighbors(selector: Any) -> None:
+    """Raise unless ``n_neighbors`` of a selector is a positive integer."""
+    k = selector.n_neighbors
+    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+        raise ValueError(
+            f"The 'n_neighbors' parameter of {type(selector).__name__} must be a positive integer. "
+            f"Got {k!r} instead."
+        )
+
+
+def neighbour_classes(problem: Problem) -> NDArray[Any]:
+    """Class codes for the search of neighbours; one class for regression."""
+    if problem.task != "regression":
+        return problem.y
+    if np.ptp(problem.y) == 0.0:
+        raise ValueError(
+            f"Relief needs a target that varies. Got {problem.n_samples} times the value {problem.y[0]:g}."
+        )
+    return np.zeros(problem.n_samples, dtype=np.intp)
+
+
+def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> int:
+    """The number of neighbours, cut to what the largest class offers; warns when a class is too small."""
+    name, k = type(selector).__name__, int(selector.n_neighbors)
+    sizes = np.bincount(codes)
+    if sizes.max() < 2:
+        raise ValueError(
+            f"{name} needs at least one class with two samples or more, to have a hit. Got {sizes.size} classes "
+            "of one sample each; use task='regression' if y is a quantity."
+        )
+    small = np.flatnonzero(sizes <= k)
+    if small.size:
+        labels = "all samples" if problem.classes is None else f"class {problem.classes[small[0]]!r}"
+        warnings.warn(
+            f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[small[0]]} samples; "
+            f"{small.size} such classes): all there are were used. Lower n_neighbors to treat classes alike.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return min(k, int(sizes.max()))
