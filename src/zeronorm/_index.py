@@ -10,6 +10,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "KnockoffSelector": "zeronorm.selectors.meta.knockoff_selector",
         "LassoSelector": "zeronorm.selectors.sparsity.lasso",
         "MutualInformation": "zeronorm.selectors.filters.mutual_information",
+        "OptimalFeatureWeighting": "zeronorm.selectors.stochastic.ofw",
         "ProbeSelector": "zeronorm.selectors.meta.probe_selector",
         "RFE": "zeronorm.selectors.greedy.rfe",
         "RandomSelector": "zeronorm.selectors.filters.random",
@@ -20,6 +21,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "StabilitySelection": "zeronorm.selectors.meta.stability_selection",
         "TreeSelector": "zeronorm.selectors.greedy.tree",
         "WelchScore": "zeronorm.selectors.filters.welch",
+        "ZeroNormSVM": "zeronorm.selectors.sparsity.zeronorm_svm",
         "as_design": "zeronorm.design",
         "evaluate": "zeronorm.evaluation.protocol",
     },
@@ -45,4 +47,6 @@ MODULES: tuple[str, ...] = (
     "zeronorm.selectors.meta.selector_cv",
     "zeronorm.selectors.meta.stability_selection",
     "zeronorm.selectors.sparsity.lasso",
+    "zeronorm.selectors.sparsity.zeronorm_svm",
+    "zeronorm.selectors.stochastic.ofw",
 )

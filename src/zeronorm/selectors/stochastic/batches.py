@@ -1,0 +1,120 @@
+"""Drawing and testing a batch of subsets, on one worker or several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from zeronorm.selectors.stochastic.learners.resolve import Learner
+from zeronorm.selectors.stochastic.learners.scikit import ScikitLearner, predict_machines
+from zeronorm.selectors.stochastic.pool import FloatArray, IntArray
+from zeronorm.selectors.stochastic.sampling import MOST_REDRAWS, Draws, draw_batch
+from zeronorm.selectors.stochastic.source import Source
+
+
+class BatchEvaluator:
+    """Draws the subsets of a step and measures their errors; the same numbers for any number of workers.
+
+    Compiled learners run on threads, scikit-learn's on the processes of the active joblib backend.
+    """
+
+    def __init__(
+        self, source: Source, learner: Learner, *, batch_size: int, subset_size: int, bootstrap_size: int
+    ) -> None:
+        self.source = source
+        self.learner = learner
+        self.draws = Draws.empty(batch_size, subset_size, bootstrap_size)
+        self.errors: FloatArray = np.zeros(batch_size)
+        self.last_redrawn = 0
+        self._threads: ThreadPoolExecutor | None = None
+        self._processes: Any = None
+        self._bounds = [0, batch_size]
+
+    @contextmanager
+    def workers(self, n_jobs: int | None) -> Iterator[None]:
+        """Keep ``n_jobs`` workers alive while a run lasts."""
+        n_workers = min(effective_n_jobs(n_jobs), self.errors.size)
+        if isinstance(self.learner, ScikitLearner):
+            with Parallel(n_jobs=n_workers) as self._processes:
+                yield
+        elif n_workers > 1:
+            self._bounds = np.linspace(0, self.errors.size, n_workers + 1).astype(int).tolist()
+            with ThreadPoolExecutor(n_workers - 1) as self._threads:
+                yield
+        else:
+            yield
+
+    def evaluate(self, cumulative: FloatArray, seed: int, step: int) -> FloatArray:
+        """Errors of the subsets drawn in one step from the law with these cumulative weights."""
+        whole, needs_two = self.source.pool, self.learner.needs_two_classes
+        word = np.uint64(seed)
+
+        def draw(first: int, last: int) -> None:
+            draw_batch(
+                cumulative, whole.codes, whole.test_codes, word, step, first, last, needs_two, self.draws
+            )
+
+        if isinstance(self.learner, ScikitLearner) or not self.source.is_held:
+            draw(0, self.errors.size)
+            self._measure()
+        else:
+            learner, draws = self.learner, self.draws
+
+            def draw_and_measure(first: int, last: int) -> None:
+                draw(first, last)
+                learner.errors(whole, draws, first, last, self.errors)
+
+            self._share(draw_and_measure)
+        self._count_redraws()
+        return self.errors
+
+    def evaluate_given(self, subsets: IntArray, seed: int, step: int) -> FloatArray:
+        """Errors of one batch of given subsets (features ascending), on bootstrap samples of this step."""
+        whole = self.source.pool
+        n_subsets, needs_two = self.errors.size, self.learner.needs_two_classes
+        alone = np.ones(1)
+        draw_batch(
+            alone, whole.codes, whole.test_codes, np.uint64(seed), step, 0, n_subsets, needs_two, self.draws
+        )
+        self.draws.features[:] = subsets
+        self._measure()
+        self._count_redraws()
+        return self.errors
+
+    def _measure(self) -> None:
+        pool, draws = self.source.pool_for(self.draws)
+        learner = self.learner
+        if isinstance(learner, ScikitLearner):
+            tasks = (
+                delayed(predict_machines)(*learner.task(pool, draws, b)) for b in range(self.errors.size)
+            )
+            for b, predicted in enumerate(self._processes(tasks)):
+                self.errors[b] = learner.error(pool, draws, b, predicted)
+        else:
+            self._share(lambda first, last: learner.errors(pool, draws, first, last, self.errors))
+
+    def _share(self, work: Callable[[int, int], None]) -> None:
+        """Run ``work`` on consecutive parts of the batch, the first one on this thread."""
+        parts = list(zip(self._bounds[:-1], self._bounds[1:], strict=True))
+        if self._threads is None:
+            work(*parts[0])
+            return
+        others = [self._threads.submit(work, *part) for part in parts[1:]]
+        work(*parts[0])
+        for other in others:
+            other.result()
+
+    def _count_redraws(self) -> None:
+        redraws = self.draws.redraws
+        if redraws.min() < 0:
+            raise ValueError(
+                f"No training sample of {self.draws.train.shape[1]} with two classes was found in "
+                f"{MOST_REDRAWS} draws: one class is very rare. Raise 'bootstrap_size', or use a base learner "
+                "that takes samples of one class (knn, cart, lda, centroid)."
+            )
+        self.last_redrawn = int(redraws.sum())

@@ -1,0 +1,335 @@
+"""Optimal feature weighting: learn a probability law over features from randomly drawn subsets."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+import numpy as np
+
+from zeronorm.design import Design, as_design
+from zeronorm.selectors.base import BaseSelector, generator_from
+from zeronorm.selectors.filters.fisher import FisherScore
+from zeronorm.selectors.path import SelectionPath, order_by_score
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.stochastic.checkpoint import Checkpoint, data_digest
+from zeronorm.selectors.stochastic.coding import MultiClass
+from zeronorm.selectors.stochastic.exact_run import run_exact, tabulate_energy
+from zeronorm.selectors.stochastic.experiment import Experiment
+from zeronorm.selectors.stochastic.pool import FloatArray, IntArray
+from zeronorm.selectors.stochastic.run import Outcome, Run
+from zeronorm.selectors.stochastic.schedule import StepSchedule, StoppingRule, make_schedule
+from zeronorm.selectors.stochastic.settings import check_choice, check_count, check_positive
+from zeronorm.selectors.stochastic.state import RunState
+from zeronorm.selectors.stochastic.updates import make_rule
+
+METHODS = ("exponential", "euclidean", "diffusion", "exact")
+
+
+@register(
+    "ofw",
+    family="stochastic",
+    tasks=("binary", "multiclass"),
+    reference="Gadat & Younes 2007",
+    test_params=(
+        {"max_iter": 40, "batch_size": 2, "random_state": 0},
+        {"method": "diffusion", "base_estimator": "centroid", "max_iter": 40, "random_state": 0},
+    ),
+)
+class OptimalFeatureWeighting(BaseSelector):
+    r"""Optimal feature weighting (OFW): features that make small random classifiers good.
+
+    Learns a probability law P over the features that minimises the mean error of classifiers built on k
+    features drawn from it,
+
+    .. math:: \mathcal E(P) = \sum_{\omega} g(\omega) \prod_{i=1}^k P(\omega_i),
+
+    where :math:`g(\omega)` is the expected error on a bootstrap sample :math:`T_2` of the base learner
+    trained with the features :math:`\omega` on a bootstrap sample :math:`T_1`. Each step draws
+    :math:`\omega` (with replacement), :math:`T_1` and :math:`T_2`, measures the error q, and with
+    :math:`C(\omega,\delta)`, the number of times that :math:`\delta` was drawn, moves P by one of
+
+    .. math::
+        \text{exponential:}\quad & P(\delta) \propto
+            P(\delta)\, e^{-\varepsilon_n (C(\omega,\delta) q - \kappa P(\delta))},
+            \quad \kappa = q \textstyle\sum_\delta C(\omega,\delta) P(\delta) / \sum_\delta P(\delta)^2 \\
+        \text{euclidean:}\quad & P(\delta) \mathrel{-}= \varepsilon_n q \left(
+            \tfrac{C(\omega,\delta)}{P(\delta)} - \tfrac1p \textstyle\sum_\mu \tfrac{C(\omega,\mu)}{P(\mu)}
+            \right) \\
+        \text{diffusion:}\quad & P = \Pi\left(P - \varepsilon_n \tfrac{C(\omega,\cdot) q}{P}
+            + \sqrt{\varepsilon_n \sigma}\, \xi_n\right)
+
+    with steps :math:`\varepsilon_n = \varepsilon/(n+c)`, Gaussian :math:`\xi_n` and :math:`\Pi` the projection
+    on the simplex. ``method="exact"`` follows the full gradient where the sum over all subsets is feasible.
+    Figure 4 of the paper prints :math:`+\kappa P` and leaves q out of :math:`\kappa`; its equations 10 to 12,
+    used here, are right.
+
+    Use it to find features that are useful in company, for any classifier, when there is time for many
+    small fits. It does not remove redundancy (equal features get equal weights), and it needs small steps:
+    a step too large lets chance decide which features win. Several subsets per step (``batch_size``) lower
+    that noise and run in parallel. A feature drawn twice is one active variable of the classifier.
+
+    One dense copy of the features under study is held in memory, unless it is larger than 1 GiB.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for all features with more than the uniform weight.
+    method : "exponential", "euclidean", "diffusion" or "exact".
+    subset_size : k, features drawn per subset; by default the root of their number, 100 at most.
+    base_estimator : the learner inside: "linear_svm", "knn", "cart", "lda", "centroid" (compiled), one of these
+        with settings (``SubsetSVM(C=10)``), or any scikit-learn classifier.
+    bootstrap_size : T, size of the training and of the test sample of one subset; by default a quarter of the
+        samples, between 20 and 100.
+    step_size, step_offset : ε and c. By default the first step changes a weight by about 10 % at most and
+        the step halves over the run.
+    noise : first standard deviation of the diffusion in units of the uniform weight, at most 0.1.
+    batch_size : subsets per step, whose gradients are averaged.
+    max_iter : number of steps.
+    tol, window : stop when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n; with tol None all steps are done.
+    cost : "error", or "balanced" for the mean of the classes' error rates.
+    class_weight : cost of a mistake by class: None, "balanced" or a mapping.
+    multi_class : "native", "one_vs_rest" or "output_code"; "auto" is one_vs_rest for two-class learners.
+    fisher_threshold : keep only features with a Fisher score (``variant="overall"``) above this before the
+        run; the paper uses 0.01.
+    n_evaluations : bootstrap pairs per subset of the exact method.
+    checkpoint, checkpoint_every : a file that the state is saved to every so many steps. A fit with the same
+        data and settings goes on from there, with the results of an uninterrupted run.
+    standardize : centre and scale the features first.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    n_jobs : workers for the subsets of a batch; the result does not depend on it.
+    random_state, verbose : as everywhere.
+
+    Attributes
+    ----------
+    weights_ : P, one weight per feature.
+    history_ : trajectory with ``steps``, ``mean_error`` and ``weights``, thinned.
+    n_redrawn_ : training samples of one class that were drawn anew, for learners that need two.
+    stop_reason_ : why the run ended.
+    schedule_ : the step sizes that were used.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        method: Literal["exponential", "euclidean", "diffusion", "exact"] = "exponential",
+        subset_size: int | None = None,
+        base_estimator: Any = "linear_svm",
+        bootstrap_size: int | None = None,
+        step_size: float | None = None,
+        step_offset: float | None = None,
+        noise: float = 0.001,
+        batch_size: int = 1,
+        max_iter: int = 10_000,
+        tol: float | None = None,
+        window: int = 10,
+        cost: Literal["error", "balanced"] = "error",
+        class_weight: Any = None,
+        multi_class: MultiClass = "auto",
+        fisher_threshold: float | None = None,
+        n_evaluations: int = 50,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1000,
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.method = method
+        self.subset_size = subset_size
+        self.base_estimator = base_estimator
+        self.bootstrap_size = bootstrap_size
+        self.step_size = step_size
+        self.step_offset = step_offset
+        self.noise = noise
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.window = window
+        self.cost = cost
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.fisher_threshold = fisher_threshold
+        self.n_evaluations = n_evaluations
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- the algorithm --------------------------------------------------------------------------
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        scores, active = self._preselect(problem)
+        codes = np.asarray(problem.y, dtype=np.int64)
+        experiment = Experiment.of(self, problem.design.take(active), codes, self.classes_, problem.rng)
+        state = RunState(int(problem.rng.integers(2**63)), np.full(active.size, 1.0 / active.size))
+        self.schedule_ = self._schedule(experiment)
+        if self.method == "exact":
+            outcome = self._run_exact(experiment, state)
+        else:
+            state, outcome = self._run_stochastic(experiment, state, problem)
+        self._keep(state, outcome, active, problem.n_features)
+        return self._path(scores, active, problem, state.step, outcome)
+
+    def _run_stochastic(
+        self, experiment: Experiment, state: RunState, problem: Problem
+    ) -> tuple[RunState, Outcome]:
+        checkpoint = self._open_checkpoint(experiment, state, problem.design)
+        if checkpoint is not None:
+            state = checkpoint.load() or state
+        p, k = state.weights.size, experiment.subset_size
+        rule = make_rule(self.method, state.weights, noise=self.noise, first_step=self.schedule_.at(0))
+        lag = max(10, -(-p // (k * self.batch_size)))
+        run = Run(
+            state,
+            experiment.evaluator(self.batch_size),
+            rule,
+            self.schedule_,
+            StoppingRule(self.window, self.tol, lag),
+            self.max_iter,
+            checkpoint,
+            self.checkpoint_every,
+        )
+        return state, run.go(problem.progress, self.n_jobs)
+
+    def _run_exact(self, experiment: Experiment, state: RunState) -> Outcome:
+        evaluator = experiment.evaluator(1024)
+        with evaluator.workers(self.n_jobs):
+            energy = tabulate_energy(evaluator, state.weights.size, self.n_evaluations, state.seed)
+        return run_exact(energy, state, first_step=self.schedule_.at(0), max_iter=self.max_iter, tol=self.tol)
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice(self, "method", METHODS)
+        check_choice(self, "cost", ("error", "balanced"))
+        for name in ("batch_size", "max_iter", "n_evaluations", "checkpoint_every"):
+            check_count(self, name)
+        check_count(self, "window", 2)
+        for name in ("step_size", "step_offset", "tol"):
+            check_positive(self, name)
+        check_positive(self, "noise", or_none=False, or_zero=True)
+        if self.noise > 0.1:
+            raise ValueError(
+                "The 'noise' parameter of OptimalFeatureWeighting must be at most 0.1: more would drown the "
+                f"gradient. Got {self.noise!r} instead."
+            )
+        if self.checkpoint is not None and self.method == "exact":
+            raise ValueError("method='exact' is short and keeps no checkpoint. Set checkpoint=None.")
+
+    def _preselect(self, problem: Problem) -> tuple[FloatArray, IntArray]:
+        """Fisher scores (zeros when not needed) and the features above the threshold."""
+        threshold = check_positive(self, "fisher_threshold", or_zero=True)
+        if threshold is None:
+            return np.zeros(problem.n_features), np.arange(problem.n_features)
+        scores = FisherScore(variant="overall")._select(problem).feature_scores()
+        active = np.flatnonzero(scores > threshold)
+        if active.size == 0:
+            raise ValueError(
+                f"No feature has a Fisher score above the 'fisher_threshold' of {threshold:g}; the largest is "
+                f"{scores.max():.3g}. Lower the threshold or set it to None."
+            )
+        return scores, active
+
+    def _schedule(self, experiment: Experiment) -> StepSchedule:
+        return make_schedule(
+            "exponential" if self.method == "exact" else self.method,
+            self.step_size,
+            self.step_offset,
+            n_features=experiment.n_features,
+            subset_size=experiment.subset_size,
+            batch_size=self.batch_size,
+            max_iter=self.max_iter,
+        )
+
+    def _open_checkpoint(self, experiment: Experiment, state: RunState, design: Design) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        settings = experiment.describe() | {
+            "method": self.method,
+            "step_size": self.schedule_.size,
+            "step_offset": self.schedule_.offset,
+            "noise": self.noise,
+            "batch_size": self.batch_size,
+            "tol": self.tol,
+            "window": self.window,
+            "max_iter": self.max_iter,
+            "data": data_digest(design, experiment.codes),
+        }
+        if self.random_state is not None:
+            settings["seed"] = state.seed
+        return Checkpoint(self.checkpoint, settings)
+
+    def _keep(self, state: RunState, outcome: Outcome, active: IntArray, n_features: int) -> None:
+        self.weights_ = np.zeros(n_features)
+        self.weights_[active] = state.weights
+        self.history_ = state.history
+        if active.size < n_features:
+            rows = np.zeros((len(state.history.steps), n_features))
+            rows[:, active] = state.history.weights
+            self.history_.weights = rows
+        self.n_redrawn_ = state.n_redrawn
+        self.stop_reason_ = outcome.reason
+
+    def _path(
+        self, scores: FloatArray, active: IntArray, problem: Problem, n_iter: int, outcome: Outcome
+    ) -> SelectionPath:
+        """Features by weight; those that the Fisher score left out follow by that score."""
+        left_out = np.setdiff1d(np.arange(problem.n_features), active)
+        order = np.concatenate(
+            [active[order_by_score(self.weights_[active])], left_out[order_by_score(scores[left_out])]]
+        )
+        path = SelectionPath(
+            order=order,
+            scores=self.weights_,
+            own_size=int(np.count_nonzero(self.weights_ > 1.0 / active.size)),
+            n_iter=n_iter,
+            converged=outcome.converged,
+            remedy=outcome.reason,
+        )
+        stats = problem.design.column_stats()
+        return path.demote(stats.is_constant(problem.design.dtype))
+
+    # -- the energy -----------------------------------------------------------------------------
+
+    def mean_error(
+        self,
+        X: Any,
+        y: Any,
+        X_test: Any = None,
+        y_test: Any = None,
+        *,
+        weights: FloatArray | None = None,
+        n_subsets: int = 1000,
+        random_state: Any = None,
+    ) -> float:
+        """Mean error of classifiers on subsets drawn from ``weights_`` (or others): the energy E(P).
+
+        Each is trained on a bootstrap sample of X and tested on one of X_test, by default of X too.
+        """
+        weights = self.weights_ if weights is None else np.asarray(weights, dtype=np.float64)
+        active = np.flatnonzero(weights)
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        rng = generator_from(random_state)
+        design = as_design(X).take(active)
+        view = design.standardized() if self.standardize else design
+        experiment = Experiment.of(self, view, codes.astype(np.int64), classes, rng, n_features=weights.size)
+        if X_test is not None:
+            test = as_design(X_test).take(active)
+            experiment = experiment.tested_on(test, np.searchsorted(classes, np.asarray(y_test)))
+        evaluator = experiment.evaluator(n_subsets)
+        with evaluator.workers(self.n_jobs):
+            errors = evaluator.evaluate(np.cumsum(weights[active]), int(rng.integers(2**63)), 0)
+        return float(errors.mean())

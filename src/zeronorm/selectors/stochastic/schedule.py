@@ -1,0 +1,102 @@
+"""Step sizes, the stopping rule, and the steps at which the trajectory is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zeronorm.selectors.stochastic.pool import IntArray
+from zeronorm.selectors.stochastic.state import RunState
+
+# Largest relative change of a weight in the first step.
+FIRST_CHANGE = 0.1
+# The schemes that cannot fail are bounded for a feature drawn twice in a batch, a rare event.
+USUAL_DRAWS = 2.0
+
+
+@dataclass(frozen=True)
+class StepSchedule:
+    r"""Step sizes :math:`\varepsilon_n = \varepsilon / (n + c)`."""
+
+    size: float
+    offset: float
+
+    def at(self, n: int) -> float:
+        return self.size / (n + self.offset)
+
+
+def make_schedule(
+    method: str,
+    size: float | None,
+    offset: float | None,
+    *,
+    n_features: int,
+    subset_size: int,
+    batch_size: int,
+    max_iter: int,
+) -> StepSchedule:
+    """The schedule the user gave, or one whose first step changes no weight by more than 10 %.
+
+    From equal weights 1/p and for errors up to 1, a step changes the weight of a feature that a batch draws c
+    times per subset by a share ε c (exponential) or ε c p² (Euclidean, diffusion). A weight of the Euclidean
+    scheme must stay positive, so c is its largest value k there. Without an offset the step halves over
+    the run.
+    """
+    if offset is None:
+        offset = max(1.0, float(max_iter))
+    if size is None:
+        draws = USUAL_DRAWS * max(1.0 / batch_size, subset_size / n_features)
+        if method == "euclidean":
+            draws = float(subset_size)
+        first = FIRST_CHANGE / draws
+        size = offset * (first if method == "exponential" else first / n_features**2)
+    return StepSchedule(float(size), float(offset))
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """Stop when the weights moved little over the last part of the run.
+
+    After n steps the test is max |P_n - P_{n - ⌊n/μ⌋}| ≤ a max P_n, with the window μ and the tolerance a
+    (None: never stop). It is made on a geometric grid of n, each point the lagged step of the next, so that
+    one snapshot is enough; and only from a lag on that draws every feature about once, because a single
+    batch without errors moves nothing.
+    """
+
+    window: int
+    tol: float | None
+    first_lag: int
+
+    @property
+    def first_test(self) -> int:
+        return self.window * max(1, self.first_lag)
+
+    def is_met(self, state: RunState) -> bool:
+        """Whether the run may stop; keeps a snapshot in the state at the steps of the grid."""
+        if self.tol is None or state.step < self.first_test:
+            return False
+        if state.lagged is not None and state.step != state.next_test:
+            return False
+        met = False
+        if state.lagged is not None:
+            change = float(np.abs(state.weights - state.lagged).max())
+            met = change <= self.tol * float(state.weights.max())
+        state.lagged = state.weights.copy()
+        state.next_test = next_grid_step(state.step, self.window)
+        return met
+
+
+def next_grid_step(n: int, window: int) -> int:
+    """The smallest m with m - ⌊m/window⌋ = n."""
+    m = n * window // (window - 1)
+    while m - m // window < n:
+        m += 1
+    while (m - 1) - (m - 1) // window >= n:
+        m -= 1
+    return m
+
+
+def record_steps(max_iter: int, size: int = 40) -> IntArray:
+    """Steps, on a geometric grid that ends at ``max_iter``, at which the trajectory is kept."""
+    return np.unique(np.geomspace(1, max_iter, min(size, max_iter)).round().astype(np.int64))

@@ -1,0 +1,129 @@
+# mypy: allow-untyped-defs
+"""One step of the three stochastic schemes, in place on the weights of the features.
+
+``features`` holds the drawn features of a batch, one subset per row, ``errors`` the error of each subset.
+``gradient`` is scratch memory: all zeros before and after.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zeronorm._jit import kernel
+from zeronorm.selectors.stochastic.random_streams import fill_normal, open_stream
+from zeronorm.solvers.simplex import project_in_place
+
+# Below this the first five terms of the exponential series are exact in double precision.
+TINY_EXPONENT = 1e-3
+
+
+@kernel
+def exponential_step(P, gradient, features, errors, step_size):
+    """P(δ) ∝ P(δ) exp(-ε (mean of C(ω,δ) q - κ P(δ))), with κ such that the exponents keep Σ P at first order."""
+    add_counts(gradient, features, errors)
+    inner = 0.0
+    largest_drawn = 0.0
+    for b in range(features.shape[0]):
+        for f in features[b]:
+            inner += errors[b] / features.shape[0] * P[f]
+            largest_drawn = max(largest_drawn, gradient[f])
+    square = 0.0
+    largest = 0.0
+    for f in range(P.shape[0]):
+        square += P[f] * P[f]
+        largest = max(largest, P[f])
+    rate = step_size * inner / square
+    if rate * largest < TINY_EXPONENT and step_size * largest_drawn < 1.0:
+        for f in range(P.shape[0]):
+            x = rate * P[f]
+            P[f] *= 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)))
+        for b in range(features.shape[0]):
+            for f in features[b]:
+                if gradient[f] != 0.0:
+                    P[f] *= np.exp(-step_size * gradient[f])
+                    gradient[f] = 0.0
+    else:
+        multiply_by_exponentials(P, gradient, rate, step_size)
+        gradient[:] = 0.0
+    normalise(P)
+
+
+@kernel
+def multiply_by_exponentials(P, gradient, rate, step_size):
+    """P exp(rate P - ε gradient), divided by the largest exponential so that nothing overflows."""
+    top = -np.inf
+    for f in range(P.shape[0]):
+        if P[f] > 0.0:
+            top = max(top, rate * P[f] - step_size * gradient[f])
+    for f in range(P.shape[0]):
+        P[f] *= np.exp(min(0.0, rate * P[f] - step_size * gradient[f] - top))
+
+
+@kernel
+def euclidean_step(P, gradient, features, errors, step_size):
+    """P -= ε (g - mean of g), g(δ) = mean of C(ω,δ) q / P(δ); False, and no change, if a weight would vanish."""
+    add_counts(gradient, features, errors)
+    total = 0.0
+    for b in range(features.shape[0]):
+        for f in features[b]:
+            total += errors[b] / features.shape[0] / P[f]
+    shift = step_size * total / P.shape[0]
+    is_valid = True
+    for b in range(features.shape[0]):
+        for f in features[b]:
+            is_valid = is_valid and P[f] + shift - step_size * gradient[f] / P[f] > 0.0
+    for b in range(features.shape[0]):
+        for f in features[b]:
+            if is_valid and gradient[f] != 0.0:
+                P[f] -= step_size * gradient[f] / P[f]
+            gradient[f] = 0.0
+    if is_valid:
+        for f in range(P.shape[0]):
+            P[f] += shift
+        normalise(P)
+    return is_valid
+
+
+@kernel
+def diffusion_step(P, gradient, features, errors, step_size, noise_sd, seed, step):
+    """P - ε (mean of C(ω,δ) q / P(δ)) + Gaussian noise, projected on the simplex."""
+    add_counts(gradient, features, errors)
+    noise = np.empty(P.shape[0])
+    # Subsets have the indices 0, 1, …; the noise has a stream of its own.
+    fill_normal(open_stream(seed, step, features.shape[0]), noise)
+    for f in range(P.shape[0]):
+        noise[f] *= noise_sd
+    for b in range(features.shape[0]):
+        for f in features[b]:
+            if gradient[f] != 0.0:
+                noise[f] -= step_size * gradient[f] / P[f]
+                gradient[f] = 0.0
+    for f in range(P.shape[0]):
+        P[f] += noise[f]
+    project_in_place(P)
+
+
+@kernel
+def add_counts(gradient, features, errors):
+    """Add the mean over the batch of C(ω, δ) q."""
+    for b in range(features.shape[0]):
+        share = errors[b] / features.shape[0]
+        for f in features[b]:
+            gradient[f] += share
+
+
+@kernel
+def normalise(P):
+    """Make the weights sum to one."""
+    total = P.sum()
+    for f in range(P.shape[0]):
+        P[f] /= total
+
+
+@kernel
+def cumulate(P, out):
+    """Cumulative sums of the weights."""
+    total = 0.0
+    for f in range(P.shape[0]):
+        total += P[f]
+        out[f] = total
