@@ -7,6 +7,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "GolubScore": "zeronorm.selectors.filters.golub",
         "Grafting": "zeronorm.selectors.greedy.grafting",
         "GramSchmidt": "zeronorm.selectors.greedy.gram_schmidt",
+        "GramSchmidtRelief": "zeronorm.selectors.filters.gram_schmidt_relief",
         "KnockoffSelector": "zeronorm.selectors.meta.knockoff_selector",
         "LassoSelector": "zeronorm.selectors.sparsity.lasso",
         "MutualInformation": "zeronorm.selectors.filters.mutual_information",
@@ -32,6 +33,7 @@ EXPORTS: dict[str, dict[str, str]] = {
 MODULES: tuple[str, ...] = (
     "zeronorm.selectors.filters.fisher",
     "zeronorm.selectors.filters.golub",
+    "zeronorm.selectors.filters.gram_schmidt_relief",
     "zeronorm.selectors.filters.mutual_information",
     "zeronorm.selectors.filters.random",
     "zeronorm.selectors.filters.relief",

@@ -1,0 +1,28 @@
+"""Checks of parameters that several sparsity methods have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def check_choice(selector: Any, parameter: str, choices: Sequence[Any]) -> None:
+    """Raise unless the parameter is one of the choices."""
+    value = getattr(selector, parameter)
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(
+            f"The '{parameter}' parameter of {type(selector).__name__} must be one of {listed}. "
+            f"Got {value!r} instead."
+        )
+
+
+def check_positive(selector: Any, *parameters: str) -> None:
+    """Raise unless each parameter is a number greater than zero; infinity counts."""
+    for parameter in parameters:
+        value = getattr(selector, parameter)
+        if not value > 0:
+            raise ValueError(
+                f"The '{parameter}' parameter of {type(selector).__name__} must be positive. "
+                f"Got {value!r} instead."
+            )

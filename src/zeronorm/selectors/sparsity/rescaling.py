@@ -1,0 +1,205 @@
+r"""The iteratively rescaled machine: train on :math:`x * z`, rescale z by what the machine made of it, repeat.
+
+One engine serves AROM, the zero-norm SVM with any exponent and the kernel multiplicative update; they
+differ only in the machine and in the rule for z. Let :math:`u` be the weights of the machine on the rescaled
+features, so that :math:`w = z * u` are its weights on the features themselves.
+
+* AROM (Weston et al. 2003) sets :math:`z \leftarrow z * |u|`, that is :math:`z \leftarrow |w|`.
+* The zero-norm SVM (Huang et al. 2008) minimises :math:`w^\top \Lambda w + C \sum \xi` with
+  :math:`\Lambda = \mathrm{diag}(|w_k|^{-(2-q)})` from the last iterate. Substituting
+  :math:`w = \Lambda^{-1/2} u` leaves :math:`\|u\|^2 + C\sum\xi` on the features :math:`x * z` with
+  :math:`z = \Lambda^{-1/2} = |w|^{1-q/2}`.
+
+So for q = 0 the two methods are the same iteration; they differ in the loss (and in the factor ½ before
+the norm, which makes the C of one twice that of the other). For q = 2 nothing is rescaled: the plain SVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.design import Design
+from zeronorm.design.dense import DenseDesign
+from zeronorm.selectors.sparsity.iterates import IteratePath
+from zeronorm.solvers.status import Status
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+Rule = Callable[[FloatArray, FloatArray], FloatArray]
+
+# Once the survivors are this small a part of the features, they are held in memory as one dense block.
+RESIDENT_SHARE = 1 / 8
+# Weights this small against those of the first iterate: no feature is worth its price.
+COLLAPSED = 1e-10
+UNFINISHED = "raise max_iter or loosen tol."
+# The solver's own tolerance is far below what the rescaling needs: an answer at the limit of precision will do.
+ACCURATE = (Status.CONVERGED, Status.STALLED)
+NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
+
+
+class Machine(Protocol):
+    """A learner on rescaled features."""
+
+    status: Status
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several.
+
+        ``status`` tells afterwards how it went.
+        """
+        ...
+
+    def keep(self, staying: BoolArray) -> None:
+        """Forget the features that do not stay; what remains of the solution is the next start."""
+        ...
+
+
+def multiplicative(scale: FloatArray, strength: FloatArray) -> FloatArray:
+    r"""The rule of AROM, :math:`z \leftarrow z * |u|`."""
+    return scale * strength
+
+
+def power_rule(q: float) -> Rule:
+    r"""The rule of the q-norm, :math:`z \leftarrow |z * u|^{1 - q/2}`; ``power_rule(0)`` is multiplicative."""
+    exponent = 1.0 - 0.5 * q
+
+    def rule(scale: FloatArray, strength: FloatArray) -> FloatArray:
+        return np.asarray((scale * strength) ** exponent)
+
+    return rule
+
+
+@dataclass
+class Rescaling:
+    """What the iterations left behind.
+
+    Attributes
+    ----------
+    iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
+    first : the weights of all features in the first iterate.
+    trained : the features that the last machine was trained on.
+    scale : the factors z that it was trained with; zero for all other features.
+    n_iter : machines trained.
+    converged : whether z came to rest at weights other than zero.
+    remedy : what to do when it did not.
+    status : how the last machine ended.
+    """
+
+    first: FloatArray
+    scale: FloatArray
+    trained: IntArray
+    iterates: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    remedy: str = UNFINISHED
+    status: Status = Status.CONVERGED
+
+    @property
+    def alive(self) -> IntArray:
+        """The features of the last iterate."""
+        return self.iterates[-1][0] if self.iterates else np.empty(0, dtype=np.intp)
+
+    def path(self) -> IteratePath:
+        """Every iterate's support, and the order in which the features fall."""
+        return IteratePath.from_iterates(
+            self.iterates,
+            self.first,
+            scale=self.scale,
+            own_size=max(1, self.alive.size),
+            n_iter=self.n_iter,
+            converged=self.converged,
+            remedy=self.remedy,
+        )
+
+
+def rescale_until_sparse(
+    machine: Machine,
+    design: Design,
+    candidates: IntArray,
+    rule: Rule,
+    *,
+    zero_tol: float,
+    tol: float,
+    max_iter: int,
+) -> Rescaling:
+    r"""Train, rescale and drop features until the scaling factors rest.
+
+    Parameters
+    ----------
+    candidates : the features to begin with; all others count as zero from the start.
+    rule : the new factors from the old ones and the strengths.
+    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
+    tol : largest relative change of a factor at rest.
+
+    An iteration that finds a hard margin impossible with the features that are left ends the run; the
+    iterates before it stand. A first iteration that does so is the caller's to report: ``status`` is then
+    ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
+    """
+    n_features = design.n_features
+    result = Rescaling(np.zeros(n_features), np.zeros(n_features), candidates[:0])
+    alive = candidates
+    active = design if alive.size == n_features else design.take(alive)
+    scale = np.ones(alive.size)
+    resting = alive.size == 0
+    while result.n_iter < max_iter and not resting:
+        strength = machine.train(active, scale)
+        result.n_iter += 1
+        if machine.status in NO_SOLUTION:
+            result.status = Status.CONVERGED if result.iterates else machine.status
+            resting = True
+            break
+        weight = scale * strength
+        staying = weight > zero_tol * weight.max(initial=0.0)
+        _note(result, machine.status, alive, scale, weight, staying)
+        new_scale = rule(scale[staying], strength[staying])
+        resting = _is_at_rest(result, scale, new_scale, tol)
+        if not staying.all() and not resting:
+            active = _narrowed(active, staying, n_features)
+            machine.keep(staying)
+        alive, scale = alive[staying], new_scale
+    result.converged = resting and result.remedy == UNFINISHED and result.status in ACCURATE
+    if result.status not in ACCURATE:
+        result.remedy = result.status.remedy
+    return result
+
+
+def _note(
+    result: Rescaling,
+    status: Status,
+    alive: IntArray,
+    scale: FloatArray,
+    weight: FloatArray,
+    staying: BoolArray,
+) -> None:
+    if result.n_iter == 1:
+        result.first[alive] = weight
+    result.status = status
+    result.trained = alive
+    result.scale[:] = 0.0
+    result.scale[alive] = scale
+    if staying.any():
+        result.iterates.append((alive[staying], weight[staying]))
+
+
+def _is_at_rest(result: Rescaling, scale: FloatArray, new_scale: FloatArray, tol: float) -> bool:
+    """Nothing moves any more, or there is nothing left to decide."""
+    if new_scale.size == 0:
+        return True
+    if result.iterates[-1][1].max() <= COLLAPSED * result.first.max():
+        result.remedy = "all weights shrank to zero, no feature is worth its price; raise C."
+        return True
+    at_rest = new_scale.size == scale.size and np.abs(new_scale / scale - 1.0).max() <= tol
+    return bool(at_rest)
+
+
+def _narrowed(active: Design, staying: BoolArray, n_features: int) -> Design:
+    columns = np.flatnonzero(staying)
+    if columns.size <= RESIDENT_SHARE * n_features:
+        return DenseDesign(active.block(columns))
+    return active.take(columns)
