@@ -12,7 +12,7 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm.solvers.arrays import FloatArray, IntArray
 from zeronorm.solvers.free_set import free_direction, free_step
-from zeronorm.solvers.growth import growth_direction, may_grow, outgrows
+from zeronorm.solvers.growth import growth_direction
 
 # Values of Status, as plain integers for the kernels.
 CONVERGED = 0
@@ -52,11 +52,10 @@ def smo(
     m, n = alpha.shape[0], f.shape[0]
     diagonal = _diagonal(K, ridge)
     active = _all(m)
-    n_free = _count_free(upper, alpha)
+    n_free, growing = _survey(ridge, sample, upper, alpha)
     stable_work = np.inf if n_free <= FEW_FREE else 0.0  # since the free set changed, in swept variables
     interval = max(min(m, 1000), 100)
     newton = False
-    growing = may_grow(ridge, sample, upper)
     status = ITERATION_LIMIT
     n_iter = 0
     while True:
@@ -72,14 +71,15 @@ def smo(
         newton = 1 < n_free <= MOST_FREE and stable_work >= n_free * (n_free * n_free / 200.0 + n / 30.0)
         growth = growth and not newton
         if newton or growth:
+            rounding = 0.0
             if newton:
                 free, step = free_direction(K, ridge, sample, sign, linear, upper, alpha, f, n_free)
             else:
-                free, step = growth_direction(ridge, sample, sign, upper, alpha)
+                free, step, rounding = growth_direction(ridge, diagonal, sample, sign, linear, upper, alpha)
             curvature = free_step(K, ridge, sample, sign, linear, upper, alpha, f, free, step)
-            if growth and outgrows(diagonal, sign, linear, free, step, curvature, tol):
+            if rounding > 0.0 and rounding > tol * curvature:
                 status = UNBOUNDED
-            n_free = _count_free(upper, alpha)
+            n_free, growing = _survey(ridge, sample, upper, alpha)
             stable_work = 0.0
         else:
             status, freed, bound = _pair_step(K, ridge, diagonal, sample, sign, linear, upper, alpha, f, i, j)
@@ -125,12 +125,15 @@ def _all(m: int) -> IntArray:
 
 
 @kernel
-def _count_free(upper: FloatArray, alpha: FloatArray) -> int:
+def _survey(ridge: FloatArray, sample: IntArray, upper: FloatArray, alpha: FloatArray) -> tuple[int, bool]:
+    """The number of free variables, and whether any has neither an upper bound nor a ridge to stop it."""
     n_free = 0
+    growing = False
     for i in range(alpha.shape[0]):
         if 0.0 < alpha[i] < upper[i]:
             n_free += 1
-    return n_free
+        growing = growing or (upper[i] == np.inf and ridge[sample[i]] == 0.0)
+    return n_free, growing
 
 
 @kernel
@@ -224,7 +227,7 @@ def _pair_step(
     room_i = upper[i] - alpha[i] if sign[i] > 0.0 else alpha[i]
     room_j = alpha[j] if sign[j] > 0.0 else upper[j] - alpha[j]
     room = min(room_i, room_j)
-    if room == np.inf and curvature <= _pair_curvature(diagonal[s] + diagonal[t], 0.0, True):
+    if room == np.inf and diagonal[s] + diagonal[t] - 2.0 * K[s, t] < curvature:
         return UNBOUNDED, 0, 0
     if step < room and alpha[i] + step == alpha[i] and alpha[j] + step == alpha[j]:
         return STALLED, 0, 0

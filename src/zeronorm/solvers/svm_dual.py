@@ -120,7 +120,8 @@ def kernel_matrix(K: FloatArray) -> FloatArray:
     numba compiles everything a second time for read-only arrays, which joblib hands to its workers.
     The kernels never write to K, so a view that does not carry the read-only mark is safe.
     """
-    K = np.ascontiguousarray(K.T if K.flags.f_contiguous else K, dtype=np.float64)  # K is symmetric
+    K = np.asarray(K, dtype=np.float64)
+    K = np.ascontiguousarray(K.T if K.flags.f_contiguous else K)  # K is symmetric
     return K if K.flags.writeable else np.asarray(_Unmarked(K))
 
 

@@ -1,0 +1,88 @@
+"""Compiled loops in worker processes, without a writable cache, and warmed up ahead of time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from solvers.problems import classification
+from zeronorm.solvers.svm_dual import solve_svm_dual
+
+
+def test_a_worker_takes_a_large_read_only_matrix():
+    def solve_in_worker(K, y):
+        return solve_svm_dual(K, y).alpha, isinstance(K, np.memmap) and not K.flags.writeable
+
+    X, y = classification(400, 500)
+    K = X @ X.T
+    assert K.nbytes > 1 << 20
+    expected = solve_svm_dual(K, y)
+    parallel = Parallel(n_jobs=2, backend="loky", max_nbytes="1M")
+    for alpha, was_read_only in parallel(delayed(solve_in_worker)(K, y) for _ in range(2)):
+        assert was_read_only
+        np.testing.assert_allclose(alpha, expected.alpha, atol=1e-12)
+
+
+def run_python(code, **environment):
+    """Run code in a fresh process that inherits nothing of where numba may keep its cache."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        env=kept | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_no_writable_place_for_the_cache():
+    out = run_python(
+        """
+        import numba.core.caching as caching
+
+        def nowhere(self):
+            raise OSError("read-only file system")
+
+        # As a superuser may write anywhere, the places are closed one step later.
+        caching._CacheLocator.ensure_cache_path = nowhere
+        import numpy as np
+        from zeronorm.solvers.smo import refresh, smo
+
+        f = np.zeros(2)
+        refresh(2.0 * np.eye(2), np.zeros(2), np.arange(2), np.array([1.0, -1.0]), np.ones(2), f)
+        print(*f, *(type(k.dispatcher._cache).__name__ for k in (refresh, smo)))
+        """
+    )
+    assert out.split() == ["2.0", "-2.0", "NullCache", "NullCache"]
+
+
+def test_importing_the_solvers_does_not_import_numba():
+    out = run_python(
+        """
+        import sys
+        import zeronorm.solvers.linear_svm, zeronorm.solvers.linear_program
+        print("numba" in sys.modules)
+        """
+    )
+    assert out.strip() == "False"
+
+
+def test_warmup_fills_the_cache(tmp_path):
+    code = """
+        from zeronorm.solvers import warmup
+        from zeronorm.solvers.simplex import project_in_place
+        from zeronorm.solvers.smo import refresh, smo
+        warmup()
+        hits = sum(sum(k.dispatcher.stats.cache_hits.values()) for k in (smo, refresh, project_in_place))
+        print(hits)
+    """
+    assert run_python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "0"
+    assert run_python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "3"
