@@ -24,7 +24,7 @@ from zeronorm.selectors.registry import register
 FloatArray = NDArray[np.float64]
 
 # The construction holds a few p x p matrices and takes O(p^3) operations.
-MOST_FEATURES = {"equicorrelated": 5000, "sdp": 1000}
+MOST_FEATURES = {"equicorrelated": 5000, "sdp": 500}
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class KnockoffSelector(ErrorControlSelector):
     n_features_to_select : overrides the level.
     level : the false discovery rate q.
     knockoffs : "model_x" or "fixed_x".
-    construction : "equicorrelated" (up to 5000 features) or "sdp" (up to 1000 features), which keeps
-        knockoffs further from their originals and so finds more.
+    construction : "equicorrelated" (up to 5000 features) or "sdp" (up to 500 features), which
+        keeps knockoffs further from their originals and often finds more.
     correlation : known correlation matrix of the features, for "model_x".
     offset : 1 or 0.
     n_draws : number of knockoff draws.

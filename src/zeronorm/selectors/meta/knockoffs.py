@@ -28,7 +28,7 @@ def equicorrelated_gaps(correlation: FloatArray) -> FloatArray:
     return np.full(len(correlation), min(1.0, 2.0 * max(smallest, 0.0)))
 
 
-def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-4, max_sweeps: int = 300) -> FloatArray:
+def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_sweeps: int = 500) -> FloatArray:
     r"""The largest :math:`\sum_j s_j` with :math:`0 \le s_j \le 1` and :math:`2\Sigma - \operatorname{diag}(s)
     \succeq 0`.
 
@@ -49,10 +49,10 @@ def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-4, max_sweeps:
                 inverse += np.outer(inverse[j] * (step / (1 - step * m)), inverse[j])
                 s[j] += step
                 moved = max(moved, abs(step))
-        if moved < tol or moved < barrier:
-            if barrier < tol / p:
+        if moved < 0.1 * barrier:
+            if barrier < tol / p:  # the optimum is then about ``tol`` away at most
                 break
-            barrier *= 0.3
+            barrier *= 0.5
             inverse = linalg.inv(2 * correlation - np.diag(s))  # the updates gather rounding
     return s
 

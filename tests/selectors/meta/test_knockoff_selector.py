@@ -1,0 +1,274 @@
+"""Knockoffs: the construction against an SDP solver, exchangeability, the false discovery rate."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import joblib
+import numpy as np
+import pytest
+
+from zeronorm import FisherScore, KnockoffSelector, SelectionPath
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.meta import knockoffs as ko
+from zeronorm.selectors.meta.knockoff_selector import (
+    MOST_FEATURES,
+    knockoff_e_values,
+    knockoff_threshold,
+    n_passing_e_values,
+)
+from zeronorm.selectors.registry import register
+
+
+def toeplitz(p, rho=0.5):
+    return rho ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+
+
+def draw_gaussian(n, correlation, rng):
+    return rng.standard_normal((n, len(correlation))) @ np.linalg.cholesky(correlation).T
+
+
+@register("test-regression", family="filters", tasks=("regression",), reference="")
+class LeastSquaresWeights(BaseSelector):
+    """Absolute least-squares coefficients: a function of X'X and X'y."""
+
+    def __init__(self, n_features_to_select=None):
+        self.n_features_to_select = n_features_to_select
+
+    def _select(self, problem):
+        X = problem.design.block(slice(None))
+        weights = np.linalg.lstsq(X, problem.y - problem.y.mean(), rcond=None)[0]
+        return SelectionPath.from_scores(np.abs(weights))
+
+
+# -- construction ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rho", [0.2, 0.5, 0.75])
+def test_semidefinite_gaps_match_an_sdp_solver(rho):
+    correlation = toeplitz(12, rho)
+    s = cp.Variable(12)
+    feasible = [s >= 0, s <= 1, 2 * correlation - cp.diag(s) >> 0]
+    best = cp.Problem(cp.Maximize(cp.sum(s)), feasible).solve(solver=cp.CLARABEL)
+    ours = ko.semidefinite_gaps(correlation)
+    assert ours.sum() == pytest.approx(best, rel=2e-3)
+    assert ours.sum() <= best * (1 + 1e-6)
+    assert ours.min() >= 0
+    assert ours.max() <= 1
+    assert np.linalg.eigvalsh(2 * correlation - np.diag(ours)).min() > -1e-9
+    assert ours.sum() >= ko.equicorrelated_gaps(correlation).sum() - 1e-6
+
+
+def test_equicorrelated_gaps():
+    correlation = np.full((4, 4), 0.7) + 0.3 * np.eye(4)  # smallest eigenvalue 0.3
+    np.testing.assert_allclose(ko.equicorrelated_gaps(correlation), 0.6)
+    np.testing.assert_allclose(ko.equicorrelated_gaps(np.eye(4)), 1.0)
+
+
+@pytest.mark.parametrize("gaps", [ko.equicorrelated_gaps, ko.semidefinite_gaps])
+def test_model_x_knockoffs_have_the_joint_covariance(gaps):
+    """Cov([X, X~]) = [[S, S - D], [S - D, S]], here from one large draw."""
+    rng = np.random.default_rng(0)
+    correlation = toeplitz(5, 0.6)
+    s = gaps(correlation) * (1 - ko.SAFETY)
+    X = draw_gaussian(200_000, correlation, rng)
+    copies = ko.model_x_knockoffs(X, *ko.knockoff_factors(correlation, s), rng)
+    joint = np.cov(np.hstack([X, copies]), rowvar=False)
+    mixed = correlation - np.diag(s)
+    expected = np.block([[correlation, mixed], [mixed, correlation]])
+    assert np.abs(joint - expected).max() < 0.02  # entries have a standard error of about 0.003
+
+
+def test_fixed_x_knockoffs_are_exact():
+    rng = np.random.default_rng(1)
+    X = draw_gaussian(40, toeplitz(6), rng)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    correlation = X.T @ X / 40
+    s = ko.semidefinite_gaps(correlation) * (1 - ko.SAFETY)
+    copies = ko.fixed_x_knockoffs(X, *ko.knockoff_factors(correlation, s), rng)
+    np.testing.assert_allclose(copies.T @ copies / 40, correlation, atol=1e-10)
+    np.testing.assert_allclose(X.T @ copies / 40, correlation - np.diag(s), atol=1e-10)
+    np.testing.assert_allclose(copies.mean(axis=0), 0, atol=1e-12)
+
+
+def test_shrunk_correlation_of_wide_data_is_positive_definite():
+    X = np.random.default_rng(2).normal(size=(20, 60))
+    X[:, 1] = X[:, 0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    correlation = ko.shrunk_correlation(X)
+    np.testing.assert_allclose(np.diag(correlation), 1.0)
+    assert np.linalg.eigvalsh(correlation).min() > 0.01
+
+
+# -- the filter -----------------------------------------------------------------------------------------
+
+
+def test_threshold_by_hand():
+    W = np.array([5.0, 4.0, 3.0, -2.5, 2.0, 1.0, -0.5, 0.0])
+    # t = 2.5: (1 + 1) / 3; t = 3: (1 + 0) / 3; without the offset t = 1: 1 / 5
+    assert knockoff_threshold(W, 0.34, offset=1) == 3.0
+    assert knockoff_threshold(W, 0.2, offset=1) == np.inf
+    assert knockoff_threshold(W, 0.2, offset=0) == 1.0
+    assert knockoff_threshold(np.zeros(3), 0.9, offset=0) == np.inf
+
+
+def test_e_values_by_hand():
+    W = np.array([5.0, 4.0, 3.0, -2.5, 2.0])
+    np.testing.assert_allclose(knockoff_e_values(W, 0.34), [5, 5, 5, 0, 0])
+    assert n_passing_e_values(np.array([5.0, 5, 5, 0, 0]), 0.34) == 3  # 5 >= 5 / (0.34 * 3)
+    assert n_passing_e_values(np.array([5.0, 5, 5, 0, 0]), 0.3) == 0
+
+
+def test_one_filter_is_the_special_case_of_e_values():
+    """E-values of one draw, passed at the level they were filtered at, give the plain filter."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        W = rng.normal(0.5, 1.0, size=30)
+        plain = int(np.sum(knockoff_threshold(W, 0.2, offset=1) <= W))
+        assert n_passing_e_values(knockoff_e_values(W, 0.2), 0.2) == plain
+
+
+# -- the selector ---------------------------------------------------------------------------------------
+
+
+def make_regression(rng, n=200, p=30, k=12, amplitude=0.8, correlation=None):
+    X = draw_gaussian(n, toeplitz(p, 0.4) if correlation is None else correlation, rng)
+    truth = np.zeros(p, dtype=bool)
+    truth[rng.choice(p, k, replace=False)] = True
+    y = X[:, truth] @ (amplitude * rng.choice([-1, 1], k)) + rng.standard_normal(n)
+    return X, y, truth
+
+
+def false_discovery_rate(settings, n_draws, seed=0, **data):
+    rng = np.random.default_rng(seed)
+    shares, power = [], []
+    for i in range(n_draws):
+        X, y, truth = make_regression(rng, **data)
+        fitted = KnockoffSelector(LeastSquaresWeights(), level=0.2, random_state=i, **settings).fit(X, y)
+        shares.append(np.sum(fitted.support_ & ~truth) / max(1, fitted.n_features_))
+        power.append(fitted.support_[truth].mean())
+    return np.asarray(shares), float(np.mean(power))
+
+
+SETTINGS = {
+    "known correlation": {"correlation": toeplitz(30, 0.4)},
+    "second order": {},
+    "semidefinite": {"construction": "sdp", "correlation": toeplitz(30, 0.4)},
+    "fixed X": {"knockoffs": "fixed_x"},
+    "derandomised": {"n_draws": 5, "correlation": toeplitz(30, 0.4)},
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_false_discovery_rate(setting):
+    shares, power = false_discovery_rate(SETTINGS[setting], n_draws=40)
+    assert shares.mean() <= 0.2 + 3 * shares.std() / np.sqrt(40)
+    assert power > 0.3  # not by selecting nothing
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_false_discovery_rate_on_200_draws(setting):
+    shares, power = false_discovery_rate(SETTINGS[setting], n_draws=200, seed=1)
+    print(f"{setting}: false discovery rate {shares.mean():.3f} (level 0.2), power {power:.2f}")
+    assert shares.mean() <= 0.2 + 2 * shares.std() / np.sqrt(200)
+
+
+def test_marginal_scores_of_correlated_features_keep_the_rate():
+    """The filter may be fooled by correlation, the knockoffs are not: classification, Fisher's score."""
+    rng = np.random.default_rng(5)
+    correlation = toeplitz(20, 0.7)
+    shares, plain = [], []
+    for i in range(60):
+        X = draw_gaussian(200, correlation, rng)
+        y = (X[:, [2, 9, 15]].sum(axis=1) + rng.standard_normal(200) > 0).astype(int)
+        fitted = KnockoffSelector(FisherScore(), level=0.3, correlation=correlation, random_state=i).fit(X, y)
+        false = np.delete(fitted.support_, [2, 9, 15]).sum()
+        shares.append(false / max(1, fitted.n_features_))
+        plain.append(np.delete(FisherScore(6).fit(X, y).support_, [2, 9, 15]).sum() / 6)
+    assert np.mean(shares) <= 0.3 + 3 * np.std(shares) / np.sqrt(60)
+    assert np.mean(plain) > 0.4
+
+
+def test_derandomised_selection_varies_less():
+    rng = np.random.default_rng(6)
+    X, y, _ = make_regression(rng, amplitude=0.4)
+
+    def spread(n_draws):
+        runs = [
+            KnockoffSelector(LeastSquaresWeights(), level=0.3, n_draws=n_draws, random_state=i)
+            .fit(X, y)
+            .support_
+            for i in range(15)
+        ]
+        frequency = np.mean(runs, axis=0)
+        return np.mean(frequency * (1 - frequency))
+
+    assert spread(30) < spread(1)
+
+
+def test_selection_is_the_prefix_of_the_path():
+    rng = np.random.default_rng(7)
+    X, y, _ = make_regression(rng)
+    one = KnockoffSelector(LeastSquaresWeights(), level=0.3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(one.support_, one.statistics_ >= one.threshold_)
+    many = KnockoffSelector(LeastSquaresWeights(), level=0.3, n_draws=4, random_state=0).fit(X, y)
+    passing = many.e_values_ >= 30 / (0.3 * max(1, many.n_features_)) - 1e-9
+    np.testing.assert_array_equal(many.support_, passing)
+    assert one.path_.n_features == 30
+
+
+def test_constant_columns_are_never_selected():
+    rng = np.random.default_rng(8)
+    X, y, _ = make_regression(rng)
+    X[:, 4], X[:, 11] = 3.0, 0.0
+    fitted = KnockoffSelector(LeastSquaresWeights(), level=0.5, random_state=0).fit(X, y)
+    assert set(fitted.path_.order[-2:]) == {4, 11}
+    assert np.all(np.isfinite(fitted.scores_))
+
+
+def test_processes_do_not_change_the_result():
+    X, y, _ = make_regression(np.random.default_rng(9))
+    one = KnockoffSelector(LeastSquaresWeights(), n_draws=3, random_state=0).fit(X, y)
+    with joblib.parallel_config(backend="threading"):  # processes cannot import the classes of a test file
+        two = KnockoffSelector(LeastSquaresWeights(), n_draws=3, random_state=0, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.statistics_, two.statistics_)
+
+
+def test_wide_data():
+    rng = np.random.default_rng(10)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 120))
+    X[:, :4] += 2.5 * y[:, None]
+    fitted = KnockoffSelector(FisherScore(), level=0.5, random_state=0).fit(X, y)
+    assert fitted.support_[:4].sum() >= 3
+
+
+BAD_INPUT = {
+    "level": ({"level": 1.0}, "strictly between 0 and 1"),
+    "kind": ({"knockoffs": "deep"}, "'knockoffs' parameter"),
+    "construction": ({"construction": "mvr"}, "'construction' parameter"),
+    "offset": ({"offset": 2}, "'offset' parameter"),
+    "draws": ({"n_draws": 0}, "'n_draws' parameter"),
+    "few samples": ({"knockoffs": "fixed_x"}, "Got 30 samples and 20 features"),
+    "correlation": ({"correlation": np.eye(3)}, "Got shape .3, 3."),
+    "singular": ({"correlation": np.ones((20, 20))}, "linear combinations"),
+    "groups": ({"selector": FisherScore(feature_groups=np.arange(20))}, "cannot have 'feature_groups'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input(case):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 20)), np.arange(30) % 2
+    given, message = BAD_INPUT[case]
+    with pytest.raises(ValueError, match=message):
+        KnockoffSelector(**({"selector": FisherScore()} | given)).fit(X, y)
+
+
+def test_too_many_features_are_refused_with_the_limit():
+    X, y = np.random.default_rng(0).normal(size=(6, 501)), np.arange(6) % 2
+    with pytest.raises(ValueError, match=r"up to 500 features. Got 501.*ProbeSelector"):
+        KnockoffSelector(FisherScore(), construction="sdp").fit(X, y)
+    assert MOST_FEATURES["equicorrelated"] == 5000
+    with pytest.raises(ValueError, match="constant columns only"):
+        KnockoffSelector(FisherScore()).fit(np.ones((6, 3)), y)

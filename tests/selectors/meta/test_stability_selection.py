@@ -1,0 +1,129 @@
+"""StabilitySelection: bounds by hand, halves, false selections on noise."""
+
+from __future__ import annotations
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zeronorm import FisherScore, StabilitySelection
+from zeronorm.selectors.meta.stability_selection import draw_halves, false_selection_bound
+
+
+def make_data(n=60, p=40, shift=2.0, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, p))
+    X[:, :3] += shift * y[:, None]
+    return X, y
+
+
+def test_finds_the_informative_features():
+    X, y = make_data()
+    fitted = StabilitySelection(FisherScore(), random_state=0).fit(X, y)
+    assert np.flatnonzero(fitted.support_).tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(fitted.support_, fitted.frequencies_ >= 0.75)
+    assert fitted.false_selections_ <= 1.0
+    assert fitted.subset_size_ == 4  # 16 / 40 / (2 * 0.75 - 1) = 0.8, while 5 features would give 1.25
+
+
+def test_frequencies_match_a_plain_loop():
+    X, y = make_data(shift=0.5)
+    fitted = StabilitySelection(FisherScore(), subset_size=5, n_subsamples=10, random_state=3).fit(X, y)
+    halves = draw_halves(60, y, 10, True, np.random.default_rng(3))
+    counts = np.zeros(40)
+    for rows in halves:
+        counts[FisherScore().fit(X[rows], y[rows]).path_.support(5)] += 1
+    np.testing.assert_allclose(fitted.frequencies_, counts / 10)
+    np.testing.assert_allclose(fitted.scores_, fitted.frequencies_)
+    assert np.all(np.diff(fitted.frequencies_[fitted.path_.order]) <= 0)
+
+
+def test_bounds_by_hand():
+    """p = 1000, q = 50: theta q = 2.5."""
+    assert false_selection_bound(50, 1000, 0.9) == pytest.approx(2.5 / 0.8)
+    # 50 pairs: 1/(2b) = 0.01; at 0.9: 4 (0.1 + 0.01) / 1.02; at 0.6: 1 / (2 (0.2 - 0.01))
+    assert false_selection_bound(50, 1000, 0.9, n_pairs=50) == pytest.approx(2.5 * 0.44 / 1.02)
+    assert false_selection_bound(50, 1000, 0.6, n_pairs=50) == pytest.approx(2.5 / 0.38)
+    # So large a share of all features that the unimodal bound does not hold: the worst case.
+    assert false_selection_bound(500, 1000, 0.6, n_pairs=50) == pytest.approx(250 / 0.2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 100), st.floats(0.51, 1.0), st.integers(1, 100))
+def test_unimodal_bound_is_never_worse_and_both_grow_with_the_subset(size, threshold, n_pairs):
+    worst = false_selection_bound(size, 100, threshold)
+    assert false_selection_bound(size, 100, threshold, n_pairs=n_pairs) <= worst
+    assert worst < false_selection_bound(size + 1, 100, threshold)
+
+
+@pytest.mark.parametrize("in_pairs", [True, False])
+@pytest.mark.parametrize("n", [40, 41])
+def test_halves(in_pairs, n):
+    strata = np.r_[np.zeros(12, dtype=int), np.ones(n - 12, dtype=int)]
+    halves = draw_halves(n, strata, 6, in_pairs, np.random.default_rng(0))
+    assert [len(rows) for rows in halves] == [20] * 6
+    for rows in halves:
+        assert len(set(rows)) == 20
+        assert abs(np.sum(strata[rows] == 0) - 6) <= 1
+    disjoint = [not set(halves[i]) & set(halves[i + 1]) for i in (0, 2, 4)]
+    assert disjoint == [in_pairs] * 3
+    plain = draw_halves(n, None, 2, in_pairs, np.random.default_rng(0))
+    assert len(np.unique(plain[0])) == 20
+
+
+@pytest.mark.parametrize(
+    ("sampling", "bound"),
+    [("halves", "worst_case"), ("complementary_pairs", "worst_case"), ("complementary_pairs", "unimodal")],
+)
+def test_expected_false_selections_stay_below_the_bound(sampling, bound):
+    rng = np.random.default_rng(4)
+    y = np.arange(40) % 2
+    false = []
+    for seed in range(30):
+        X = rng.normal(size=(40, 30))
+        X[:, 0] += 2 * y
+        selector = StabilitySelection(
+            FisherScore(), threshold=0.6, subset_size=4, n_subsamples=30, sampling=sampling, bound=bound,
+            random_state=seed,
+        )  # fmt: skip
+        fitted = selector.fit(X, y)
+        false.append(fitted.support_[1:].sum())
+    assert np.mean(false) <= fitted.false_selections_ + 3 * np.std(false) / np.sqrt(30)
+    assert np.mean(false) > 0  # the setting is loose enough for the bound to be tried
+
+
+def test_processes_do_not_change_the_result():
+    X, y = make_data(shift=0.5)
+    one = StabilitySelection(FisherScore(), n_subsamples=8, random_state=0).fit(X, y)
+    with joblib.parallel_config(backend="threading"):  # the contract suite does it with processes
+        two = StabilitySelection(FisherScore(), n_subsamples=8, random_state=0, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.frequencies_, two.frequencies_)
+
+
+def test_nothing_may_pass():
+    X, y = make_data(shift=0.0)
+    fitted = StabilitySelection(FisherScore(), threshold=1.0, subset_size=1, random_state=0).fit(X, y)
+    assert fitted.n_features_ == 0
+
+
+BAD_INPUT = {
+    "threshold": ({"threshold": 0.5}, "'threshold' parameter"),
+    "false selections": ({"false_selections": 0}, "'false_selections' parameter"),
+    "too strict": ({"false_selections": 0.01}, "even subsets of one feature allow 0.05 false selections"),
+    "subset": ({"subset_size": 41}, "between 1 and the 40 features"),
+    "subsamples": ({"n_subsamples": 1}, "'n_subsamples' parameter"),
+    "sampling": ({"sampling": "bootstrap"}, "'sampling' parameter"),
+    "bound": ({"bound": "exact"}, "'bound' parameter"),
+    "no pairs": ({"sampling": "halves", "bound": "unimodal"}, "complementary_pairs' only"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input(case):
+    X, y = make_data()
+    given, message = BAD_INPUT[case]
+    with pytest.raises(ValueError, match=message):
+        StabilitySelection(FisherScore(), **given).fit(X, y)
