@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.design import Design, as_design
 from zeronorm.selectors.problem import Problem
 from zeronorm.solvers.linear_svm import LinearSvm, solve_linear_svm, solve_linear_svr
 from zeronorm.solvers.status import Status
@@ -14,6 +15,7 @@ from zeronorm.solvers.status import Status
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+GATHER_BYTES = 32 << 20
 LOSS_NAMES = {
     ("hinge", False): "hinge",
     ("squared", False): "squared_hinge",
@@ -43,8 +45,15 @@ class TallMachines:
         self.solutions: list[LinearSvm | None] = [None] * self.targets.shape[1]
         self.status, self.n_iter = Status.CONVERGED, 0
 
+    def _columns(self) -> Design:
+        """The features that are left; gathered once when they are small, so that products need no gathering."""
+        left = self.design.take(self.alive)
+        if 8 * left.n_samples * left.n_features > GATHER_BYTES:
+            return left
+        return as_design(np.ascontiguousarray(left.block(slice(None))))
+
     def train(self) -> None:
-        design = self.design.take(self.alive)
+        design = self._columns()
         for c, start in enumerate(self.solutions):
             solution = self.solve(design, self.targets[:, c], warm_start=start, **self.settings)
             self.status = max(self.status, solution.status)
