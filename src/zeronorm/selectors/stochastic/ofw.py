@@ -70,7 +70,8 @@ class OptimalFeatureWeighting(BaseSelector):
     a step too large lets chance decide which features win. Several subsets per step (``batch_size``) lower
     that noise and run in parallel. A feature drawn twice is one active variable of the classifier.
 
-    One dense copy of the features under study is held in memory, unless it is larger than 1 GiB.
+    One dense copy of the features under study is held in memory (in single precision when they are
+    standardised), unless it is larger than 1 GiB; then a step reads what it needs, which is slower.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ class Pool(NamedTuple):
     error rates of the labels are averaged instead.
     """
 
-    columns: FloatArray
+    columns: NDArray[np.floating[Any]]
     codes: IntArray
-    test_columns: FloatArray
+    test_columns: NDArray[np.floating[Any]]
     test_codes: IntArray
     coding: IntArray
     n_labels: int

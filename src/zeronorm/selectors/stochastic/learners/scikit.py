@@ -39,8 +39,8 @@ class ScikitLearner:
     def task(self, pool: Pool, draws: Draws, b: int) -> PredictionTask:
         """The small arrays that one subset needs, ready to be sent to a worker."""
         features = np.unique(draws.features[b])
-        train = pool.columns[np.ix_(features, draws.train[b])].T
-        test = pool.test_columns[np.ix_(features, draws.test[b])].T
+        train = pool.columns[np.ix_(features, draws.train[b])].T.astype(np.float64)
+        test = pool.test_columns[np.ix_(features, draws.test[b])].T.astype(np.float64)
         labels = pool.coding[:, pool.codes[draws.train[b]]]
         return self.estimator, int(draws.seeds[b]), train, labels, test
 
