@@ -1,0 +1,207 @@
+"""Relief features that are uncorrelated with one another."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.filters.hits_and_misses import class_pairs
+from zeronorm.selectors.filters.neighbours import NearestLists
+from zeronorm.selectors.filters.projected_columns import ProjectedColumns
+from zeronorm.selectors.filters.ratio import safe_ratio
+from zeronorm.selectors.filters.relief import check_choice, check_neighbors, usable_neighbours
+from zeronorm.selectors.path import SelectionPath, order_by_score
+from zeronorm.selectors.probes import check_level
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+FloatArray = NDArray[np.float64]
+
+FEWEST_PROBES = 200
+
+
+@register(
+    "gram_schmidt_relief",
+    family="filters",
+    tasks=("binary", "multiclass"),
+    reference="Guyon et al. 2003, section 2.3.3",
+    test_params=({"n_neighbors": 3, "random_state": 0}, {"n_features_to_select": 0.3, "n_neighbors": 1}),
+)
+class GramSchmidtRelief(BaseSelector):
+    r"""Choose Relief features one after the other, each in the complement of those already chosen.
+
+    1. Find the k nearest hits and misses of every sample (Euclidean distance in all projected columns).
+    2. Choose the feature with the best Relief score :math:`M_f / H_f` (see `Relief`).
+    3. Project all columns on its orthogonal complement, :math:`x_f \leftarrow x_f - q q^\top x_f`, where q is
+       the chosen column at unit length, and start again.
+
+    Neighbours are found from the Gram matrix, which follows the projection as
+    :math:`G \leftarrow (I - q q^\top) G (I - q q^\top)`; no projected copy of the data is kept.
+
+    With ``n_features_to_select=None`` the number of features is chosen by random probes. Columns of the
+    data with permuted values are sent through the same projections; the share of them that scores at least
+    as well as the chosen feature, :math:`r_k`, raises the risk that a probe would have been chosen,
+    :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it exceeds ``level``. A probe
+    competes with one feature, not with the best of all, so among very many features some useless ones pass.
+
+    Use it instead of `Relief` when features are redundant, as in spectra. Time grows with the number of
+    features chosen times :math:`n^2 + n k p`. A class too small for k hits gives those it has, with a
+    warning; a sample alone in its class is only a miss of others.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the probe stop.
+    n_neighbors : k; the paper uses 4.
+    criterion : "ratio" or "difference".
+    level : the risk at which the probe stop ends; the paper uses 0.01 and 0.1.
+    n_probes : number of permuted columns, at least 200.
+    standardize : centre and scale the columns; then chosen features are uncorrelated.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups : whole groups, see the user guide.
+    always_keep : features that are chosen first.
+    random_state : seed of the probes.
+    verbose : show progress.
+
+    Attributes
+    ----------
+    step_scores_ : Relief score of each chosen feature when it was chosen, without forced ones.
+    risk_ : with the probe stop, the risk after each of these steps, the refused one included.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_neighbors: int = 4,
+        criterion: Literal["ratio", "difference"] = "ratio",
+        level: float = 0.1,
+        n_probes: int = 500,
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_neighbors = n_neighbors
+        self.criterion = criterion
+        self.level = level
+        self.n_probes = n_probes
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        k = usable_neighbours(self, problem, problem.y)
+        steps = _Steps(problem, k, self.criterion)
+        for column in problem.always_keep:
+            steps.take(int(column))
+        if problem.n_features_to_select is None:
+            self.risk_ = self._stop_by_probes(
+                steps, _permuted_columns(problem, steps.constant, self.n_probes)
+            )
+        else:
+            self._stop_by_count(steps, problem)
+        self.step_scores_ = np.asarray(steps.step_scores)
+        return SelectionPath(order=steps.order(), own_size=len(steps.chosen), n_iter=len(steps.step_scores))
+
+    def _stop_by_count(self, steps: _Steps, problem: Problem) -> None:
+        wanted = problem.n_features_to_select or 0
+        with problem.progress.task("Gram-Schmidt Relief", wanted) as advance:
+            while len(steps.chosen) < wanted and (best := steps.best()) is not None:
+                steps.take(best)
+                advance(1)
+
+    def _stop_by_probes(self, steps: _Steps, probes: FloatArray) -> FloatArray:
+        risk = [0.0]
+        while (best := steps.best()) is not None:
+            share = steps.share_of_probes(probes)
+            risk.append(risk[-1] + share * (1.0 - risk[-1]))
+            if risk[-1] > self.level:
+                break
+            steps.take(best)
+        return np.asarray(risk[1:])
+
+    def _check_parameters(self) -> None:
+        check_neighbors(self)
+        check_choice(self, "criterion", ("ratio", "difference"))
+        check_level(self.level, "GramSchmidtRelief")
+        count = self.n_probes
+        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < FEWEST_PROBES:
+            raise ValueError(
+                f"The 'n_probes' parameter of GramSchmidtRelief must be at least {FEWEST_PROBES}: the risk is a "
+                f"share of them. Got {count!r} instead."
+            )
+
+
+class _Steps:
+    """The features chosen so far, and the Relief scores of all others in the complement of these."""
+
+    def __init__(self, problem: Problem, n_neighbors: int, criterion: str) -> None:
+        self.columns = ProjectedColumns(problem.design)
+        self.constant = problem.design.column_stats().is_constant(problem.design.dtype)
+        self.codes, self.k, self.criterion = problem.y, n_neighbors, criterion
+        self.chosen: list[int] = []
+        self.step_scores: list[float] = []
+        self.scores = np.where(self.constant, -np.inf, 0.0)
+
+    def best(self) -> int | None:
+        """The best feature in the complement; None when nothing is left there."""
+        usable = ~(self.columns.dependent | self.constant)
+        if not (usable.any() and self.columns.has_room):
+            return None
+        n = self.codes.size
+        lists = NearestLists.empty(self.codes, self.k)
+        lists.offer(self.columns.squared_distances(), slice(0, n), slice(0, n))
+        self._pairs = class_pairs(lists)
+        means = np.empty((2, usable.size))
+        for columns, rows in self.columns.blocks():
+            means[:, columns] = self._mean_differences(rows)
+        means[:, ~usable] = 0.0  # only rounding is left of these columns
+        self.scores = np.where(usable, self._compare(*means), -np.inf)
+        best = int(order_by_score(self.scores)[0])
+        self.step_scores.append(float(self.scores[best]))
+        return best
+
+    def take(self, column: int) -> None:
+        self.chosen.append(column)
+        self.columns.project_out(column)
+
+    def share_of_probes(self, probes: FloatArray) -> float:
+        """Share of the probes that score at least as well as the feature found by ``best``."""
+        projected = np.ascontiguousarray(self.columns.project(probes))
+        scores = self._compare(*self._mean_differences(projected))
+        return float(np.mean(scores >= self.step_scores[-1]))
+
+    def order(self) -> NDArray[np.intp]:
+        """Chosen features, then the others by their last score."""
+        rest = order_by_score(self.scores)
+        return np.concatenate([np.asarray(self.chosen, dtype=np.intp), rest[~np.isin(rest, self.chosen)]])
+
+    def _mean_differences(self, rows: FloatArray) -> FloatArray:
+        totals = np.zeros((2, rows.shape[1]))
+        for total, pairs in zip(totals, self._pairs, strict=True):
+            pairs.add_to(total, np.empty(0), rows, mismatch=False, missing=False)
+        return totals
+
+    def _compare(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
+        return safe_ratio(miss, hit) if self.criterion == "ratio" else miss - hit
+
+
+def _permuted_columns(problem: Problem, constant: NDArray[np.bool_], count: int) -> FloatArray:
+    """Columns drawn from the data, each with its values in random order."""
+    varying = np.flatnonzero(~constant)
+    if not varying.size:
+        return np.zeros((problem.n_samples, count))
+    drawn = problem.rng.choice(varying, count)
+    distinct, place = np.unique(drawn, return_inverse=True)
+    return problem.rng.permuted(problem.design.block(distinct)[:, place], axis=0)

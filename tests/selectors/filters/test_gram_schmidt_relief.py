@@ -1,0 +1,131 @@
+"""Gram–Schmidt Relief against projected copies of the data and plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from oracles.relief import class_pairs, mean_hit_and_miss
+from zeronorm import GramSchmidtRelief, Relief
+
+
+def redundant(seed=0, n=36, p=9, q=3):
+    """Three informative columns, near copies of them, and noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, q, n)
+    X = rng.normal(size=(n, p)) * rng.uniform(0.5, 3.0, p)
+    X[:, :3] += 2.0 * np.outer(y, rng.normal(size=3))
+    X[:, 3] = X[:, 0] + 0.05 * rng.normal(size=n)
+    return X, y
+
+
+def naive_steps(X, y, k, count, criterion="ratio"):
+    """Choose, project every remaining column explicitly, find neighbours and score afresh."""
+    X = (X - X.mean(0)) / X.std(0)
+    chosen, values = [], []
+    for _ in range(count):
+        hit, miss = mean_hit_and_miss(X, list(y), k, metric="euclidean", scaling="none")
+        with np.errstate(all="ignore"):
+            score = miss / hit if criterion == "ratio" else miss - hit
+        score[chosen] = -np.inf
+        best = int(np.argmax(score))
+        chosen.append(best)
+        values.append(score[best])
+        q = X[:, best] / np.linalg.norm(X[:, best])
+        X = X - np.outer(q, q @ X)
+    return chosen, values
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("criterion", ["ratio", "difference"])
+def test_agrees_with_the_naive_version(seed, criterion):
+    X, y = redundant(seed)
+    s = GramSchmidtRelief(5, n_neighbors=2, criterion=criterion).fit(X, y)
+    chosen, values = naive_steps(X, y, 2, 5, criterion)
+    assert s.path_.order[:5].tolist() == chosen
+    np.testing.assert_allclose(s.step_scores_, values, rtol=1e-9)
+
+
+def test_first_feature_is_that_of_relief():
+    X, y = redundant()
+    standardised = (X - X.mean(0)) / X.std(0)
+    relief = Relief(1, n_neighbors=2, metric="euclidean", scaling="none").fit(standardised, y)
+    assert GramSchmidtRelief(1, n_neighbors=2).fit(X, y).path_.order[0] == relief.path_.order[0]
+
+
+def test_a_copy_is_never_chosen_after_its_original():
+    X, y = redundant()
+    X[:, 5] = 3.0 * X[:, 1] - 2.0
+    X[:, 6] = X[:, 0] - X[:, 1]
+    s = GramSchmidtRelief(X.shape[1], n_neighbors=2).fit(X, y)
+    dependent = 2  # one copy and one combination
+    assert len(s.step_scores_) == X.shape[1] - dependent
+    kept = s.path_.order[:-dependent]
+    assert np.linalg.matrix_rank(X[:, kept] - X[:, kept].mean(0)) == kept.size
+
+
+def test_sparse_data():
+    X, y = redundant()
+    X[np.abs(X) < 0.7] = 0.0
+    dense, thin = (GramSchmidtRelief(4, n_neighbors=2).fit(data, y) for data in (X, sparse.csc_array(X)))
+    assert dense.path_.order.tolist() == thin.path_.order.tolist()
+    np.testing.assert_allclose(thin.step_scores_, dense.step_scores_, rtol=1e-9)
+
+
+def test_forced_features_are_projected_out_first():
+    X, y = redundant()
+    s = GramSchmidtRelief(3, n_neighbors=2, always_keep=[7]).fit(X, y)
+    Z = (X - X.mean(0)) / X.std(0)
+    q = Z[:, 7] / np.linalg.norm(Z[:, 7])
+    Z -= np.outer(q, q @ Z)
+    hit, miss = mean_hit_and_miss(Z, list(y), 2, metric="euclidean", scaling="none")
+    score = np.divide(miss, hit, out=np.zeros_like(hit), where=np.arange(hit.size) != 7)
+    assert s.path_.order[:2].tolist() == [7, int(np.argmax(score))]
+
+
+def test_probe_stop_keeps_the_signal_and_its_risk_grows():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 20))
+    X[:, [4, 11]] += 3.0 * (2 * y - 1)[:, None] * np.array([1.0, -1.0])
+    s = GramSchmidtRelief(random_state=0, level=0.1).fit(X, y)
+    assert s.support_[4] or s.support_[11]
+    assert np.all(np.diff(s.risk_) >= 0)
+    assert np.all(s.risk_[:-1] <= 0.1)
+    assert s.support_.sum() == max(1, np.count_nonzero(s.risk_ <= 0.1))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_risk_is_the_frequency_of_better_permuted_columns(seed):
+    """A simulation with other draws and plain sums over the same neighbours gives the same share."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(40) % 2)
+    X = rng.normal(size=(40, 3))
+    s = GramSchmidtRelief(n_neighbors=3, n_probes=4000, level=0.001, random_state=seed).fit(X, y)
+    Z = (X - X.mean(0)) / X.std(0)
+    hits, misses = (np.asarray(pairs) for pairs in class_pairs(Z, list(y), 3, np.zeros(3, bool), "euclidean"))
+    draws = rng.permuted(Z[:, rng.integers(0, 3, 4000)], axis=0)
+
+    def mean_difference(pairs):
+        return np.abs(draws[pairs[:, 0].astype(int)] - draws[pairs[:, 1].astype(int)]).mean(axis=0)
+
+    share = np.mean(mean_difference(misses) / mean_difference(hits) >= s.step_scores_[0])
+    standard_error = np.sqrt(2 * max(share * (1 - share), 1 / 4000) / 4000)
+    assert abs(s.risk_[0] - share) < 4 * standard_error
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n_neighbors": 0}, {"criterion": "sum"}, {"level": 0.0}, {"n_probes": 10}]
+)
+def test_bad_parameters_are_named(parameters):
+    X, y = redundant()
+    with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter of GramSchmidtRelief"):
+        GramSchmidtRelief(**parameters).fit(X, y)
+
+
+def test_few_hits_are_reported():
+    X, y = redundant()
+    y = (np.arange(len(y)) > 1).astype(int)
+    with pytest.warns(UserWarning, match="GramSchmidtRelief found fewer than n_neighbors=4 hits"):
+        GramSchmidtRelief(2).fit(X, y)
