@@ -131,7 +131,7 @@ def stability_drawing(result: RunResult, records: Any) -> Drawing | None:
         "Agreement of the sets selected in different training parts (Nogueira et al. 2018): 1 means always the same "
         "features, 0 means no more than chance. Bars are 95 % intervals."
     )
-    axes = Axes("number of features", "stability", lambda v: f"{v:.1f}", y_highest=1.05)
+    axes = Axes("number of features", "stability", lambda v: f"{v:g}", y_highest=1.05)
     drawn = line_chart("figure-stability", title, series, axes)
     headers = ("method", "features", "stability", "Jaccard index")
     return Drawing("figure-stability", title, caption, drawn, headers=headers, rows=rows)

@@ -8,9 +8,10 @@ from zeronorm.datasets.generators.synthetic import Seed, SyntheticData, random_s
 
 
 def make_twonorm(n_samples: int = 400, *, n_features: int = 20, random_state: Seed = None) -> SyntheticData:
-    r"""Two normal classes with unit variance around :math:`\pm(a, \dots, a)`, :math:`a = 2/\sqrt{p}`.
+    r"""Two overlapping normal classes; every feature is equally relevant.
 
-    All features are equally relevant; the Bayes error is :math:`\Phi(-2) = 2.3\,\%` for every p.
+    The classes have unit variance around :math:`\pm(a, \dots, a)`, :math:`a = 2/\sqrt{p}`, so that the Bayes
+    error is :math:`\Phi(-2) = 2.3\,\%` for every p.
     """
     rng = np.random.default_rng(random_state)
     y = random_signs(n_samples, rng)

@@ -9,8 +9,8 @@ import numpy as np
 
 from zeronorm.evaluation.records import cells_by_method, columns_of
 from zeronorm.evaluation.significance import compare_methods, score_matrix_of_records
+from zeronorm.report.figures.choice import choose_method
 
-LEVEL = 0.05
 GREATER_IS_BETTER = ("r2", "auc")
 
 
@@ -65,7 +65,7 @@ def compare(records: Any, metric: str) -> Comparison | None:
     if len(complete) < 2:
         return None
     kept = _rows_of(records, complete)
-    cells = cells_by_method(kept, None, (metric, "n_selected", "fit_seconds"))
+    cells = cells_by_method(kept, None, (metric, "n_selected", "fit_seconds", "n_train", "n_test"))
     rows = tuple(
         MethodRow(name, *(_mean(found, key) for key in (metric, "n_selected", "fit_seconds")))
         for name, found in cells.items()
@@ -73,9 +73,16 @@ def compare(records: Any, metric: str) -> Comparison | None:
     table = columns_of(compare_methods(kept, metric))
     fields = ("method", "reference", "difference", "low", "high", "adjusted_p_value")
     differences = tuple(Difference(*row) for row in zip(*(table[name] for name in fields), strict=True))
-    preferred, verdict = _verdict(rows, differences, metric)
+    choice = choose_method(
+        {name: [-_loss(row[metric], metric) for row in found] for name, found in cells.items()},
+        {row.method: row.n_selected for row in rows},
+        n_train=_mean(cells[complete[0]], "n_train"),
+        n_test=_mean(cells[complete[0]], "n_test"),
+    )
     order = sorted(rows, key=lambda row: _loss(row.mean, metric))
-    return Comparison(metric, tuple(order), differences, _scores(kept), preferred, verdict, failed)
+    return Comparison(
+        metric, tuple(order), differences, _scores(kept), choice.preferred, choice.sentence, failed
+    )
 
 
 def _complete_methods(records: Any, metric: str) -> tuple[list[str], tuple[str, ...]]:
@@ -104,30 +111,6 @@ def _mean(rows: list[dict[str, Any]], key: str) -> float:
 
 def _loss(value: float, metric: str) -> float:
     return -value if metric in GREATER_IS_BETTER else value
-
-
-def _verdict(
-    rows: tuple[MethodRow, ...], differences: tuple[Difference, ...], metric: str
-) -> tuple[str, str]:
-    """The method to prefer: of those not significantly worse than the best, the one with fewest features."""
-    best = min(rows, key=lambda row: (_loss(row.mean, metric), row.n_selected))
-    worse = {
-        other
-        for d in differences
-        for other in (d.method, d.reference)
-        if best.method in (d.method, d.reference) and other != best.method and d.adjusted_p_value < LEVEL
-    }
-    equal = [row for row in rows if row.method not in worse]
-    preferred = min(equal, key=lambda row: (row.n_selected, _loss(row.mean, metric), row.method)).method
-    if len(equal) == 1:
-        return preferred, f"{best.method} is significantly better than every other method."
-    if len(equal) == len(rows):
-        verdict = "No method is significantly better than the others"
-    else:
-        verdict = (
-            f"{len(equal)} of {len(rows)} methods are not significantly worse than the best ({best.method})"
-        )
-    return preferred, f"{verdict}; of these, {preferred} uses the fewest features."
 
 
 def _scores(records: Any) -> ScoreTable | None:
