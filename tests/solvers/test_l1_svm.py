@@ -1,0 +1,112 @@
+"""The ℓ1 machines against a full linear program and their optimality conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from solvers.problems import classification, regression
+from zeronorm.design import as_design
+from zeronorm.solvers.l1_svm import ALL_AT_ONCE, L1SvmProgram
+from zeronorm.solvers.status import Status
+
+
+def full_program(X, y, C, cost, epsilon=None):
+    """All features at once, one inequality per side."""
+    n, p = X.shape
+    C = np.broadcast_to(C, n)
+    hard = np.isinf(C)
+    soft = np.where(hard, 0.0, C)
+    if epsilon is None:
+        signed, right, slack = y[:, None] * np.column_stack([X, np.ones(n)]), np.ones(n), np.eye(n)
+        upper = np.where(hard, 0.0, np.inf)
+    else:
+        extended = np.column_stack([X, np.ones(n)])
+        signed = np.vstack([extended, -extended])
+        right = np.concatenate([y - epsilon, -y - epsilon])
+        slack, upper, soft = np.eye(2 * n), np.full(2 * n, np.inf), np.tile(soft, 2)
+    A = -np.column_stack([signed[:, :p], -signed[:, :p], signed[:, p], slack])
+    bounds = [(0, None)] * (2 * p) + [(None, None)] + [(0, u) for u in upper]
+    c = np.concatenate([cost, cost, [0.0], soft])
+    found = linprog(c, A_ub=A, b_ub=-right, bounds=bounds)
+    return found.fun if found.status == 0 else None
+
+
+@pytest.mark.parametrize("shape", [(40, 3 * ALL_AT_ONCE), (60, 10)])
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_classification_equals_the_full_program(shape, C):
+    X, y = classification(*shape)
+    cost = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
+    found = L1SvmProgram(as_design(X), y, C=C).solve(cost)
+    assert found.converged
+    assert found.objective == pytest.approx(full_program(X, y, C, cost), rel=1e-8)
+    slack = np.maximum(0.0, 1.0 - y * (X @ found.weights + found.bias))
+    assert cost @ np.abs(found.weights) + C * slack.sum() == pytest.approx(found.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(40, 3 * ALL_AT_ONCE), (60, 10)])
+def test_regression_equals_the_full_program(shape):
+    X, y = regression(*shape)
+    cost = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
+    found = L1SvmProgram(as_design(X), y, C=0.3, epsilon=0.2).solve(cost)
+    assert found.objective == pytest.approx(full_program(X, y, 0.3, cost, 0.2), rel=1e-8)
+    slack = np.maximum(0.0, np.abs(y - X @ found.weights - found.bias) - 0.2)
+    assert cost @ np.abs(found.weights) + 0.3 * slack.sum() == pytest.approx(found.objective, rel=1e-8)
+
+
+def test_no_feature_outside_can_improve_the_solution():
+    X, y = classification(50, 2000)
+    program = L1SvmProgram(as_design(X), y, C=1.0)
+    found = program.solve()
+    assert program.pool.size < 1000
+    pull = X.T @ found.dual_coef
+    np.testing.assert_allclose(pull, found.pull, atol=1e-9)
+    assert np.abs(pull).max() <= 1.0 + 1e-6
+    np.testing.assert_allclose(
+        pull[found.weights != 0], np.sign(found.weights[found.weights != 0]), atol=1e-6
+    )
+
+
+def test_new_costs_start_from_the_last_basis():
+    X, y = classification(50, 600)
+    cost = np.random.default_rng(1).uniform(0.9, 1.1, 600)
+    warm = L1SvmProgram(as_design(X), y, C=1.0)
+    warm.solve()
+    before = warm.n_iter
+    again = warm.solve(cost)
+    cold = L1SvmProgram(as_design(X), y, C=1.0)
+    fresh = cold.solve(cost)
+    assert again.objective == pytest.approx(fresh.objective, rel=1e-8)
+    assert warm.n_iter - before < cold.n_iter
+
+
+def test_hard_margin():
+    X, y = classification(40, 600)
+    found = L1SvmProgram(as_design(X), y, C=np.inf).solve()
+    assert found.converged
+    assert (y * (X @ found.weights + found.bias)).min() > 1.0 - 1e-6
+    assert found.objective == pytest.approx(full_program(X, y, np.inf, np.ones(600)), rel=1e-7)
+
+
+def test_hard_margin_of_inseparable_classes_is_infeasible():
+    X, y = classification(80, 5)
+    assert L1SvmProgram(as_design(X), y, C=np.inf).solve().status is Status.INFEASIBLE
+
+
+def test_hard_constraints_next_to_soft_ones():
+    X, y = classification(60, 5, seed=3)
+    C = np.full(60, 0.5)
+    C[:4] = np.inf
+    found = L1SvmProgram(as_design(X), y, C=C).solve()
+    assert found.objective == pytest.approx(full_program(X, y, C, np.ones(5)), rel=1e-7)
+
+
+def test_a_duplicated_sample_equals_a_doubled_weight():
+    X, y = classification(40, 300)
+    twice = np.concatenate([np.arange(40), [3, 17]])
+    C = np.ones(40)
+    C[[3, 17]] = 2.0
+    copies = L1SvmProgram(as_design(X[twice]), y[twice], C=1.0).solve()
+    weights = L1SvmProgram(as_design(X), y, C=C).solve()
+    assert copies.objective == pytest.approx(weights.objective, rel=1e-9)
