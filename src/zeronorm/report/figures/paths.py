@@ -11,6 +11,7 @@ from zeronorm.selectors.path import SelectionPath
 MOST_FEATURES = 40
 MOST_SIZES = 40
 MOST_RANKED = 200
+MOST_LINES = 10
 
 
 def path_figure(path: SelectionPath, largest: int) -> dict[str, Any] | None:
@@ -36,16 +37,17 @@ def leading_features(path: SelectionPath, n_selected: int) -> list[int]:
 
 
 def weights_over_time(selector: Any, features: list[int]) -> dict[str, Any] | None:
-    """Feature probabilities at the snapshots of a method that learns them step by step.
+    """Feature weights at the snapshots of a method that learns them step by step.
 
-    A method offers them as ``history_``: pairs of a step number and one value per feature.
+    A method offers them as ``history_`` with ``steps`` and ``weights`` (snapshots by features).
     """
-    history = getattr(selector, "history_", None)
-    if not history:
+    history: Any = getattr(selector, "history_", None)
+    weights = getattr(history, "weights", None)
+    if weights is None or len(weights) < 2 or not features:
         return None
-    steps = [int(step) for step, _ in history]
-    values = [[float(probabilities[index]) for _, probabilities in history] for index in features[:10]]
-    return {"steps": steps, "features": features[:10], "values": values}
+    shown = features[:MOST_LINES]
+    values = np.asarray(weights, dtype=np.float64)[:, shown].T
+    return {"steps": [int(step) for step in history.steps], "features": shown, "values": values.tolist()}
 
 
 def _sizes(path: SelectionPath, largest: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -15,6 +15,7 @@ HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 46
 N_COLOURS = 8
 LINE_OF_LEGEND = 18
+SHIFT = 4.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def line_chart(identifier: str, title: str, series: list[Series], axes: Axes) ->
     y = _y_scale(points, axes)
     legend = _legend(series) if len(series) > 1 else []
     height = HEIGHT + LINE_OF_LEGEND * ((len(legend) + 1) // 2)
-    parts = [_frame(x, y, axes), *(_line(i, line, x, y) for i, line in enumerate(series)), *legend]
+    lines = [_line(i, line, _moved(x, i, len(series)), y) for i, line in enumerate(series)]
+    parts = [_frame(x, y, axes), *lines, *legend]
     return chart(identifier, title, height, *parts, width=WIDTH)
 
 
@@ -82,6 +84,12 @@ def _y_scale(points: list[Point], axes: Axes) -> Scale:
     if high <= low:
         high = low + 1.0
     return Scale(low, high, HEIGHT - BOTTOM, TOP)
+
+
+def _moved(x: Scale, index: int, n_series: int) -> Scale:
+    """Lines stand a little beside each other, so that their intervals do not cover one another."""
+    shift = SHIFT * (index - (n_series - 1) / 2)
+    return replace(x, start=x.start + shift, end=x.end + shift)
 
 
 def _frame(x: Scale, y: Scale, axes: Axes) -> Markup:

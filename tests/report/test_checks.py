@@ -1,0 +1,91 @@
+"""Warnings appear when there is reason, and only then."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from zeronorm.datasets import TableOptions, build_table
+from zeronorm.datasets.raw import RawTable
+from zeronorm.report.checks import data_warnings, result_warnings, separating_features
+
+
+def table_of(X, y, names=None, **options):
+    raw = RawTable.from_matrix(X, names, targets={"y": np.asarray(y)}, default_target="y")
+    return build_table(raw, TableOptions(**options))
+
+
+def noise(n=100, p=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, p))
+
+
+def test_clean_data_raise_no_warning():
+    assert data_warnings(table_of(noise(), np.arange(100) % 2)) == []
+
+
+def test_a_feature_that_separates_the_classes_is_a_leak_suspect():
+    X, y = noise(), np.arange(100) % 2
+    X[:, 3] = np.where(y == 1, 5.0, 1.0) + 0.1 * X[:, 3]
+    found = data_warnings(table_of(X, y, [f"<g{i}>" for i in range(5)]))
+    assert len(found) == 1
+    assert "'<g3>' separates the classes alone" in found[0]
+
+
+def test_separation_is_no_suspicion_where_chance_would_do_it():
+    X, y = noise(n=8, p=2000), np.arange(8) % 2
+    assert separating_features(X, y).size > 0
+    assert not any("leak" in text for text in data_warnings(table_of(X, y)))
+
+
+def test_separating_features_against_a_plain_loop():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 4, size=(9, 300)).astype(float)
+    y = np.repeat(["a", "b", "c"], 3)
+
+    def separates(column):
+        ranges = sorted((column[y == label].min(), column[y == label].max()) for label in "abc")
+        return ranges[0][1] < ranges[1][0] and ranges[1][1] < ranges[2][0]
+
+    expected = [k for k in range(300) if separates(X[:, k])]
+    X[:, 7] = np.repeat([2.0, 0.0, 1.0], 3)
+    expected = sorted({*expected, 7})
+    assert separating_features(X, y).tolist() == expected
+    assert separating_features(sp.csr_matrix(X), y).tolist() == expected
+
+
+def test_a_copy_of_a_real_target_is_a_leak_suspect():
+    X = noise()
+    y = X[:, 0] + X[:, 1]
+    X[:, 4] = -3.0 * y + 1.0
+    found = data_warnings(table_of(X, y))
+    assert any("'x5' is almost a linear function of the target" in text for text in found)
+
+
+def test_repeated_samples():
+    X = noise()
+    X[7] = X[3]
+    found = data_warnings(table_of(X, np.arange(100) % 2))
+    assert [text for text in found if text.startswith("1 samples are exact copies")]
+
+
+def test_imbalance_and_few_samples():
+    y = np.zeros(100, dtype=int)
+    y[:16] = 1
+    found = data_warnings(table_of(noise(), y))
+    assert len(found) == 1
+    assert "not balanced" in found[0]
+    found = data_warnings(table_of(noise(20), np.arange(20) % 2))
+    assert "few samples (20, 10 in the smallest class)" in found[0]
+
+
+def test_identifier_columns():
+    X = noise()
+    X[:, 2] = np.arange(100)
+    found = data_warnings(table_of(X, np.arange(100) % 2, ["a", "b", "row", "c", "d"]))
+    assert any("'row'" in text for text in found)
+
+
+def test_wide_intervals_and_unstable_selections():
+    assert result_warnings(0.05, 0.9, True) == []
+    assert result_warnings(3.0, None, False) == []
+    assert len(result_warnings(0.2, 0.1, True)) == 2

@@ -1,0 +1,220 @@
+"""The numbers behind the figures, against independent computations."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from zeronorm.report.figures.choice import choose_method
+from zeronorm.report.figures.comparison import compare
+from zeronorm.report.figures.curves import error_curves, format_metric, primary_metric
+from zeronorm.report.figures.paths import path_figure, weights_over_time
+from zeronorm.report.figures.profile import N_LEVELS, redundancy_map, value_map
+from zeronorm.report.figures.selections import selection_frequencies, stabilities
+from zeronorm.selectors.path import SelectionPath
+
+
+@pytest.fixture
+def records():
+    """Two methods, two splits, sizes 1, 2 and the methods' own."""
+    rows = []
+    errors = {("a", 1): (0.5, 0.3), ("a", 2): (0.2, 0.4), ("a", None): (0.1, 0.3)}
+    errors |= {("b", 1): (0.5, 0.5), ("b", 2): (0.4, 0.4), ("b", None): (0.4, 0.5)}
+    chosen = {1: ([0], [3]), 2: ([0, 1], [0, 3]), None: ([0, 1], [0, 2])}
+    for (method, size), values in errors.items():
+        for split, value in enumerate(values):
+            rows.append(
+                {
+                    "split": split,
+                    "method": method,
+                    "size": size,
+                    "n_selected": len(chosen[size][split]),
+                    "balanced_error_rate": value,
+                    "selected": chosen[size][split],
+                    "predictions": [1, 1, 0] if method == "a" else [0, 1, 1],
+                    "truth": [1, 1, 0],
+                    "test_rows": [0, 1, 2],
+                    "n_train": 6,
+                    "n_test": 3,
+                    "fit_seconds": 0.5,
+                    "converged": True,
+                    "error": None,
+                }
+            )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def test_curves_have_the_corrected_interval(records):
+    curve = next(c for c in error_curves(records, "balanced_error_rate") if c.method == "a")
+    assert [p.size for p in curve.points] == [1, 2]
+    point = curve.points[1]
+    values = np.asarray([0.2, 0.4])
+    assert point.mean == pytest.approx(0.3)
+    half = stats.t.ppf(0.975, 1) * np.sqrt((1 / 2 + 3 / 6) * values.var(ddof=1))
+    assert point.low == pytest.approx(max(0.0, 0.3 - half))
+    assert point.high == pytest.approx(min(1.0, 0.3 + half))
+    assert curve.own.mean == pytest.approx(0.2)
+
+
+def test_a_failed_cell_is_left_out_of_the_mean(records):
+    failed = records.with_columns(
+        pl.when((pl.col("split") == 0) & (pl.col("size") == 1))
+        .then(None)
+        .otherwise(pl.col("balanced_error_rate"))
+        .alias("balanced_error_rate")
+    )
+    curve = next(c for c in error_curves(failed, "balanced_error_rate") if c.method == "a")
+    assert (curve.points[0].mean, curve.points[0].low, curve.points[0].n_splits) == (0.3, None, 1)
+
+
+def test_frequencies_and_chance(records):
+    found = selection_frequencies(records, "a", n_features=10)
+    assert found.shares == ((0, 1.0), (1, 0.5), (2, 0.5))
+    assert found.expected == pytest.approx(0.2)
+    assert selection_frequencies(records, "a", 10, size=1).shares == ((0, 0.5), (3, 0.5))
+
+
+def test_stabilities_are_those_of_the_evaluation_package(records):
+    points = {(p.method, p.size): p for p in stabilities(records, 10)}
+    assert points["a", 2].jaccard == pytest.approx(1 / 3)
+    assert points["a", 1].jaccard == 0.0
+
+
+def test_single_splits_have_no_stability(records):
+    assert stabilities(records.filter(pl.col("split") == 0), 10) == ()
+
+
+def test_comparison_orders_by_error_and_has_the_score_matrix(records):
+    found = compare(records, "balanced_error_rate")
+    assert [row.method for row in found.rows] == ["a", "b"]
+    assert found.scores.error_rates == pytest.approx((0.0, 2 / 3))
+    assert found.differences[0].difference == pytest.approx(-0.25)
+
+
+def test_methods_that_failed_somewhere_are_named_and_left_out(records):
+    broken = records.with_columns(
+        pl.when((pl.col("method") == "b") & (pl.col("split") == 0))
+        .then(None)
+        .otherwise(pl.col("balanced_error_rate"))
+        .alias("balanced_error_rate")
+    )
+    assert compare(broken, "balanced_error_rate") is None
+
+
+def test_records_without_a_known_metric(records):
+    with pytest.raises(ValueError, match="none of the metrics"):
+        primary_metric(records.drop("balanced_error_rate"))
+
+
+def test_choice_prefers_few_features_among_equals_only():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.01, size=10)
+    scores = {"many": 0.9 + noise, "few": 0.899 + noise[::-1], "bad": 0.5 + noise}
+    choice = choose_method(scores, {"many": 50, "few": 5, "bad": 1}, n_train=90, n_test=10)
+    assert choice.best == "many"
+    assert set(choice.equals) == {"many", "few"}
+    assert choice.preferred == "few"
+
+
+def test_choice_says_plainly_when_nothing_differs():
+    scores = {"a": [0.8, 0.6, 0.7], "b": [0.6, 0.8, 0.7]}
+    choice = choose_method(scores, {"a": 3, "b": 2}, n_train=20, n_test=10)
+    assert choice.sentence.startswith("No method is significantly better")
+    assert choice.preferred == "b"
+
+
+def test_choice_does_not_take_a_clearly_worse_method_because_folds_are_few():
+    scores = {"good": [0.95, 1.0, 0.9], "tiny": [0.5, 0.99, 0.6]}
+    choice = choose_method(scores, {"good": 5, "tiny": 1}, n_train=20, n_test=10)
+    assert set(choice.equals) == {"good", "tiny"}
+    assert choice.preferred == "good"
+
+
+def test_value_map_levels_are_standardised_values():
+    rng = np.random.default_rng(1)
+    X = rng.normal(5.0, 3.0, size=(40, 6))
+    y = np.repeat(["a", "b"], 20)
+    columns = np.asarray([4, 0, 2])
+    found = value_map(X, y, columns)
+    assert sorted(found["features"]) == [0, 2, 4]
+    assert sorted(found["samples"]) == list(range(40))
+    assert found["classes"] == ["a"] * 20 + ["b"] * 20
+    z = stats.zscore(X, axis=0)
+    for row, feature in zip(found["levels"], found["features"], strict=True):
+        expected = np.clip(np.floor((z[found["samples"], feature] + 2.25) * 2), 0, N_LEVELS - 1)
+        np.testing.assert_array_equal(row, expected)
+
+
+def test_large_maps_are_thinned_evenly_over_the_classes():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 70))
+    found = value_map(X, np.repeat([0, 1], 1500), np.arange(70))
+    assert len(found["samples"]) == 300
+    assert len(found["features"]) == 60
+    assert found["classes"].count("0") == 150
+
+
+def test_redundant_features_stand_together():
+    rng = np.random.default_rng(2)
+    base = rng.normal(size=(200, 2))
+    X = np.column_stack(
+        [base[:, 0], base[:, 1], -base[:, 0] + 0.1 * rng.normal(size=200), rng.normal(size=200)]
+    )
+    found = redundancy_map(X, np.arange(4))
+    order = found["features"]
+    assert abs(order.index(0) - order.index(2)) == 1
+    expected = np.corrcoef(X.T)[np.ix_(order, order)]
+    np.testing.assert_allclose(found["correlation"], expected, atol=6e-4)
+    clusters = fcluster(
+        linkage(1 - np.abs(np.corrcoef(X.T))[np.triu_indices(4, 1)], "average"), 0.5, "distance"
+    )
+    assert clusters[0] == clusters[2]
+
+
+def test_constant_columns_do_not_break_the_maps():
+    X = np.column_stack([np.ones(10), np.arange(10.0), np.zeros(10)])
+    assert np.all(np.isfinite(redundancy_map(X, np.arange(3))["correlation"]))
+    assert value_map(X, np.arange(10) % 2, np.arange(3)) is not None
+    assert redundancy_map(X, np.asarray([1])) is None
+    assert value_map(X, np.arange(10) % 2, np.asarray([], dtype=int)) is None
+
+
+def test_path_figure_of_a_path_that_drops_features():
+    path = SelectionPath.from_subsets([[3], [1, 2], [1, 2, 3]], n_features=5)
+    found = path_figure(path, 3)
+    members = dict(zip(found["features"], found["members"], strict=True))
+    assert found["sizes"] == [1, 2, 3]
+    assert members[3] == [1, 0, 1]
+    assert members[1] == [0, 1, 1]
+    assert not found["is_nested"]
+
+
+def test_path_figure_respects_groups_and_many_sizes():
+    groups = np.repeat(np.arange(50), 4)
+    path = SelectionPath.from_scores(np.arange(200.0)).constrained(groups, np.asarray([7]))
+    found = path_figure(path, 200)
+    assert found["sizes"][0] == 4
+    assert len(found["sizes"]) <= 40
+    assert all(row[-1] == 1 for row in found["members"])
+
+
+def test_weights_over_time_come_from_the_history():
+    class History:
+        steps = np.asarray([1, 10])
+        weights = np.asarray([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
+
+    class Selector:
+        history_ = History()
+
+    found = weights_over_time(Selector(), [1, 0])
+    assert found == {"steps": [1, 10], "features": [1, 0], "values": [[0.3, 0.8], [0.5, 0.1]]}
+    assert weights_over_time(object(), [1]) is None
+
+
+def test_rates_are_shown_in_per_cent():
+    assert format_metric(0.1234, "error_rate") == "12.3 %"
+    assert format_metric(12.345, "mse") == "12.3"
+    assert format_metric(None, "mse") == "–"
