@@ -1,6 +1,8 @@
 from zeronorm.design import as_design as as_design
 from zeronorm.evaluation.protocol import evaluate as evaluate
+from zeronorm.selectors.filters.fcbf import FCBF as FCBF
 from zeronorm.selectors.filters.fisher import FisherScore as FisherScore
+from zeronorm.selectors.filters.gflip import GFlip as GFlip
 from zeronorm.selectors.filters.golub import GolubScore as GolubScore
 from zeronorm.selectors.filters.gram_schmidt_relief import GramSchmidtRelief as GramSchmidtRelief
 from zeronorm.selectors.filters.mutual_information import MutualInformation as MutualInformation

@@ -2,8 +2,10 @@
 
 EXPORTS: dict[str, dict[str, str]] = {
     "zeronorm": {
+        "FCBF": "zeronorm.selectors.filters.fcbf",
         "FisherScore": "zeronorm.selectors.filters.fisher",
         "ForwardLeastSquares": "zeronorm.selectors.greedy.forward_least_squares",
+        "GFlip": "zeronorm.selectors.filters.gflip",
         "GolubScore": "zeronorm.selectors.filters.golub",
         "Grafting": "zeronorm.selectors.greedy.grafting",
         "GramSchmidt": "zeronorm.selectors.greedy.gram_schmidt",
@@ -31,7 +33,9 @@ EXPORTS: dict[str, dict[str, str]] = {
 }
 
 MODULES: tuple[str, ...] = (
+    "zeronorm.selectors.filters.fcbf",
     "zeronorm.selectors.filters.fisher",
+    "zeronorm.selectors.filters.gflip",
     "zeronorm.selectors.filters.golub",
     "zeronorm.selectors.filters.gram_schmidt_relief",
     "zeronorm.selectors.filters.mutual_information",

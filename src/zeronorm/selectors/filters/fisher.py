@@ -75,7 +75,7 @@ class FisherScore(WeightedSelector):
         elif problem.task == "binary":
             score = _two_class_score(stats)
         else:
-            score = _between_over_within(stats)
+            score = between_over_within(stats)
         return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype))
 
 
@@ -84,7 +84,8 @@ def _two_class_score(stats: ColumnStats) -> FloatArray:
     return safe_ratio((mean[1] - mean[0]) ** 2, variance[1] + variance[0])
 
 
-def _between_over_within(stats: ColumnStats) -> FloatArray:
+def between_over_within(stats: ColumnStats) -> FloatArray:
+    """Variance between the class means over the variance within the classes."""
     share = (stats.weight / stats.weight.sum())[:, None]
     between = (share * (stats.class_mean - stats.mean) ** 2).sum(axis=0)
     within = (share * stats.class_variance).sum(axis=0)

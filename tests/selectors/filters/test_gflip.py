@@ -1,0 +1,107 @@
+"""G-flip against a naive evaluation of the margin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from zeronorm import GFlip
+
+UTILITIES = {
+    "linear": lambda margin: margin,
+    "sigmoid": lambda margin: 1.0 / (1.0 + np.exp(-margin)),
+    "zero-one": lambda margin: float(margin > 1e-12),
+}
+
+
+def problem(seed=0, n=30, p=10, q=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, q, n)
+    y[: 2 * q] = np.arange(2 * q) % q
+    X = rng.normal(size=(n, p)) * rng.uniform(0.5, 4.0, p)
+    X[:, :3] += 3.0 * np.outer(y, rng.normal(size=3))
+    return X, y
+
+
+def naive_margin(X, y, subset, utility="linear"):
+    """Sum over samples of u(margin) with all distances computed from scratch."""
+    Z = ((X - X.mean(0)) / X.std(0))[:, sorted(subset)]
+    total = 0.0
+    for i in range(len(y)):
+        distance = np.sqrt(((Z - Z[i]) ** 2).sum(axis=1))
+        hits = [distance[j] for j in range(len(y)) if y[j] == y[i] and j != i]
+        misses = [distance[j] for j in range(len(y)) if y[j] != y[i]]
+        if hits:
+            total += UTILITIES[utility](0.5 * (min(misses) - min(hits)))
+    return total
+
+
+def naive_gflip(X, y, seed, utility):
+    rng = np.random.default_rng(seed)
+    subset, changed = set(), True
+    while changed:
+        changed = False
+        for feature in rng.permutation(X.shape[1]):
+            inside, outside = subset | {int(feature)}, subset - {int(feature)}
+            gain = naive_margin(X, y, inside, utility) - naive_margin(X, y, outside, utility)
+            better = inside if gain > 1e-9 else outside if gain < -1e-9 else subset
+            changed |= better != subset
+            subset = better
+    return subset
+
+
+@pytest.mark.parametrize("utility", list(UTILITIES))
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_agrees_with_naive_margins(utility, seed):
+    X, y = problem(seed)
+    s = GFlip(utility=utility, random_state=seed).fit(X, y)
+    subset = naive_gflip(X, y, seed, utility)
+    assert set(np.flatnonzero(s.support_)) == subset
+    assert s.margin_ == pytest.approx(naive_margin(X, y, subset, utility), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_single_flip_raises_the_margin(seed):
+    X, y = problem(seed, q=2)
+    s = GFlip(random_state=seed).fit(X, y)
+    assert s.converged_
+    subset = set(np.flatnonzero(s.support_))
+    for feature in range(X.shape[1]):
+        flipped = naive_margin(X, y, subset ^ {feature})
+        change = s.margin_ - flipped if feature in subset else flipped - s.margin_
+        assert flipped <= s.margin_ + 1e-9
+        assert s.scores_[feature] == pytest.approx(change, abs=1e-9)
+
+
+def test_forced_features_never_leave():
+    X, y = problem(n=40)
+    X[:, 9] = np.random.default_rng(0).normal(size=40)
+    s = GFlip(always_keep=[9], random_state=0).fit(X, y)
+    assert s.support_[9]
+    assert s.margin_ == pytest.approx(naive_margin(X, y, np.flatnonzero(s.support_)), rel=1e-9)
+
+
+def test_a_sample_alone_in_its_class_does_not_count():
+    X, y = problem(q=2)
+    y[11] = 2
+    s = GFlip(random_state=1).fit(X, y)
+    assert s.margin_ == pytest.approx(naive_margin(X, y, np.flatnonzero(s.support_)), rel=1e-9)
+    with pytest.raises(ValueError, match="at least one class with two samples"):
+        GFlip().fit(X[:10], np.arange(10))
+
+
+def test_too_few_rounds_are_reported():
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        s = GFlip(max_iter=1, random_state=0).fit(X, y)
+    assert not s.converged_
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"utility": "cubic"}, {"slope": 0.0}, {"slope": np.nan}, {"max_iter": 0}]
+)
+def test_bad_parameters_are_named(parameters):
+    X, y = problem()
+    with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter of GFlip"):
+        GFlip(**parameters).fit(X, y)
