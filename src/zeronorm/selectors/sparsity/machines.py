@@ -35,6 +35,11 @@ class Part:
     price: FloatArray
     solution: Any = None
 
+    def slacks(self) -> FloatArray:
+        """By how much each sample misses its margin, for squared slacks, where it is the dual variable over C."""
+        alpha = self.solution.alpha.reshape(-1, self.price.size).sum(axis=0)
+        return np.asarray(alpha / self.price)
+
 
 def parts_of(problem: Problem, C: float, pairing: Pairing = "one-vs-rest") -> list[Part]:
     """One machine for two classes, regression or a label; for more classes one for each class or pair."""
@@ -92,6 +97,33 @@ class LinearMachine(ABC):
     def _loss_name(self) -> Any:
         base = "hinge" if self.epsilon is None else "epsilon_insensitive"
         return base if self.loss == "hinge" else f"squared_{base}"
+
+
+class SlackRescaling:
+    r"""A machine whose slacks are rescaled as well: the fewest samples inside the margin.
+
+    A squared slack is a feature that only one sample has; rescaling these features as the others turns
+    their penalty :math:`\tfrac{C}{2}\sum\xi_i^2` into the number of slacks that are not zero. Slacks up to
+    ``zero_tol`` count as zero.
+    """
+
+    def __init__(self, machine: LinearMachine, zero_tol: float) -> None:
+        self.machine = machine
+        self.zero_tol = zero_tol
+        self._first_price = [part.price for part in machine.parts]
+
+    @property
+    def status(self) -> Status:
+        return self.machine.status
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        if self.machine.parts[0].solution is not None:
+            for part, price in zip(self.machine.parts, self._first_price, strict=True):
+                part.price = price / np.maximum(part.slacks(), self.zero_tol) ** 2
+        return self.machine.train(design, scale)
+
+    def keep(self, staying: BoolArray) -> None:
+        self.machine.keep(staying)
 
 
 class GramMachine(LinearMachine):
