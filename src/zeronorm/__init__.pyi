@@ -5,6 +5,7 @@ from zeronorm.selectors.filters.fisher import FisherScore as FisherScore
 from zeronorm.selectors.filters.gflip import GFlip as GFlip
 from zeronorm.selectors.filters.golub import GolubScore as GolubScore
 from zeronorm.selectors.filters.gram_schmidt_relief import GramSchmidtRelief as GramSchmidtRelief
+from zeronorm.selectors.filters.interval import IntervalSelector as IntervalSelector
 from zeronorm.selectors.filters.mutual_information import MutualInformation as MutualInformation
 from zeronorm.selectors.filters.random import RandomSelector as RandomSelector
 from zeronorm.selectors.filters.relief import Relief as Relief

@@ -1,0 +1,118 @@
+"""IntervalSelector: geometry of the intervals, the search, and what it finds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from zeronorm import IntervalSelector
+from zeronorm.selectors.filters.interval import covering_intervals
+
+
+def spectrum(seed=0, n=80, p=64, planted=(40, 48), task="classification"):
+    """Noise with a signal spread over one interval."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    signal = rng.normal(size=n)
+    y = signal if task == "regression" else (signal > 0).astype(int)
+    shift = signal if task == "regression" else 1.2 * (2 * y - 1)
+    X[:, planted[0] : planted[1]] += shift[:, None]
+    return X, y
+
+
+def test_two_parts_are_left_middle_and_right():
+    assert covering_intervals(0, 12, 2, 1) == [(0, 6), (3, 9), (6, 12)]
+    assert covering_intervals(100, 112, 3, 1) == [(100, 104), (102, 106), (104, 108), (106, 110), (108, 112)]
+    assert covering_intervals(0, 100, 2, 80) == [(0, 80), (20, 100)]
+
+
+@given(st.integers(2, 400), st.integers(2, 6), st.data())
+def test_intervals_cover_the_range_and_overlap_by_half(whole, parts, data):
+    shortest = data.draw(st.integers(1, whole - 1))
+    found = covering_intervals(7, 7 + whole, parts, shortest)
+    length = found[0][1] - found[0][0]
+    assert length == max(shortest, -(-whole // parts)) < whole
+    assert found[0][0] == 7
+    assert found[-1][1] == 7 + whole
+    for (a, b), (c, d) in itertools.pairwise(found):
+        assert b - a == d - c == length
+        assert 0 < c - a <= length / 2 + 1
+    if whole % (2 * parts) == 0 and shortest <= whole // parts:
+        assert len(found) == 2 * parts - 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_finds_a_planted_interval(seed):
+    X, y = spectrum(seed)
+    s = IntervalSelector(8, base_estimator=GaussianNB(), random_state=seed).fit(X, y)
+    chosen = np.flatnonzero(s.support_)
+    assert np.all(np.diff(chosen) == 1)
+    assert np.count_nonzero((chosen >= 40) & (chosen < 48)) >= 6
+
+
+def test_finds_a_planted_interval_for_regression():
+    X, y = spectrum(task="regression", n=120)
+    s = IntervalSelector(8, task="regression", random_state=0).fit(X, y)
+    chosen = np.flatnonzero(s.support_)
+    assert np.count_nonzero((chosen >= 40) & (chosen < 48)) >= 6
+
+
+def test_errors_and_choices_agree_with_plain_cross_validation():
+    X, y = spectrum()
+    learner = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    s = IntervalSelector(base_estimator=learner, cv=folds).fit(X, y)
+
+    def error(first, last):
+        return -np.mean(cross_val_score(learner, X[:, first:last], y, cv=folds))
+
+    for (first, last), (a, b), value in zip(s.intervals_, s.intervals_[1:], s.errors_[1:], strict=False):
+        candidates = covering_intervals(first, last, 2, 1)
+        errors = [error(*c) for c in candidates]
+        assert (a, b) == candidates[int(np.argmin(errors))]
+        assert value == pytest.approx(min(errors))
+    assert s.errors_[0] == pytest.approx(error(0, 64))
+
+
+def test_stops_before_the_error_rises():
+    X, y = spectrum()
+    s = IntervalSelector(base_estimator=GaussianNB(), random_state=0).fit(X, y)
+    assert np.all(np.diff(s.errors_[:-1]) <= 1e-12)
+    kept = s.intervals_[-2] if s.errors_[-1] > s.errors_[-2] + 1e-12 else s.intervals_[-1]
+    assert np.flatnonzero(s.support_).tolist() == list(range(*kept))
+
+
+def test_every_size_is_an_interval():
+    X, y = spectrum(p=37, planted=(5, 12))
+    s = IntervalSelector(3, base_estimator=GaussianNB(), random_state=0).fit(X, y)
+    for k in range(1, 38):
+        assert np.all(np.diff(s.path_.support(k)) == 1)
+    for first, last in s.intervals_:
+        assert s.path_.support(last - first).tolist() == list(range(first, last))
+
+
+def test_number_of_jobs_changes_nothing():
+    X, y = spectrum(n=40, p=16, planted=(2, 6))
+    one, two = (IntervalSelector(4, cv=2, n_jobs=j, random_state=0).fit(X, y) for j in (1, 2))
+    np.testing.assert_array_equal(one.errors_, two.errors_)
+
+
+def test_bad_input():
+    X, y = spectrum(p=16, planted=(2, 6))
+    with pytest.raises(ValueError, match="between 1 and the 16 features"):
+        IntervalSelector(17).fit(X, y)
+    for parts in (1, 2.5, True):
+        with pytest.raises(ValueError, match="'n_parts' parameter of IntervalSelector"):
+            IntervalSelector(n_parts=parts).fit(X, y)
+    lone = np.where(np.arange(len(y)) == 3, "rare", "common")
+    with pytest.raises(ValueError, match=r"two samples of each class.*'rare'"):
+        IntervalSelector().fit(X, lone)
