@@ -21,6 +21,7 @@ from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelecto
 from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
 from zeronorm.selectors.meta.stability_selection import StabilitySelection as StabilitySelection
 from zeronorm.selectors.path import SelectionPath as SelectionPath
+from zeronorm.selectors.sparsity.arom import AROM as AROM
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
 from zeronorm.selectors.sparsity.zeronorm_svm import ZeroNormSVM as ZeroNormSVM
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting as OptimalFeatureWeighting

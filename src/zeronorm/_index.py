@@ -2,6 +2,7 @@
 
 EXPORTS: dict[str, dict[str, str]] = {
     "zeronorm": {
+        "AROM": "zeronorm.selectors.sparsity.arom",
         "FCBF": "zeronorm.selectors.filters.fcbf",
         "FisherScore": "zeronorm.selectors.filters.fisher",
         "ForwardLeastSquares": "zeronorm.selectors.greedy.forward_least_squares",
@@ -54,6 +55,7 @@ MODULES: tuple[str, ...] = (
     "zeronorm.selectors.meta.probe_selector",
     "zeronorm.selectors.meta.selector_cv",
     "zeronorm.selectors.meta.stability_selection",
+    "zeronorm.selectors.sparsity.arom",
     "zeronorm.selectors.sparsity.lasso",
     "zeronorm.selectors.sparsity.zeronorm_svm",
     "zeronorm.selectors.stochastic.ofw",
