@@ -11,8 +11,8 @@ from zeronorm.selectors.stochastic.state import RunState
 
 # Largest relative change of a weight in the first step.
 FIRST_CHANGE = 0.1
-# The schemes that cannot fail are bounded for a feature drawn twice in a batch, a rare event.
-USUAL_DRAWS = 2.0
+# Errors above this are rare, and harmless in the schemes that cannot fail.
+USUAL_ERROR = 0.5
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,26 @@ def make_schedule(
 ) -> StepSchedule:
     """The schedule the user gave, or one whose first step changes no weight by more than 10 %.
 
-    From equal weights 1/p and for errors up to 1, a step changes the weight of a feature that a batch draws c
-    times per subset by a share ε c (exponential) or ε c p² (Euclidean, diffusion). A weight of the Euclidean
-    scheme must stay positive, so c is its largest value k there. Without an offset the step halves over
-    the run.
+    From equal weights 1/p, a batch of errors q moves the weight of a feature that it draws c times per
+    subset by a share ε c q (exponential) or ε c q p² (Euclidean, diffusion). A weight of the Euclidean scheme
+    must stay positive, so c and q are the largest possible, k and 1; otherwise c is about the largest number
+    found in a batch, and q one half. Without an offset the step halves over the run.
     """
     if offset is None:
         offset = max(1.0, float(max_iter))
     if size is None:
-        draws = USUAL_DRAWS * max(1.0 / batch_size, subset_size / n_features)
-        if method == "euclidean":
-            draws = float(subset_size)
-        first = FIRST_CHANGE / draws
+        gradient = float(subset_size)
+        if method != "euclidean":
+            gradient = USUAL_ERROR * _largest_count(n_features, subset_size, batch_size)
+        first = FIRST_CHANGE / gradient
         size = offset * (first if method == "exponential" else first / n_features**2)
     return StepSchedule(float(size), float(offset))
+
+
+def _largest_count(n_features: int, subset_size: int, batch_size: int) -> float:
+    """About how often a batch draws its most frequent feature, per subset: a high quantile of a Poisson law."""
+    mean = batch_size * subset_size / n_features
+    return min(float(subset_size), (mean + 4.0 * float(np.sqrt(mean)) + 2.0) / batch_size)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ class ScikitLearner:
     needs_two_classes = True
 
     def __init__(self, estimator: Any) -> None:
-        if not (is_classifier(estimator) and hasattr(estimator, "predict")):
+        is_usable = hasattr(estimator, "fit") and hasattr(estimator, "predict") and is_classifier(estimator)
+        if not is_usable:
             raise ValueError(
                 "The 'base_estimator' parameter must be a scikit-learn classifier, a compiled learner or the "
                 f"name of one. Got {estimator!r} instead."

@@ -1,0 +1,118 @@
+"""The stochastic gradients have the exact gradient as their mean, and the exact gradient descends."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from oracles.subsets import gaussian_classes, make_pool
+from zeronorm.design import as_design
+from zeronorm.selectors.stochastic.batches import BatchEvaluator
+from zeronorm.selectors.stochastic.exact import ExactEnergy, all_subsets, descend, project_for_log
+from zeronorm.selectors.stochastic.learners.centroid import SubsetCentroid
+from zeronorm.selectors.stochastic.source import Source
+
+P_FEATURES, SUBSET, BOOTSTRAP, N = 4, 2, 3, 5
+
+
+def small_problem():
+    X, y = gaussian_classes(n=N, p=P_FEATURES, seed=3)
+    return X.astype(np.float32).astype(float), y
+
+
+def exact_energy():
+    """The error of each subset, averaged over all training samples of three; a test sample averages to all."""
+    X, y = small_problem()
+    subsets = all_subsets(P_FEATURES, SUBSET)
+    errors = []
+    for subset in subsets:
+        values = X[:, np.unique(subset)]
+        wrong = [
+            np.mean(nearest_mean(values, y, list(rows)) != y) for rows in product(range(N), repeat=BOOTSTRAP)
+        ]
+        errors.append(np.mean(wrong))
+    return ExactEnergy(subsets, np.asarray(errors), P_FEATURES)
+
+
+def nearest_mean(values, y, rows):
+    present = np.unique(y[rows])
+    means = np.array([values[[i for i in rows if y[i] == c]].mean(axis=0) for c in present])
+    return present[np.argmin(((values[:, None] - means) ** 2).sum(axis=2), axis=1)]
+
+
+def stochastic_gradients(P, n_draws):
+    """Both gradient terms of many independent draws (eq. 15 and the one after it)."""
+    X, y = small_problem()
+    design = as_design(X).standardized(with_mean=False, with_scale=False)
+    source = Source(design, make_pool(X, y))
+    evaluator = BatchEvaluator(
+        source, SubsetCentroid(), batch_size=n_draws, subset_size=SUBSET, bootstrap_size=BOOTSTRAP
+    )
+    with evaluator.workers(1):
+        q = evaluator.evaluate(np.cumsum(P), 11, 0)
+    counts = np.array([np.bincount(row, minlength=P_FEATURES) for row in evaluator.draws.features])
+    weighted = q[:, None] * counts
+    euclidean = weighted / P
+    euclidean -= euclidean.mean(axis=1, keepdims=True)
+    riemannian = weighted - (weighted @ P / (P @ P))[:, None] * P
+    return euclidean, riemannian
+
+
+@pytest.mark.parametrize("n_draws", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_mean_of_the_stochastic_gradient_is_the_exact_gradient(n_draws):
+    P = np.array([0.4, 0.3, 0.2, 0.1])
+    energy = exact_energy()
+    exact = energy.gradient(P)
+    expected = (exact - exact.mean(), project_for_log(P, energy.log_gradient(P)))
+    for draws, gradient in zip(stochastic_gradients(P, n_draws), expected, strict=True):
+        standard_error = draws.std(axis=0, ddof=1) / np.sqrt(n_draws)
+        deviation = (draws.mean(axis=0) - gradient) / standard_error
+        assert np.all(np.abs(deviation) < 4.0), deviation
+        # The check has power: the gradient itself is many standard errors away from zero.
+        assert np.abs(gradient / standard_error).max() > 8.0
+
+
+def test_gradients_match_finite_differences():
+    rng = np.random.default_rng(0)
+    subsets = all_subsets(5, 3)
+    energy = ExactEnergy(subsets, rng.uniform(size=len(subsets)), 5)
+    P = rng.dirichlet(np.ones(5))
+    step = 1e-6
+    for k in range(5):
+        e = np.eye(5)[k] * step
+        numeric = (energy.value(P + e) - energy.value(P - e)) / (2 * step)
+        assert energy.gradient(P)[k] == pytest.approx(numeric, rel=1e-7)
+    np.testing.assert_allclose(energy.log_gradient(P), P * energy.gradient(P))
+
+
+def test_energy_is_the_sum_over_all_draws():
+    rng = np.random.default_rng(1)
+    table = {tuple(s): rng.uniform() for s in all_subsets(3, 3).tolist()}
+    energy = ExactEnergy(all_subsets(3, 3), np.array(list(table.values())), 3)
+    P = rng.dirichlet(np.ones(3))
+    brute = sum(table[tuple(sorted(w))] * np.prod(P[list(w)]) for w in product(range(3), repeat=3))
+    assert energy.value(P) == pytest.approx(brute, rel=1e-12)
+
+
+@pytest.mark.parametrize(("first_step", "share"), [(0.01, 0.999), (1.0, 0.8), (1e4, 0.8)])
+def test_exact_gradient_descends(first_step, share):
+    rng = np.random.default_rng(2)
+    subsets = all_subsets(6, 2)
+    energy = ExactEnergy(subsets, rng.uniform(size=len(subsets)), 6)
+    P = np.full(6, 1 / 6)
+    values = [energy.value(P)]
+    for _ in range(200):
+        P, step = descend(energy, P, first_step)
+        values.append(energy.value(P))
+        if step == 0.0:
+            break
+    assert np.all(np.diff(values[: len(values) - 1]) < 0)
+    assert values[-1] < share * values[0]
+    assert P.sum() == pytest.approx(1.0)
+
+
+def test_too_many_subsets_are_refused():
+    with pytest.raises(ValueError, match=r"4421275 subsets, more than 200000.*Lower 'subset_size'"):
+        all_subsets(100, 4)
