@@ -33,8 +33,8 @@ class Machines(Protocol):
     def importance(self) -> FloatArray:
         """The value of each feature that is left; summed over machines, bigger is better."""
 
-    def group_importance(self) -> FloatArray:
-        """The value of each feature that is left, on the scale that is added up within a group."""
+    def group_importance(self, unit: IntArray) -> FloatArray:
+        """The value of each group; ``unit`` gives the group (0, 1, …) of each feature that is left."""
 
     def remove(self, features: IntArray) -> None:
         """Take features out."""
@@ -108,10 +108,9 @@ def eliminate(machines: Machines, record: Elimination, step: int | float, stop_a
                     machines.status.check("Elimination with a hard margin (C=inf)")
                 break
             record.sizes.append(machines.alive.size)
-            grouped = problem.feature_groups is not None
-            value = machines.group_importance() if grouped else machines.importance()
+            value = machines.importance()
             record.scores[machines.alive] = value
-            leaving = units.leaving(machines.alive, value, step)
+            leaving = units.leaving(machines, value, step)
             if leaving.size == 0:
                 break
             record.eliminated.extend(int(feature) for feature in leaving)
@@ -130,14 +129,14 @@ class _Units:
         self.forced = np.zeros(int(self.codes.max()) + 1, dtype=bool)
         self.forced[self.codes[problem.always_keep]] = True
 
-    def leaving(self, alive: IntArray, value: FloatArray, step: int | float) -> IntArray:
+    def leaving(self, machines: Machines, value: FloatArray, step: int | float) -> IntArray:
         """Features of the next round, the least valuable first; empty when one unit (or the forced) is left.
 
         On ties the lower index stays longer.
         """
-        present, inverse = np.unique(self.codes[alive], return_inverse=True)
-        unit_value = np.bincount(inverse, weights=value)
-        ranked = order_by_score(unit_value)[::-1]
+        alive = machines.alive
+        present, unit = np.unique(self.codes[alive], return_inverse=True)
+        ranked = order_by_score(machines.group_importance(unit) if self.grouped else value)[::-1]
         ranked = ranked[~self.forced[present[ranked]]]
         must_stay = 0 if self.forced.any() else 1
         n_out = min(count_to_remove(step, ranked.size), ranked.size - must_stay)
@@ -146,5 +145,5 @@ class _Units:
         if not self.grouped:
             return alive[ranked[:n_out]]
         # Within a group the least valuable feature is listed first, so that `order` stays meaningful.
-        members = [np.flatnonzero(inverse == unit) for unit in ranked[:n_out]]
+        members = [np.flatnonzero(unit == u) for u in ranked[:n_out]]
         return np.concatenate([alive[m[order_by_score(value[m])[::-1]]] for m in members])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.selectors.greedy.elimination import Elimination
+from zeronorm.selectors.greedy.linear_value import LinearValue
 from zeronorm.selectors.greedy.scan_kernels import eliminate_in_block, train_machines
 from zeronorm.selectors.path import TIE_TOLERANCE
 from zeronorm.selectors.problem import Problem
@@ -28,7 +29,7 @@ BLOCK_SHARE = (
 )
 
 
-class GramMachines:
+class GramMachines(LinearValue):
     """One or more machines in the dual; ``Machines`` of the elimination loop."""
 
     def __init__(
@@ -75,14 +76,6 @@ class GramMachines:
     def weights(self) -> FloatArray:
         """One row per feature that is left, one column per machine."""
         return self.design.take(self.alive).transpose_dot(self.v.T)
-
-    def importance(self) -> FloatArray:
-        r"""Squared weights summed over machines, :math:`\sum_c w_{ck}^2`."""
-        return np.asarray((self.weights() ** 2).sum(axis=1))
-
-    def group_importance(self) -> FloatArray:
-        r"""Absolute weights summed over machines: a group is worth :math:`\sum_{k \in g} |w_k|`."""
-        return np.asarray(np.abs(self.weights()).sum(axis=1))
 
     def remove(self, features: IntArray) -> None:
         staying = ~np.isin(self.alive, features)

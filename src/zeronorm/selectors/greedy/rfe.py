@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import numbers
+import warnings
+from collections.abc import Callable
 from typing import Any, Literal
 
+from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel, make_kernel
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.greedy.elimination import Elimination, check_step, eliminate
+from zeronorm.selectors.greedy.elimination import Elimination, Machines, check_step, eliminate
+from zeronorm.selectors.greedy.estimator_machines import EstimatorMachines
 from zeronorm.selectors.greedy.gram_machines import GramMachines
+from zeronorm.selectors.greedy.kernel_machines import (
+    CallableSource,
+    KernelMachines,
+    KernelSource,
+    PiecesSource,
+    PolynomialSource,
+    RBFSource,
+)
+from zeronorm.selectors.greedy.logistic_machines import LogisticMachines
 from zeronorm.selectors.greedy.tall_machines import TallMachines
 from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
@@ -22,30 +35,50 @@ FEW_SAMPLES = 500
     "rfe",
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
-    reference="Guyon et al. 2002; Lal et al. 2006, algorithm 1",
-    test_params=({}, {"task": "regression", "step": 0.5}, {"loss": "squared", "step": 2}),
+    reference="Guyon et al. 2002; Lal et al. 2006, algorithms 1 and 2",
+    test_params=(
+        {},
+        {"task": "regression", "step": 0.5},
+        {"loss": "squared", "step": 2},
+        {"kernel": "rbf", "step": 3},
+        {"learner": "logistic", "step": 3},
+    ),
 )
 class RFE(WeightedSelector):
-    r"""Recursive feature elimination with a linear support vector machine.
+    r"""Recursive feature elimination with a support vector machine, linear or with any kernel.
 
-    Train, remove the feature with the smallest
+    Train, remove the feature with the smallest value, and repeat. For the linear kernel the value is
 
     .. math:: c_k = \sum_c w_{ck}^2, \qquad w_c = X^\top (\alpha_c^* \circ y_c),
 
-    and repeat. The sum is over the machines of one class against the rest (one machine for two classes or
-    for regression). With feature groups, the group with the smallest :math:`\sum_{k \in g} |w_k|` leaves as
-    a whole.
+    for any other kernel the change of the squared norm of the weight vector with the dual held fixed,
 
-    Removing one feature at a time is exact and fast: the Gram matrix is down-dated, each training starts
+    .. math:: c_k = \sum_c \bigl| W_c^2 - W_{c,(-k)}^2 \bigr|, \qquad
+        W_{c,(-k)}^2 = \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i^{-k}, x_j^{-k}).
+
+    The sum is over the machines of one class against the rest (one machine for two classes or for regression).
+    With feature groups, whole groups leave: the linear value of a group is :math:`\sum_{k \in g} |w_k|`.
+
+    Linear elimination one feature at a time is exact and fast: the Gram matrix is down-dated, each training starts
     from the last solution, and only features whose weight can be the smallest by a proven bound are looked at.
-    The default tolerance is tight because the order depends on it.
+    RBF and polynomial kernels without one feature come from the kernel at hand. The default tolerance is tight because
+    the order depends on it.
 
     Parameters
     ----------
     n_features_to_select : count, fraction, or None for half of the features.
     step : features (or groups) removed per round: a count, or a fraction of what is left.
+    kernel : "linear", "poly", "rbf", a function ``k(A, B)`` of two arrays of samples, or "precomputed" with
+        ``kernel_pieces``. A kernel that is not positive semi-definite is shifted until it is, with a warning.
+    gamma : width of "rbf" and factor of "poly"; None is one over the number of features of X and stays fixed as
+        features leave. "remaining" is one over the number of features that are left.
+    degree, coef0 : of the polynomial kernel.
+    kernel_pieces : array (n_features, n_samples, n_samples), one kernel matrix per feature.
+    combine : "sum" or "product" of the pieces.
+    learner : "svm", "logistic" (penalised logistic regression, linear), or a scikit-learn estimator with ``coef_`` or
+        ``feature_importances_``, which is refitted in every round.
     C : cost of errors; ``numpy.inf`` for a hard margin. When the features that are left no longer separate
-        the classes, the rest is ordered by the last weights.
+        the classes, the rest is ordered by the last values.
     loss : "hinge" (for regression: ε-insensitive) or "squared", i.e. (C/2) Σ ξ².
     epsilon : half-width of the insensitive tube in regression.
     task : "classification" or "regression".
@@ -60,6 +93,13 @@ class RFE(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         step: int | float = 1,
+        kernel: str | Callable[..., Any] = "linear",
+        gamma: float | str | None = None,
+        degree: int = 2,
+        coef0: float = 1.0,
+        kernel_pieces: Any = None,
+        combine: Literal["sum", "product"] = "sum",
+        learner: Any = "svm",
         C: float = 1.0,
         loss: Literal["hinge", "squared"] = "hinge",
         epsilon: float = 0.1,
@@ -74,6 +114,13 @@ class RFE(WeightedSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.step = step
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_pieces = kernel_pieces
+        self.combine = combine
+        self.learner = learner
         self.C = C
         self.loss = loss
         self.epsilon = epsilon
@@ -88,22 +135,66 @@ class RFE(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
-        settings: dict[str, Any] = {"C": self.C, "loss": self.loss, "epsilon": self.epsilon, "tol": self.tol}
         record = Elimination(problem)
+        if self.learner == "svm" and self.kernel == "linear":
+            self._eliminate_linear(record)
+        else:
+            machines = self._machines(problem)
+            eliminate(machines, record, self.step)
+            if isinstance(machines, KernelMachines) and not machines.is_psd:
+                warnings.warn(
+                    "The kernel of RFE is not positive semi-definite; its diagonal was shifted to train the machine. "
+                    "Check the kernel, or use 'rbf' or 'poly'.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+        return record.path()
+
+    def _svm_settings(self) -> dict[str, Any]:
+        return {"C": self.C, "loss": self.loss, "epsilon": self.epsilon, "tol": self.tol}
+
+    def _eliminate_linear(self, record: Elimination) -> None:
+        problem = record.problem
         stop_at = smallest_gram_size(*problem.design.shape)
         if problem.n_features >= stop_at:
-            machines = GramMachines(problem, max_iter=self.max_iter, **settings)
+            machines = GramMachines(problem, max_iter=self.max_iter, **self._svm_settings())
             one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
             if one_by_one and problem.feature_groups is None:
                 machines.eliminate_one_by_one(record, stop_at)
             else:
                 eliminate(machines, record, self.step, stop_at)
         if stop_at > 1 and record.status is not Status.UNBOUNDED:
-            eliminate(TallMachines(problem, record.alive, **settings), record, self.step)
-        return record.path()
+            eliminate(TallMachines(problem, record.alive, **self._svm_settings()), record, self.step)
+
+    def _machines(self, problem: Problem) -> Machines:
+        if self.learner == "svm":
+            return KernelMachines(problem, self._kernel_source(problem), **self._svm_settings())
+        if self.learner != "logistic":
+            return EstimatorMachines(problem, self.learner)
+        if problem.task == "regression":
+            raise ValueError("The 'learner' parameter of RFE can be 'logistic' for classification only.")
+        return LogisticMachines(problem, C=self.C, tol=self.tol)
+
+    def _kernel_source(self, problem: Problem) -> KernelSource:
+        n, p = problem.design.shape
+        if callable(self.kernel):
+            return CallableSource(problem.design, self.kernel)
+        if self.kernel == "precomputed":
+            return PiecesSource(self.kernel_pieces, self.combine, n, p)
+        kernel = make_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, n_features=p
+        )
+        if isinstance(kernel, PolynomialKernel):
+            return PolynomialSource(problem.design, kernel)
+        assert isinstance(kernel, RBFKernel)
+        return RBFSource(problem.design, kernel.gamma, rescale=self.gamma == "remaining")
 
     def _check_parameters(self) -> None:
         check_step(self.step, "RFE")
+        if self.combine not in ("sum", "product"):
+            raise ValueError(
+                f"The 'combine' parameter of RFE must be 'sum' or 'product'. Got {self.combine!r} instead."
+            )
         if self.loss not in ("hinge", "squared"):
             raise ValueError(
                 f"The 'loss' parameter of RFE must be 'hinge' or 'squared'. Got {self.loss!r} instead."

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.design import Design, as_design
+from zeronorm.selectors.greedy.linear_value import LinearValue
 from zeronorm.selectors.problem import Problem
 from zeronorm.solvers.linear_svm import LinearSvm, solve_linear_svm, solve_linear_svr
 from zeronorm.solvers.status import Status
@@ -24,7 +25,7 @@ LOSS_NAMES = {
 }
 
 
-class TallMachines:
+class TallMachines(LinearValue):
     """``Machines`` of the elimination loop, trained from the last solution on the features that are left."""
 
     def __init__(
@@ -63,14 +64,6 @@ class TallMachines:
     def weights(self) -> FloatArray:
         """One row per feature that is left, one column per machine."""
         return np.column_stack([s.weights for s in self.solutions if s is not None])
-
-    def importance(self) -> FloatArray:
-        """Squared weights summed over machines."""
-        return np.asarray((self.weights() ** 2).sum(axis=1))
-
-    def group_importance(self) -> FloatArray:
-        """Absolute weights summed over machines."""
-        return np.asarray(np.abs(self.weights()).sum(axis=1))
 
     def remove(self, features: IntArray) -> None:
         self.alive = self.alive[~np.isin(self.alive, features)]

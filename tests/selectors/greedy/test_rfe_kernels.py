@@ -1,0 +1,177 @@
+"""RFE with kernels, logistic regression and any estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import RFE as ReferenceRFE
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+from zeronorm import RFE
+from zeronorm.criteria.kernels import PolynomialKernel
+from zeronorm.design import as_design
+from zeronorm.selectors.greedy.kernel_machines import CallableSource, PolynomialSource, RBFSource
+from zeronorm.solvers.logistic_dual import solve_logistic_dual
+
+
+def data(seed=0, n=30, p=12, classes=2):
+    X, y = make_classification(
+        n, p, n_informative=4, n_redundant=0, n_classes=classes, n_clusters_per_class=1, random_state=seed
+    )
+    return StandardScaler().fit_transform(X), y
+
+
+SOURCES = {
+    "rbf": (lambda X: RBFSource(as_design(X), 0.3, rescale=False), lambda A, B: rbf_kernel(A, B, gamma=0.3)),
+    "poly": (
+        lambda X: PolynomialSource(as_design(X), PolynomialKernel(3, 0.4, 0.7)),
+        lambda A, B: polynomial_kernel(A, B, degree=3, gamma=0.4, coef0=0.7),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_removal_equals_fresh_kernels(name, grouped):
+    X, _ = data()
+    make_source, function = SOURCES[name]
+    V = np.random.default_rng(0).normal(size=(30, 2))
+    V[:8, 0] = 0.0
+    alive = np.array([0, 2, 3, 5, 7, 8, 11])
+    units = (
+        [np.array([0, 3]), np.array([1]), np.array([2, 4, 5, 6])]
+        if grouped
+        else [np.array([i]) for i in range(7)]
+    )
+    source, reference = make_source(X), CallableSource(as_design(X), function)
+    K = source.matrix(alive)
+    assert np.allclose(K, reference.matrix(alive))
+    change = source.removal(alive, K, V, units)
+    assert np.allclose(change, reference.removal(alive, K, V, units), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_elimination_equals_the_naive_algorithm(kernel):
+    X, y = data(1, n=24, p=8)
+    function = {
+        "rbf": lambda A, B: rbf_kernel(A, B, gamma=1 / 8),
+        "poly": lambda A, B: (A @ B.T / 8 + 1) ** 2,
+    }[kernel]
+    ours = RFE(1, kernel=kernel, tol=1e-9).fit(X, y).path_.order
+    naive = RFE(1, kernel=function, tol=1e-9).fit(X, y).path_.order
+    assert np.array_equal(ours, naive)
+
+
+def test_linear_function_and_pieces_equal_the_linear_kernel():
+    X, y = data(2, n=24, p=9)
+    linear = RFE(1, tol=1e-9).fit(X, y).path_.order
+    assert np.array_equal(RFE(1, kernel=lambda A, B: A @ B.T, tol=1e-9).fit(X, y).path_.order, linear)
+    pieces = np.einsum("ik,jk->kij", X, X)
+    given = RFE(1, kernel="precomputed", kernel_pieces=pieces, tol=1e-9).fit(X, y)
+    assert np.array_equal(given.path_.order, linear)
+
+
+def test_product_of_pieces_equals_rbf():
+    X, y = data(3, n=24, p=6)
+    pieces = np.exp(-((X.T[:, :, None] - X.T[:, None, :]) ** 2) / 6)
+    given = RFE(1, kernel="precomputed", kernel_pieces=pieces, combine="product", tol=1e-9).fit(X, y)
+    assert np.array_equal(given.path_.order, RFE(1, kernel="rbf", tol=1e-9).fit(X, y).path_.order)
+
+
+def test_width_follows_the_remaining_features_on_request():
+    source = RBFSource(as_design(np.ones((3, 10))), 0.1, rescale=True)
+    assert source.width(np.arange(5)) == pytest.approx(0.2)
+    fixed = RBFSource(as_design(np.ones((3, 10))), 0.1, rescale=False)
+    assert fixed.width(np.arange(5)) == 0.1
+
+
+def test_kernel_groups_are_never_split():
+    X, y = data(4, p=12)
+    groups = np.arange(12) // 3
+    for kernel in ("rbf", "poly"):
+        path = RFE(3, kernel=kernel, feature_groups=groups).fit(X, y).path_
+        for k in (3, 6, 9):
+            assert all(len(set(path.mask(k)[groups == g])) == 1 for g in range(4))
+
+
+def test_logistic_solver_matches_scikit_learn():
+    X, y = data(5, n=40, p=15)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 40)
+    signs = 2.0 * y - 1.0
+    ours = solve_logistic_dual(X @ X.T, signs, C=0.7 * weight, tol=1e-10)
+    theirs = LogisticRegression(C=0.7, tol=1e-10, max_iter=10**4).fit(X, y, sample_weight=weight)
+    assert np.allclose(X.T @ ours.dual_coef, theirs.coef_[0], atol=1e-5)
+    assert ours.bias == pytest.approx(theirs.intercept_[0], abs=1e-5)
+    assert abs(ours.dual_coef.sum()) < 1e-7
+    again = solve_logistic_dual(X @ X.T, signs, C=0.7 * weight, warm_start=ours)
+    assert again.n_iter <= 2
+
+
+def test_logistic_solver_survives_separable_data_and_a_large_cost():
+    X, y = data(6, n=20, p=60)
+    solution = solve_logistic_dual(X @ X.T, 2.0 * y - 1.0, C=1e6)
+    assert np.all(np.isfinite(solution.dual_coef))
+    assert np.all(np.sign(X @ (X.T @ solution.dual_coef) + solution.bias) == 2 * y - 1)
+
+
+@pytest.mark.parametrize("shape", [(30, 20), (700, 8)])
+def test_logistic_elimination_is_that_of_scikit_learn(shape):
+    X, y = data(7, *shape)
+    ours = RFE(1, learner="logistic", C=0.5, tol=1e-9).fit(X, y)
+    theirs = ReferenceRFE(LogisticRegression(C=0.5, tol=1e-10, max_iter=10**4), n_features_to_select=1).fit(
+        X, y
+    )
+    assert np.array_equal(ours.path_.ranking(), theirs.ranking_)
+
+
+@pytest.mark.parametrize("learner", [RandomForestClassifier(20, random_state=0), LogisticRegression(C=0.3)])
+def test_any_estimator_equals_scikit_learn(learner):
+    X, y = data(8, n=60)
+    ours = RFE(4, learner=learner, standardize=False).fit(X, y)
+    theirs = ReferenceRFE(learner, n_features_to_select=4).fit(X, y)
+    assert np.array_equal(ours.support_, theirs.support_)
+
+
+def test_estimator_for_regression():
+    X, y = data(9, n=60)
+    target = X[:, 2] * 2 - X[:, 5] + 0.01 * y
+    s = RFE(2, learner=Ridge(), task="regression").fit(X, target)
+    assert np.flatnonzero(s.support_).tolist() == [2, 5]
+
+
+def test_estimator_without_weights_is_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match="'learner' parameter of RFE"):
+        RFE(2, learner=KNeighborsClassifier()).fit(X, y)
+
+
+@pytest.mark.parametrize("pieces", [None, np.ones((12, 5, 5)), np.full((12, 30, 30), np.nan)])
+def test_wrong_pieces_are_refused(pieces):
+    X, y = data()
+    with pytest.raises(ValueError, match="'kernel_pieces' parameter"):
+        RFE(2, kernel="precomputed", kernel_pieces=pieces).fit(X, y)
+
+
+def test_indefinite_kernel_is_shifted_with_a_warning():
+    X, y = data(10)
+    with pytest.warns(UserWarning, match="not positive semi-definite"):
+        s = RFE(3, kernel=lambda A, B: np.tanh(A @ B.T - 1.0)).fit(X, y)
+    assert np.all(np.isfinite(s.scores_))
+    assert sorted(s.path_.order) == list(range(12))
+
+
+def test_kernel_function_of_the_wrong_shape_is_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match="'kernel' function must return"):
+        RFE(3, kernel=lambda A, B: np.ones(4)).fit(X, y)
+
+
+def test_logistic_regression_is_for_classes():
+    X, y = data()
+    with pytest.raises(ValueError, match="'logistic' for classification only"):
+        RFE(3, learner="logistic", task="regression").fit(X, y)
