@@ -85,7 +85,9 @@ class NeverConverges(NoisyOrder):
 def test_matches_a_plain_nested_loop():
     X, y = make_data()
     cv = StratifiedKFold(4, shuffle=True, random_state=1)
-    records = evaluate({"fisher": FisherScore()}, X, y, cv=cv, sizes=[1, 3, 12])
+    records = evaluate(
+        {"fisher": FisherScore()}, X, y, cv=cv, sizes=[1, 3, 12], metrics=["error_rate", "auc"]
+    )
     rows = iter(records.iter_rows(named=True))
     for i, (train, test) in enumerate(cv.split(X, y)):
         path = FisherScore().fit(X[train], y[train]).path_
@@ -105,6 +107,8 @@ def test_matches_a_plain_nested_loop():
             assert row["error"] is None
             np.testing.assert_allclose(row["decision"], model.decision_function(X[test][:, columns]))
     assert next(rows, None) is None
+    unasked = evaluate({"fisher": FisherScore()}, X, y, cv=cv, sizes=[1, 3, 12])
+    assert unasked["decision"].null_count() == len(unasked)
 
 
 def test_one_selector_fit_answers_all_sizes():

@@ -108,7 +108,8 @@ def _judge(result: Cell, study: Study, model: Any, train: Any, test: Any, column
     predictions = np.asarray(model.predict(X_test))
     result["seconds"] = time.perf_counter() - start
     result["predictions"] = predictions.tolist()
-    decision = decision_values(model, X_test)
+    needs_decision = any(metric.response == "decision" for metric in study.metrics)
+    decision = decision_values(model, X_test) if needs_decision else None
     if decision is not None and decision.ndim == 1:
         result["decision"] = decision.tolist()
     result["metrics"], failures = {}, []
