@@ -20,6 +20,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "RFE": "zeronorm.selectors.greedy.rfe",
         "RandomSelector": "zeronorm.selectors.filters.random",
         "Relief": "zeronorm.selectors.filters.relief",
+        "SVMWeights": "zeronorm.selectors.sparsity.svm_weights",
         "SelectionPath": "zeronorm.selectors.path",
         "SelectorCV": "zeronorm.selectors.meta.selector_cv",
         "ShrunkenCentroids": "zeronorm.selectors.filters.shrunken_centroids",
@@ -31,7 +32,9 @@ EXPORTS: dict[str, dict[str, str]] = {
         "evaluate": "zeronorm.evaluation.protocol",
     },
     "zeronorm.models": {},
-    "zeronorm.transformers": {},
+    "zeronorm.transformers": {
+        "SpectrumPreprocessor": "zeronorm.transformers.spectrum",
+    },
 }
 
 MODULES: tuple[str, ...] = (
@@ -57,6 +60,8 @@ MODULES: tuple[str, ...] = (
     "zeronorm.selectors.meta.stability_selection",
     "zeronorm.selectors.sparsity.arom",
     "zeronorm.selectors.sparsity.lasso",
+    "zeronorm.selectors.sparsity.svm_weights",
     "zeronorm.selectors.sparsity.zeronorm_svm",
     "zeronorm.selectors.stochastic.ofw",
+    "zeronorm.transformers.spectrum",
 )

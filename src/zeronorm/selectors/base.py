@@ -160,7 +160,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return self._method.tasks
 
     def _is_multilabel(self, y: Any) -> bool:
-        return "multilabel" in self._tasks() and np.ndim(y) == 2 and np.shape(y)[1] > 1
+        if "multilabel" not in self._tasks():
+            return False
+        shape = np.asarray(y).shape
+        return len(shape) == 2 and shape[1] > 1
 
     def _encode_target(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None, Task]:
         name = type(self).__name__

@@ -34,6 +34,7 @@ class L1Svm:
 
     weights: FloatArray
     bias: float
+    slack: FloatArray
     dual_coef: FloatArray
     pull: FloatArray
     objective: float
@@ -163,6 +164,7 @@ class L1SvmProgram:
         return L1Svm(
             weights=weights,
             bias=float(found.x[0]),
+            slack=self._slacks(found),
             dual_coef=self.sign * found.row_duals,
             pull=self._pull(found),
             objective=found.objective,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from zeronorm.design import Design, StandardizedDesign
 from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.sparsity.rescaling import NO_SOLUTION
 from zeronorm.solvers.linear_svm import prefers_gram, solve_linear_svm, solve_linear_svr
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm_dual import solve_svm_dual
@@ -79,7 +80,7 @@ class LinearMachine(ABC):
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         rescaled_weights = self._solve_all(design, scale)
         self.status = max(part.solution.status for part in self.parts)
-        if self.status in (Status.UNBOUNDED, Status.INFEASIBLE):
+        if self.status in NO_SOLUTION:
             return np.zeros(scale.size)
         self.bias = np.array([part.solution.bias for part in self.parts])
         self.weights = scale[:, None] * rescaled_weights
@@ -115,6 +116,14 @@ class SlackRescaling:
     @property
     def status(self) -> Status:
         return self.machine.status
+
+    @property
+    def weights(self) -> FloatArray:
+        return self.machine.weights
+
+    @property
+    def bias(self) -> FloatArray:
+        return self.machine.bias
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         if self.machine.parts[0].solution is not None:

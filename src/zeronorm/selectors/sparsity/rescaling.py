@@ -44,20 +44,31 @@ NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
 
 
 class Machine(Protocol):
-    """A learner on rescaled features."""
+    """A learner on rescaled features; ``status`` tells how the last training went."""
 
-    status: Status
+    @property
+    def status(self) -> Status: ...
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several.
-
-        ``status`` tells afterwards how it went.
-        """
+        """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several."""
         ...
 
     def keep(self, staying: BoolArray) -> None:
         """Forget the features that do not stay; what remains of the solution is the next start."""
         ...
+
+
+class LinearModel(Machine, Protocol):
+    """A machine that is linear in the features: one column of weights and one bias per machine.
+
+    They belong to the last training that found a solution, and to the features before rescaling.
+    """
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+    @property
+    def bias(self) -> FloatArray: ...
 
 
 def multiplicative(scale: FloatArray, strength: FloatArray) -> FloatArray:

@@ -1,0 +1,204 @@
+"""Approximation of the zero-norm minimisation by multiplicative rescaling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath, order_by_score
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.copies import first_copies
+from zeronorm.selectors.sparsity.joint_machine import JointMachine
+from zeronorm.selectors.sparsity.l1_machine import L1Machine, SwitchingMachine
+from zeronorm.selectors.sparsity.machines import Part, SlackRescaling, linear_machine, parts_of
+from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
+from zeronorm.selectors.sparsity.rescaling import (
+    LinearModel,
+    Rescaling,
+    multiplicative,
+    rescale_until_sparse,
+)
+
+IntArray = NDArray[np.intp]
+
+
+@register(
+    "arom",
+    family="sparsity",
+    tasks=("binary", "multiclass", "multilabel", "regression"),
+    reference="Weston, Elisseeff, Schölkopf & Tipping 2003",
+    test_params=({}, {"norm": "l1"}, {"task": "regression"}),
+)
+class AROM(WeightedSelector):
+    r"""Minimise the zero-norm of a linear model by training on data that are rescaled again and again.
+
+    The number of features :math:`\|w\|_0` is replaced by :math:`\sum_k \ln(\epsilon + |w_k|)`, which is
+    minimised by a sequence of ordinary machines: start with :math:`z = (1, \dots, 1)` and repeat
+
+    .. math:: \min_{u, b}\ \|u\|_p^p \quad\text{subject to}\quad
+        y_i\bigl(u \cdot (x_i * z) + b\bigr) \ge 1, \qquad z \leftarrow z * |u|
+
+    with p = 2 (``norm="l2"``, support vector machines, fast in wide data) or p = 1 (``norm="l1"``, linear
+    programs, the steepest descent on the logarithms). A weak feature gets weaker with every step and its
+    factor decays to zero; a feature without which the classes cannot be separated keeps a weight of one.
+
+    Constraints may be broken at a price: :math:`\tfrac{C}{2}\sum\xi_i^2` for the ℓ2 norm (a ridge 1/C on the
+    kernel matrix) and :math:`C\sum\xi_i` for the ℓ1 norm. The paper uses C = ∞ throughout, which needs
+    separable data. With ``slack_norm=0`` the slacks are rescaled like the features, which minimises
+    :math:`\|w\|_0 + C \|\xi\|_0`: few features and few training errors.
+
+    Sizes are read off the path as in the paper: the largest weights :math:`|z * u|` of the last iterate
+    that has more features than asked for. When the first ℓ1 solution has fewer, features without a weight
+    follow by how close they came to one (their reduced cost).
+
+    Use it in wide data, where few features suffice to explain the labels. It may overfit very small
+    samples: the fewest features consistent with 10 points are often the wrong ones. Several classes,
+    labels or targets share z, with :math:`|u_k| = \sum_c |u_{ck}|`.
+
+    Identical columns are merged before the start, because the ℓ2 norm would never separate them: the
+    weight goes to the first, the others rank last (see ``representative_``).
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the features at rest.
+    norm : "l2", "l1", or "switch" from ℓ2 to ℓ1 once there are no more features than samples.
+    C : price of slacks; ``numpy.inf`` for hard constraints.
+    slack_norm : 2 (for ``norm="l1"``: 1) for the usual loss, or 0 for the number of slacks.
+    multi_class : "coupled" one-against-rest machines that share z, "uncoupled" ones that each select for
+        themselves (the best places of a feature are then compared), or "weston-watkins", one joint machine
+        (``norm="l2"``, ``slack_norm=2``).
+    task : "classification" or "regression"; y with several 0/1 columns is a multi-label problem.
+    epsilon : half-width of the insensitive tube in regression.
+    standardize : scale columns to mean 0 and variance 1 first; weights are compared, so they should have
+        the same unit.
+    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good;
+        so do slacks up to this fraction of the margin.
+    tol : the iteration rests when no scaling factor changes by more than this, relatively.
+    max_iter : largest number of machines trained in turn.
+    estimator, feature_groups, always_keep : as in all selectors.
+
+    Attributes
+    ----------
+    coef_, intercept_ : weights and bias of the last iterate, one row per machine, for the features as
+        standardised.
+    representative_ : for each feature the first one identical to it.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        norm: Literal["l2", "l1", "switch"] = "l2",
+        C: float = 10.0,
+        slack_norm: Literal[0, 2] = 2,
+        multi_class: Literal["coupled", "uncoupled", "weston-watkins"] = "coupled",
+        task: Literal["classification", "regression"] = "classification",
+        epsilon: float = 0.1,
+        standardize: bool = True,
+        zero_tol: float = 1e-3,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.norm = norm
+        self.C = C
+        self.slack_norm = slack_norm
+        self.multi_class = multi_class
+        self.task = task
+        self.epsilon = epsilon
+        self.standardize = standardize
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters(problem)
+        self.representative_ = first_copies(problem.design)
+        parts = parts_of(problem, self.C)
+        if self.multi_class == "weston-watkins" and problem.task == "multiclass":
+            return self._run(problem, JointMachine(problem, self.C)).path()
+        if self.multi_class == "uncoupled" and len(parts) > 1:
+            return self._select_for_each(problem, parts)
+        return self._run(problem, self._machine(problem, parts)).path()
+
+    def _machine(self, problem: Problem, parts: Sequence[Part]) -> LinearModel:
+        epsilon = self.epsilon if problem.task == "regression" else None
+        count_slacks = self.slack_norm == 0
+        l1_parts = [replace(part) for part in parts]
+        l1 = L1Machine(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
+        if self.norm == "l1":
+            return l1
+        plain = linear_machine(problem.design.shape, parts, loss="squared", epsilon=epsilon)
+        l2 = SlackRescaling(plain, self.zero_tol) if count_slacks else plain
+        return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
+
+    def _run(self, problem: Problem, machine: LinearModel) -> Rescaling:
+        """Rescale to rest and keep the last weights."""
+        result = rescale_until_sparse(
+            machine,
+            problem.design,
+            np.unique(self.representative_),
+            multiplicative,
+            zero_tol=self.zero_tol,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        if not result.iterates:
+            result.status.check("AROM with hard constraints (C=inf)")
+        if isinstance(machine, L1Machine) and machine.first_pull is not None:
+            result.first[np.unique(self.representative_)] = machine.first_pull
+        self.coef_ = np.zeros((machine.weights.shape[1], problem.n_features))
+        if result.trained.size:
+            self.coef_[:, result.trained] = machine.weights.T
+        self.intercept_ = machine.bias
+        return result
+
+    def _select_for_each(self, problem: Problem, parts: Sequence[Part]) -> SelectionPath:
+        """Every machine with its own factors; a feature stands where its best machine puts it."""
+        results, coefficients, biases = [], [], []
+        for part in parts:
+            results.append(self._run(problem, self._machine(problem, [part])))
+            coefficients.append(self.coef_[0])
+            biases.append(self.intercept_[0])
+        self.coef_, self.intercept_ = np.array(coefficients), np.array(biases)
+        paths = [result.path() for result in results]
+        best_place = np.min([path.position() for path in paths], axis=0)
+        # Features with the same place in different machines: the one that survived relatively longer.
+        survival = np.max([path.feature_scores() / (len(path.rankings) + 1.0) for path in paths], axis=0)
+        scores = problem.n_features - best_place + 0.5 * survival
+        return SelectionPath(
+            order=order_by_score(scores),
+            scores=scores,
+            own_size=max(1, np.unique(np.concatenate([result.alive for result in results])).size),
+            n_iter=max(result.n_iter for result in results),
+            converged=all(result.converged for result in results),
+            remedy=next((r.remedy for r in results if not r.converged), ""),
+        )
+
+    def _check_parameters(self, problem: Problem) -> None:
+        check_choice(self, "norm", ("l2", "l1", "switch"))
+        check_choice(self, "slack_norm", (0, 2))
+        check_choice(self, "multi_class", ("coupled", "uncoupled", "weston-watkins"))
+        check_positive(self, "C", "tol", "max_iter")
+        if self.multi_class == "weston-watkins" and (self.norm, self.slack_norm) != ("l2", 2):
+            raise ValueError(
+                "AROM with multi_class='weston-watkins' needs norm='l2' and slack_norm=2. "
+                f"Got norm={self.norm!r} and slack_norm={self.slack_norm!r}; use multi_class='coupled' with these."
+            )
+        soft_only = "regression" if problem.task == "regression" else "slack_norm=0"
+        if np.isinf(self.C) and (problem.task == "regression" or self.slack_norm == 0):
+            raise ValueError(
+                f"The 'C' parameter of AROM must be finite with {soft_only}. Got {self.C!r} instead."
+            )
