@@ -1,2 +1,3 @@
+from zeronorm.transformers.spectrum import SpectrumPreprocessor as SpectrumPreprocessor
 
 __all__: list[str]
