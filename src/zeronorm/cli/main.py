@@ -66,13 +66,15 @@ def run(arguments: list[str]) -> int:
     try:
         result = typer.main.get_command(app)(arguments, prog_name="zeronorm", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("Interrupted. Nothing was written.", INTERRUPTED)
+        result = INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (for example `| head`): not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
         return _explain(error)
+    if result == INTERRUPTED:  # some versions of the parser turn Ctrl-C into this code themselves
+        return _complain("Interrupted. Nothing was written.", INTERRUPTED)
     return int(result) if isinstance(result, int) else 0
 
 

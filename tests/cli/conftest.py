@@ -1,0 +1,29 @@
+"""Small files for the command line."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+
+def write_csv(file, names, rows):
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(names)
+        writer.writerows(rows)
+    return file
+
+
+def small_rows(n_samples=40, n_features=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features)).round(4)
+    labels = np.where(X[:, 0] - X[:, 1] > 0, "up", "down")
+    return [[*row, label] for row, label in zip(X.tolist(), labels.tolist(), strict=True)]
+
+
+@pytest.fixture
+def data_file(tmp_path):
+    """40 samples, 12 features, of which two carry the label."""
+    return write_csv(tmp_path / "data.csv", [*(f"g{i}" for i in range(12)), "label"], small_rows())

@@ -1,0 +1,293 @@
+"""Commands within this process: outputs, options, errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from zeronorm.cli import selection
+from zeronorm.cli.main import run
+from zeronorm.report.result import RunResult
+
+from .conftest import small_rows, write_csv
+
+FILES = {"selected.csv", "result.json", "records.parquet", "report.html"}
+QUICK = ["--method", "fisher", "--cv", "3"]
+
+
+def select(data_file, out, *more):
+    return run(["select", str(data_file), "--target", "label", "--out", str(out), *QUICK, *more])
+
+
+def selected_names(folder):
+    with (folder / "selected.csv").open(encoding="utf-8", newline="") as stream:
+        return [row["name"] for row in csv.DictReader(stream)]
+
+
+def test_select_writes_all_files_and_prints_the_features(data_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert select(data_file, out, "--features", "2") == 0
+    assert {file.name for file in out.iterdir()} == FILES
+    assert set(selected_names(out)) == {"g0", "g1"}
+    printed = capsys.readouterr().out
+    assert "g0" in printed
+    assert "task is classification" in printed
+    assert str(out / "report.html") in printed
+    records = pl.read_parquet(out / "records.parquet")
+    assert records["split"].n_unique() == 3
+    assert not list(tmp_path.glob(".zeronorm-*"))
+
+
+def test_result_json_says_where_the_result_comes_from(data_file, tmp_path):
+    out = tmp_path / "out"
+    select(data_file, out, "--features", "2", "--seed", "5", "-q")
+    result = RunResult.read(out / "result.json")
+    assert result.data["n_features"] == 12
+    assert len(result.data["sha256"]) == 64
+    assert result.provenance["seed"] == 5
+    X = np.asarray([row[:-1] for row in small_rows()])
+    for feature in result.selected:
+        assert feature.column == int(feature.name[1:])
+        assert feature.mean == pytest.approx(X[:, feature.column].mean())
+        assert feature.scale == pytest.approx(X[:, feature.column].std())
+
+
+def test_auto_size_and_json_output(data_file, tmp_path, capsys):
+    assert select(data_file, tmp_path / "out", "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["size"]["rule"].startswith("the one-standard-error rule")
+    assert 1 <= len(printed["selected"]) <= 12
+    assert printed["format"] == "zeronorm-result"
+
+
+def test_the_same_seed_gives_the_same_files(data_file, tmp_path):
+    for name in ("a", "b"):
+        select(data_file, tmp_path / name, "-q", "--seed", "3")
+    assert (tmp_path / "a/selected.csv").read_bytes() == (tmp_path / "b/selected.csv").read_bytes()
+
+
+def test_method_auto_compares_and_says_so(data_file, tmp_path, capsys, monkeypatch):
+    from zeronorm.cli import building
+
+    monkeypatch.setattr(building, "ROSTER", ("fisher", "lasso"))
+    out = tmp_path / "out"
+    arguments = [
+        "select",
+        str(data_file),
+        "--target",
+        "label",
+        "--out",
+        str(out),
+        "--method",
+        "auto",
+        "--cv",
+        "3",
+    ]
+    assert run(arguments) == 0
+    assert "2 methods (fisher, lasso) were compared" in capsys.readouterr().out
+    assert run([*arguments, "--force", "--param", "C=1"]) == 2
+
+
+def test_strange_names_round_trip(tmp_path):
+    names = [
+        '<b>"x"</b>',
+        "a\nb",
+        "y" * 10_000,
+        "\u202eעברית",
+        "=cmd()",
+        "+1",
+        "same",
+        "same",
+        "tab\there",
+        "plain",
+    ]
+    rows = [[*row[:10], row[-1]] for row in small_rows()]
+    file = write_csv(tmp_path / "d.csv", [*names, "label"], rows)
+    assert select(file, tmp_path / "out", "--features", "10", "-q") == 0
+    assert sorted(selected_names(tmp_path / "out")) == sorted(names)
+
+
+def test_regression_with_categories_groups_and_forced_columns(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [
+        [v, w, "rgb"[i % 3], f"p{i // 2}", 0.1 * v + 2.0 * (i % 3) + 0.1 * w]
+        for i, (v, w) in enumerate(rng.normal(size=(36, 2)).round(3).tolist())
+    ]
+    file = write_csv(tmp_path / "d.csv", ["v", "w", "colour", "patient", "y"], rows)
+    out = tmp_path / "out"
+    arguments = ["select", str(file), "-t", "y", "-m", "lasso", "--cv", "3", "--features", "4", "--keep", "w"]
+    assert run([*arguments, "--sample-groups", "patient", "--out", str(out), "-q"]) == 0
+    names = selected_names(out)
+    assert len(names) == 4
+    assert {"w", "colour=r", "colour=g", "colour=b"} <= set(names)
+    result = RunResult.read(out / "result.json")
+    assert result.data["task"] == "regression"
+    assert result.data["sample_groups"] == 18
+
+
+def test_feature_groups_enter_whole(data_file, tmp_path):
+    groups = tmp_path / "groups.json"
+    groups.write_text(json.dumps({"pair": ["g0", "g7"], "other": ["g1", "g5"]}))
+    out = tmp_path / "out"
+    assert select(data_file, out, "--features", "4", "--feature-groups", str(groups), "-q") == 0
+    assert set(selected_names(out)) == {"g0", "g7", "g1", "g5"}
+
+
+def test_compare_and_report(data_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = [
+        "compare",
+        str(data_file),
+        "-t",
+        "label",
+        "--methods",
+        "fisher,random",
+        "--cv",
+        "3",
+        "--out",
+        str(out),
+    ]
+    assert run(arguments) == 0
+    assert {file.name for file in out.iterdir()} == FILES - {"selected.csv"}
+    assert "fisher" in capsys.readouterr().out
+    again = tmp_path / "again"
+    assert run(["report", str(out / "records.parquet"), "--out", str(again)]) == 0
+    assert (again / "report.html").read_text() == (out / "report.html").read_text()
+    assert run(["report", str(out), "--out", str(again)]) == 2
+    (out / "result.json").unlink()
+    assert run(["report", str(out)]) == 0
+    assert "no result.json" in (out / "report.html").read_text()
+
+
+def test_methods_and_datasets(capsys):
+    assert run(["methods", "--json"]) == 0
+    methods = json.loads(capsys.readouterr().out)
+    assert {"fisher", "rfe", "lasso"} <= {method["name"] for method in methods}
+    assert run(["methods", "--task", "regression"]) == 0
+    assert "golub" not in capsys.readouterr().out
+    assert run(["datasets", "--json"]) == 0
+    assert "colon" in {entry["name"] for entry in json.loads(capsys.readouterr().out)}
+
+
+def test_data_by_name(tmp_path):
+    out = tmp_path / "out"
+    assert run(["select", "linear-toy", "--features", "2", "--out", str(out), *QUICK, "-q"]) == 0
+    assert set(selected_names(out)) <= {f"x{i}" for i in range(1, 203)}
+
+
+BAD = {
+    "missing file": (["none.csv"], "There is no file"),
+    "directory": (["."], "is a directory"),
+    "no target": (["data.csv"], "--target"),
+    "target absent": (["data.csv", "-t", "lable"], "Did you mean 'label'"),
+    "unknown method": (["data.csv", "-t", "label", "-m", "rfee"], "Did you mean rfe"),
+    "meta method": (["data.csv", "-t", "label", "-m", "selector-cv"], "not a selector"),
+    "wrong task": (["data.csv", "-t", "g3", "-m", "fisher"], "the task is regression"),
+    "zero features": (["data.csv", "-t", "label", "-k", "0"], "at least 1"),
+    "too many features": (["data.csv", "-t", "label", "-k", "99"], "99 of 12"),
+    "features in words": (["data.csv", "-t", "label", "-k", "ten"], "count"),
+    "too many folds": (["data.csv", "-t", "label", "--cv", "30"], "--cv"),
+    "one fold": (["data.csv", "-t", "label", "--cv", "1"], "--cv"),
+    "bad parameter": (
+        ["data.csv", "-t", "label", "-m", "fisher", "-p", "nothing=1"],
+        "no parameter 'nothing'",
+    ),
+    "parameter without value": (["data.csv", "-t", "label", "-m", "fisher", "-p", "step"], "NAME=VALUE"),
+    "unknown kept column": (["data.csv", "-t", "label", "--keep", "gg"], "--keep names 'gg'"),
+    "unknown option": (["data.csv", "--nonsense"], "nonsense"),
+    "missing groups file": (["data.csv", "-t", "label", "--feature-groups", "no.csv"], "There is no file"),
+    "unknown sample groups": (
+        ["data.csv", "-t", "label", "--sample-groups", "who"],
+        "--sample-groups names 'who'",
+    ),
+    "bad choice": (["data.csv", "-t", "label", "--missing", "guess"], "guess"),
+    "group larger than the number asked": (
+        ["data.csv", "-t", "label", "-m", "fisher", "-k", "2", "--feature-groups", "big.json"],
+        "Ask for at least 3",
+    ),
+    "more groups than features": (
+        ["data.csv", "-t", "label", "-m", "fisher", "--feature-groups", "many.json"],
+        "does not have",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_leaves_nothing(case, data_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "big.json").write_text(json.dumps({"big": [f"g{i}" for i in range(12)][:3]}))
+    (tmp_path / "big.json").write_text(
+        json.dumps({f"big{i}": [f"g{3 * i}", f"g{3 * i + 1}", f"g{3 * i + 2}"] for i in range(4)})
+    )
+    (tmp_path / "many.json").write_text(json.dumps({f"group{i}": [f"g{i}"] for i in range(20)}))
+    arguments, message = BAD[case]
+    assert run(["select", *arguments, "--out", "out"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".zeronorm-*"))
+
+
+def test_a_second_run_into_the_same_folder_is_refused(data_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert select(data_file, out, "--features", "2", "-q") == 0
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    assert select(data_file, out, "--features", "3", "-q") == 2
+    assert "--force" in capsys.readouterr().err
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+    assert select(data_file, out, "--features", "3", "-q", "--force") == 0
+    assert len(selected_names(out)) == 3
+
+
+def test_other_files_in_the_folder_are_left_alone(data_file, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    assert select(data_file, out, "--features", "2", "-q") == 0
+    assert (out / "mine.txt").read_text() == "mine"
+
+
+def test_an_output_place_that_cannot_be_written(data_file, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert select(data_file, tmp_path / "file", "-q") == 2
+    assert select(data_file, tmp_path / "file" / "below", "-q") == 2
+    assert select(data_file, "/proc/nowhere/out", "-q") == 2
+    assert capsys.readouterr().err.count("\n") == 3
+
+
+def test_an_interrupted_run_leaves_nothing(data_file, tmp_path, capsys, monkeypatch):
+    def interrupt(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selection.procedures, "evaluate_procedures", interrupt)
+    assert select(data_file, tmp_path / "out", "-q") == 130
+    assert "Interrupted" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_an_unexpected_failure_is_exit_code_1(data_file, tmp_path, capsys, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise RuntimeError("the sky\nfell")
+
+    monkeypatch.setattr(selection.procedures, "evaluate_procedures", fail)
+    assert select(data_file, tmp_path / "out", "-q") == 1
+    assert capsys.readouterr().err.startswith("zeronorm: RuntimeError: the sky fell. ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_damaged_records(tmp_path, capsys):
+    file = tmp_path / "records.parquet"
+    file.write_bytes(b"not parquet")
+    assert run(["report", str(tmp_path)]) == 2
+    pl.DataFrame({"x": [1]}).write_parquet(file)
+    assert run(["report", str(file)]) == 2
+    assert run(["report", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.count("\n") == 3
+    assert not (tmp_path / "report.html").exists()
