@@ -57,7 +57,7 @@ def make_schedule(
 def _largest_count(n_features: int, subset_size: int, batch_size: int) -> float:
     """About how often a batch draws its most frequent feature, per subset: a high quantile of a Poisson law."""
     mean = batch_size * subset_size / n_features
-    return min(float(subset_size), (mean + 4.0 * float(np.sqrt(mean)) + 2.0) / batch_size)
+    return min(float(subset_size), (mean + 4.0 * float(np.sqrt(mean)) + 3.0) / batch_size)
 
 
 @dataclass(frozen=True)
