@@ -11,6 +11,7 @@ from zeronorm.selectors.filters.random import RandomSelector as RandomSelector
 from zeronorm.selectors.filters.relief import Relief as Relief
 from zeronorm.selectors.filters.shrunken_centroids import ShrunkenCentroids as ShrunkenCentroids
 from zeronorm.selectors.filters.welch import WelchScore as WelchScore
+from zeronorm.selectors.greedy.bound_elimination import BoundElimination as BoundElimination
 from zeronorm.selectors.greedy.forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from zeronorm.selectors.greedy.grafting import Grafting as Grafting
 from zeronorm.selectors.greedy.gram_schmidt import GramSchmidt as GramSchmidt

@@ -3,6 +3,7 @@
 EXPORTS: dict[str, dict[str, str]] = {
     "zeronorm": {
         "AROM": "zeronorm.selectors.sparsity.arom",
+        "BoundElimination": "zeronorm.selectors.greedy.bound_elimination",
         "FCBF": "zeronorm.selectors.filters.fcbf",
         "FisherScore": "zeronorm.selectors.filters.fisher",
         "ForwardLeastSquares": "zeronorm.selectors.greedy.forward_least_squares",
@@ -49,6 +50,7 @@ MODULES: tuple[str, ...] = (
     "zeronorm.selectors.filters.relief",
     "zeronorm.selectors.filters.shrunken_centroids",
     "zeronorm.selectors.filters.welch",
+    "zeronorm.selectors.greedy.bound_elimination",
     "zeronorm.selectors.greedy.forward_least_squares",
     "zeronorm.selectors.greedy.grafting",
     "zeronorm.selectors.greedy.gram_schmidt",

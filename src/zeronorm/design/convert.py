@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .base import Design
+from .chunked import are_files, open_files
 from .dense import DenseDesign
 from .sparse import SparseDesign
 
@@ -17,9 +18,10 @@ Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
 
 def as_design(X: Any, *, feature_names: ArrayLike | None = None, allow_nan: bool = False) -> Design:
-    """Return a `Design` for an array, a scipy sparse matrix, or a pandas or polars data frame.
+    """Return a `Design` for an array, a scipy sparse matrix, a pandas or polars data frame, or files.
 
-    The data are not copied unless their type must change (integers, data frames). A `Design` is
+    Files are given as the path, or a list of paths side by side, of NumPy or Parquet files and stay on
+    disk. The data are not copied unless their type must change (integers, data frames). A `Design` is
     returned as it is. Values must be finite; ``allow_nan`` lets NaN, but not infinity, pass.
     """
     if isinstance(X, Design):
@@ -85,6 +87,7 @@ def _is_sparse_frame(X: Any) -> bool:
 
 _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
     (sparse.issparse, _from_sparse),
+    (are_files, open_files),
     (_is_sparse_frame, _from_sparse_frame),
     (_is_frame, _from_frame),
 ]

@@ -1,0 +1,149 @@
+"""Columns in files: the contract, several files, names, pickling by path, and errors."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import polars as pl
+import pytest
+
+from zeronorm import FisherScore, as_design
+from zeronorm.design.chunked import ChunkedDesign
+from zeronorm.testing import check_design
+
+
+def data(shape=(13, 29), dtype=np.float64, order="C", seed=0):
+    X = np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0
+    return np.array(X, dtype=dtype, order=order)
+
+
+def saved(folder, X, name="x.npy"):
+    np.save(folder / name, X)
+    return folder / name
+
+
+def saved_table(folder, X, names=None, name="x.parquet"):
+    names = [f"gene {j}" for j in range(X.shape[1])] if names is None else names
+    pl.DataFrame(dict(zip(names, X.T, strict=True))).write_parquet(folder / name)
+    return folder / name
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_numpy_file(tmp_path, dtype, order):
+    X = data(dtype=dtype, order=order)
+    path = saved(tmp_path, X)
+    check_design(lambda: as_design(path), X)
+    assert isinstance(as_design(str(path)), ChunkedDesign)
+    assert as_design(path).dtype == (np.float32 if dtype == np.float32 else np.float64)
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (1, 3), (6, 1)])
+def test_other_shapes(tmp_path, shape):
+    X = data(shape)
+    check_design(lambda: as_design(saved(tmp_path, X)), X)
+
+
+def test_a_parquet_file(tmp_path):
+    X = data((7, 6), np.float32)
+    path = saved_table(tmp_path, X)
+    check_design(lambda: as_design(path), X)
+    assert as_design(path).dtype == np.float32
+    assert list(as_design(path).take([4, 1]).feature_names) == ["gene 4", "gene 1"]
+
+
+def test_files_side_by_side(tmp_path):
+    X = data()
+    parts = [
+        saved(tmp_path, X[:, :10], "a.npy"),
+        saved(tmp_path, np.asfortranarray(X[:, 10:11]), "b.npy"),
+        saved(tmp_path, X[:, 11:], "c.npy"),
+    ]
+    check_design(lambda: as_design(parts), X)
+
+
+def test_numpy_and_parquet_side_by_side(tmp_path):
+    X = data((8, 9))
+    parts = [saved(tmp_path, X[:, :5]), saved_table(tmp_path, X[:, 5:])]
+    design = as_design(parts, feature_names=list("abcdefghi"))
+    np.testing.assert_array_equal(design.block([8, 0, 5]), X[:, [8, 0, 5]])
+    assert design.feature_names[8] == "i"
+    assert as_design(parts).feature_names is None
+
+
+def test_only_the_path_is_pickled(tmp_path):
+    X = data((50, 400))
+    design = as_design(saved(tmp_path, X))
+    text = pickle.dumps(design)
+    assert len(text) < X.nbytes / 50
+    np.testing.assert_array_equal(pickle.loads(text).block([3, 7]), X[:, [3, 7]])
+
+
+def test_a_selector_reads_files(tmp_path):
+    X = data((40, 30))
+    y = np.arange(40) % 2
+    X[:, 12] += 3.0 * y
+    path = saved(tmp_path, X)
+    from_file = FisherScore(5).fit(as_design(path), y)
+    assert from_file.path_.order.tolist() == FisherScore(5).fit(X, y).path_.order.tolist()
+
+
+def test_the_data_are_never_all_in_memory(tmp_path):
+    X = data((100, 20_000))
+    design = as_design(saved(tmp_path, X)).standardized()
+    weights = np.ones(100)
+    design.transpose_dot(weights)
+    tracemalloc.start()
+    design.gram()
+    design.transpose_dot(weights)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.3 * X.nbytes
+
+
+def test_values_that_are_not_finite_are_named(tmp_path):
+    X = data((5, 4))
+    X[2, 3] = np.nan
+    with pytest.raises(ValueError, match="contains NaN: first found in row 2, column 3 \\('gene 3'\\)"):
+        as_design(saved_table(tmp_path, X))
+
+
+def test_empty_cells_of_a_table_are_missing_values(tmp_path):
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"a": [1.0, None], "b": [1, 2]}).write_parquet(path)
+    with pytest.raises(ValueError, match="contains NaN"):
+        as_design(path)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones(5), "must hold a two-dimensional array of real numbers.* holds 1 dimension"),
+        (np.ones((2, 2), dtype=complex), "holds 2 dimension.s. of type complex128"),
+    ],
+)
+def test_arrays_that_are_not_matrices_are_refused(tmp_path, array, message):
+    with pytest.raises(ValueError, match=message):
+        as_design(saved(tmp_path, array))
+
+
+def test_text_columns_are_refused(tmp_path):
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"a": [1.0, 2.0], "stage": ["I", "II"]}).write_parquet(path)
+    with pytest.raises(ValueError, match=r"must be numeric\. Column 'stage'"):
+        as_design(path)
+
+
+def test_files_with_other_samples_are_refused(tmp_path):
+    parts = [saved(tmp_path, data((5, 2)), "a.npy"), saved(tmp_path, data((6, 2)), "b.npy")]
+    with pytest.raises(ValueError, match=r"must hold the same samples.* has 5 rows and .* has 6"):
+        as_design(parts)
+
+
+def test_unknown_types_and_missing_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"in files of type \.npy, \.parquet"):
+        as_design(tmp_path / "x.csv")
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        as_design(tmp_path / "x.npy")
