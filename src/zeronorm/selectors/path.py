@@ -23,15 +23,19 @@ def order_by_score(scores: ArrayLike) -> IntArray:
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
         return np.empty(0, dtype=np.intp)
-    by_value = np.argsort(-values, kind="stable")
+    by_value = np.argsort(-values)
     finite = np.abs(values[np.isfinite(values)])
     tolerance = TIE_TOLERANCE * (finite.max() if finite.size else 0.0)
     sorted_values = values[by_value]
     starts_new_tie = np.ones(values.size, dtype=bool)
     with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
         starts_new_tie[1:] = (sorted_values[:-1] - sorted_values[1:]) > tolerance
-    tie_group = np.cumsum(starts_new_tie)
-    return by_value[np.lexsort((by_value, tie_group))].astype(np.intp)
+    tied = ~starts_new_tie
+    tied[:-1] |= tied[1:]
+    places = np.flatnonzero(tied)
+    members = by_value[places]
+    by_value[places] = members[np.lexsort((members, np.cumsum(starts_new_tie)[places]))]
+    return by_value.astype(np.intp, copy=False)
 
 
 @dataclass(frozen=True)
