@@ -44,7 +44,8 @@ def make_table(names, n_samples=60, task="classification", seed=0):
 def strange_selection():
     """Result and records of a selection in which every name is hostile."""
     names = STRANGE_NAMES + [f"g{i}" for i in range(10)]
-    return run_selection(make_table(names), "fisher", Wishes(features=10, cv=3), (), Clock(), None)
+    wishes = Wishes(features=12, cv=3, keep=tuple(STRANGE_NAMES))
+    return run_selection(make_table(names, n_samples=40), "fisher", wishes, (), Clock(), None)
 
 
 @pytest.fixture(scope="session")

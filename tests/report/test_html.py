@@ -122,6 +122,6 @@ def test_the_methods_section_names_what_a_reader_needs(strange_selection):
         "fisher",
         "3-fold stratified cross-validation",
         "balanced error rate",
-        "60 samples and 20 features",
+        "40 samples and 20 features",
     ):
         assert words in text
