@@ -103,7 +103,7 @@ class AROM(WeightedSelector):
         standardize: bool = True,
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
-        max_iter: int = 200,
+        max_iter: int = 1000,
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,

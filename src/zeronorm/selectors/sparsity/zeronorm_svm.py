@@ -13,8 +13,9 @@ from zeronorm.selectors.registry import register
 from zeronorm.selectors.sparsity.copies import first_copies
 from zeronorm.selectors.sparsity.machines import linear_machine, parts_of
 from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.selectors.sparsity.rescaling import power_rule, rescale_until_sparse
-from zeronorm.solvers.status import Status
+from zeronorm.selectors.sparsity.probit_machine import ProbitMachine
+from zeronorm.selectors.sparsity.rescaling import LinearModel, power_rule, rescale_until_sparse
+from zeronorm.solvers.linf_svm import solve_linf_svm
 
 
 @register(
@@ -22,7 +23,7 @@ from zeronorm.solvers.status import Status
     family="sparsity",
     tasks=("binary", "multiclass"),
     reference="Huang, King & Lyu 2008",
-    test_params=({}, {"q": 1.0}),
+    test_params=({}, {"q": 1.0}, {"loss": "probit"}),
 )
 class ZeroNormSVM(WeightedSelector):
     r"""Support vector machine with the zero-norm of its weights, by iterated reweighting.
@@ -40,6 +41,10 @@ class ZeroNormSVM(WeightedSelector):
     ``SVC(C=C/2)``, and q = 1 agrees with ``L1SVM(C=C/2)``. Expect no other difference from AROM than
     the loss makes.
 
+    For q = ∞ the program :math:`\min\ t + C\sum\xi_i` with :math:`|w_k| \le t` is solved at once (the recipe
+    printed in the paper goes round in circles). Its weights are not sparse: most are at the bound t, and
+    those are ordered by their multipliers.
+
     The zero-norm has many local minima, and :math:`w = 0` is one of them: when C is too small for the number
     of features at the start, all weights shrink together. The features are then ordered by the last
     iterate in which they differ, and a warning asks for a larger C.
@@ -50,8 +55,11 @@ class ZeroNormSVM(WeightedSelector):
     Parameters
     ----------
     n_features_to_select : count, fraction, or None for the features at rest.
-    q : exponent of the norm, from 0 to 2.
-    C : price of the hinge loss; ``numpy.inf`` for a hard margin, which separable classes allow.
+    q : exponent of the norm, from 0 to 2, or ``numpy.inf``.
+    loss : "hinge", or "probit" for the model from which the paper derives the method: labels are signs
+        of scores with normal noise, and each iteration is one step of expectation and maximisation.
+    C : price of the hinge loss; ``numpy.inf`` for a hard margin, which separable classes allow. The probit
+        model has no such parameter.
     multi_class : more than two classes by "one-vs-rest" or "one-vs-one" machines; they share
         :math:`|w_k| = \sum_c |w_{ck}|`.
     standardize : scale columns to mean 0 and variance 1 first; the weights are compared, so they should
@@ -74,18 +82,20 @@ class ZeroNormSVM(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         q: float = 0.0,
+        loss: Literal["hinge", "probit"] = "hinge",
         C: float = 10.0,
         multi_class: Literal["one-vs-rest", "one-vs-one"] = "one-vs-rest",
         standardize: bool = True,
         zero_tol: float | None = None,
         tol: float = 1e-3,
-        max_iter: int = 200,
+        max_iter: int = 1000,
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.q = q
+        self.loss = loss
         self.C = C
         self.multi_class = multi_class
         self.standardize = standardize
@@ -98,9 +108,11 @@ class ZeroNormSVM(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
-        parts = parts_of(problem, self.C / 2.0, self.multi_class)
-        machine = linear_machine(problem.design.shape, parts, loss="hinge")
         self.representative_ = first_copies(problem.design)
+        return self._smallest_bound(problem) if np.isinf(self.q) else self._rescale(problem)
+
+    def _rescale(self, problem: Problem) -> SelectionPath:
+        machine = self._machine(problem)
         result = rescale_until_sparse(
             machine,
             problem.design,
@@ -110,12 +122,35 @@ class ZeroNormSVM(WeightedSelector):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        if not result.iterates and result.status is not Status.CONVERGED:
+        if not result.iterates:
             result.status.check("ZeroNormSVM with a hard margin (C=inf)")
-        self.coef_ = np.zeros((len(parts), problem.n_features))
-        self.coef_[:, result.trained] = machine.weights.T
+        self.coef_ = np.zeros((machine.bias.size, problem.n_features))
+        if result.trained.size:
+            self.coef_[:, result.trained] = machine.weights.T
         self.intercept_ = machine.bias
         return result.path()
+
+    def _machine(self, problem: Problem) -> LinearModel:
+        if self.loss == "probit":
+            return ProbitMachine(parts_of(problem, 1.0, self.multi_class))
+        parts = parts_of(problem, self.C / 2.0, self.multi_class)
+        return linear_machine(problem.design.shape, parts, loss="hinge")
+
+    def _smallest_bound(self, problem: Problem) -> SelectionPath:
+        """One linear program per machine; weights at the bound are ordered by how hard they press on it."""
+        scores = np.zeros(problem.n_features)
+        machines = []
+        for part in parts_of(problem, self.C, self.multi_class):
+            machine = solve_linf_svm(problem.design, part.target, C=part.price)
+            machine.status.check("ZeroNormSVM with q=inf")
+            machines.append(machine)
+            pressure = np.abs(machine.pull)
+            scores += np.abs(machine.weights) / max(machine.bound, 1e-300)
+            scores += pressure / max(float(pressure.max()), 1e-300)
+        scores[self.representative_ != np.arange(problem.n_features)] = 0.0
+        self.coef_ = np.array([machine.weights for machine in machines])
+        self.intercept_ = np.array([machine.bias for machine in machines])
+        return SelectionPath.from_scores(scores)
 
     def _zero_tol(self) -> float:
         if self.zero_tol is not None:
@@ -123,9 +158,13 @@ class ZeroNormSVM(WeightedSelector):
         return 1e-3 if self.q < 1.0 else 1e-6
 
     def _check_parameters(self) -> None:
-        if not 0.0 <= self.q <= 2.0:
+        if not (0.0 <= self.q <= 2.0 or np.isinf(self.q)):
             raise ValueError(
-                f"The 'q' parameter of ZeroNormSVM must be between 0 and 2. Got {self.q!r} instead."
+                "The 'q' parameter of ZeroNormSVM must be between 0 and 2, or infinite. "
+                f"Got {self.q!r} instead."
             )
+        check_choice(self, "loss", ("hinge", "probit"))
         check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
         check_positive(self, "C", "tol", "max_iter")
+        if self.loss == "probit" and np.isinf(self.q):
+            raise ValueError("ZeroNormSVM with q=inf needs loss='hinge'. Got loss='probit' instead.")
