@@ -40,6 +40,7 @@ class Study:
     groups: NDArray[Any] | None
     sizes: tuple[int | None, ...]
     estimator: Any
+    unset_in_estimator: list[str]
     metrics: tuple[Metric, ...]
     seed: int
     threads_per_task: int
@@ -52,6 +53,7 @@ class Task:
 
     name: str
     selector: Any
+    unset_in_selector: list[str]
     split: Split
     key: str
 
@@ -78,7 +80,7 @@ def _compute(study: Study, task: Task) -> Cell:
     cell: Cell = {"fit_seconds": None, "converged": None, "error": None, "sizes": []}
     start = time.perf_counter()
     try:
-        selector = seeded_clone(task.selector, for_selector)
+        selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
         selector.fit(X_train, y_train, **_group_params(selector, study.groups, split))
         path = fitted_path(selector, int(study.X.shape[1]))
     except Exception as error:
@@ -87,7 +89,7 @@ def _compute(study: Study, task: Task) -> Cell:
     cell["fit_seconds"] = time.perf_counter() - start
     cell["converged"] = bool(getattr(selector, "converged_", path.converged))
     X_test = take_rows(study.X, split.test)
-    model = seeded_clone(study.estimator, for_estimator)
+    model = seeded_clone(study.estimator, for_estimator, study.unset_in_estimator)
     for size in study.sizes:
         result: Cell = {"size": size, "error": None}
         try:

@@ -39,8 +39,10 @@ def error_rate(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 def balanced_error_rate(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Mean over the classes in ``y_true`` of the share of wrong predictions."""
-    truth, wrong = np.asarray(y_true), np.asarray(y_true) != np.asarray(y_pred)
-    return float(np.mean([wrong[truth == label].mean() for label in np.unique(truth)]))
+    truth = np.asarray(y_true)
+    _, codes = np.unique(truth, return_inverse=True)
+    wrong = np.bincount(codes, weights=truth != np.asarray(y_pred))
+    return float(np.mean(wrong / np.bincount(codes)))
 
 
 def area_under_curve(y_true: ArrayLike, decision: ArrayLike, classes: ArrayLike | None = None) -> float:

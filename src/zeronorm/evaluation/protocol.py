@@ -23,6 +23,7 @@ from zeronorm.evaluation.metrics import parse_metrics
 from zeronorm.evaluation.records import rows_of_cell, to_frame
 from zeronorm.selectors.base import REMOTE_ARRAYS
 from zeronorm.selectors.meta.scoring import default_estimator
+from zeronorm.selectors.meta.seeding import unset_random_states
 from zeronorm.selectors.meta.splits import Split, make_splits
 from zeronorm.selectors.progress import Progress
 
@@ -92,6 +93,7 @@ def evaluate(
         groups=groups,
         sizes=_check_sizes(sizes, int(X.shape[1])),
         estimator=estimator,
+        unset_in_estimator=unset_random_states(estimator),
         metrics=_check_metrics(metrics, task),
         seed=seed,
         threads_per_task=threads_per_task,
@@ -199,9 +201,10 @@ def _check_metrics(metrics: Any, task: str) -> Any:
 
 def _plan(study: Study, named: dict[str, Any], splits: list[Split]) -> list[Task]:
     """All cells, each with the key under which the journal knows it."""
+    unset = {name: unset_random_states(selector) for name, selector in named.items()}
     if study.journal is None:
         return [
-            Task(name, selector, split, f"{name}/{split.index}")
+            Task(name, selector, unset[name], split, f"{name}/{split.index}")
             for name, selector in named.items()
             for split in splits
         ]
@@ -220,7 +223,7 @@ def _plan(study: Study, named: dict[str, Any], splits: list[Split]) -> list[Task
     for name, selector in named.items():
         method = digest(name, selector)
         for split, part in zip(splits, parts, strict=True):
-            tasks.append(Task(name, selector, split, digest(shared, part, method)))
+            tasks.append(Task(name, selector, unset[name], split, digest(shared, part, method)))
     return tasks
 
 

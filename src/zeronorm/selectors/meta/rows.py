@@ -15,7 +15,9 @@ IntArray = NDArray[np.intp]
 
 def take_rows(X: Any, rows: IntArray) -> Any:
     """The given samples, in the same kind of container."""
-    return X.take_rows(rows) if isinstance(X, Design) else _safe_indexing(X, rows)
+    if isinstance(X, Design):
+        return X.take_rows(rows)
+    return X[rows] if isinstance(X, np.ndarray) else _safe_indexing(X, rows)
 
 
 def take_columns(X: Any, columns: IntArray) -> Any:

@@ -22,5 +22,5 @@ def default_estimator(task: str, *, n_samples: int, is_sparse: bool = False) -> 
     if task == "regression":
         return make_pipeline(scaler, Ridge())
     if n_samples <= LARGEST_KERNEL_PROBLEM:
-        return make_pipeline(scaler, SVC(kernel="linear"))
-    return make_pipeline(scaler, LinearSVC(dual="auto"))
+        return make_pipeline(scaler, SVC(kernel="linear", random_state=0))
+    return make_pipeline(scaler, LinearSVC(dual="auto", random_state=0))

@@ -8,13 +8,16 @@ import numpy as np
 from sklearn.base import clone
 
 
-def seeded_clone(estimator: Any, seeds: np.random.SeedSequence | np.random.Generator) -> Any:
+def seeded_clone(
+    estimator: Any, seeds: np.random.SeedSequence | np.random.Generator, unset: list[str] | None = None
+) -> Any:
     """A clone whose unset ``random_state`` parameters, also the nested ones, are fixed by ``seeds``.
 
-    A ``random_state`` the user has chosen stays as it is.
+    A ``random_state`` the user has chosen stays as it is. Who clones often gives the names of the
+    ``unset`` parameters, which take longer to find than a small model to fit.
     """
     copy = clone(estimator)
-    unset = unset_random_states(copy)
+    unset = unset_random_states(copy) if unset is None else unset
     if unset:
         copy.set_params(**dict(zip(unset, _draw(seeds, len(unset)), strict=True)))
     return copy
