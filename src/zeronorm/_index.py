@@ -32,13 +32,16 @@ EXPORTS: dict[str, dict[str, str]] = {
         "as_design": "zeronorm.design",
         "evaluate": "zeronorm.evaluation.protocol",
     },
-    "zeronorm.models": {},
+    "zeronorm.models": {
+        "OFWClassifier": "zeronorm.models.ofw_classifier",
+    },
     "zeronorm.transformers": {
         "SpectrumPreprocessor": "zeronorm.transformers.spectrum",
     },
 }
 
 MODULES: tuple[str, ...] = (
+    "zeronorm.models.ofw_classifier",
     "zeronorm.selectors.filters.fcbf",
     "zeronorm.selectors.filters.fisher",
     "zeronorm.selectors.filters.gflip",

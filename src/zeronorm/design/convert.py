@@ -11,6 +11,7 @@ from scipy import sparse
 
 from .base import Design
 from .chunked import are_files, open_files
+from .dask import from_dask, is_dask_array
 from .dense import DenseDesign
 from .sparse import SparseDesign
 
@@ -88,6 +89,7 @@ def _is_sparse_frame(X: Any) -> bool:
 _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
     (sparse.issparse, _from_sparse),
     (are_files, open_files),
+    (is_dask_array, from_dask),
     (_is_sparse_frame, _from_sparse_frame),
     (_is_frame, _from_frame),
 ]
