@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm.criteria.base import Criterion, CriterionValue, FloatArray
+from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm_dual import SvmDual, solve_svm_dual
 
 
@@ -26,10 +27,11 @@ class Margin(Criterion):
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
         dual = self.solve(K, y, warm)
         v = dual.dual_coef
-        return CriterionValue(2.0 * dual.objective, -np.outer(v, v), dual, dual.converged)
+        return CriterionValue(2.0 * dual.objective, -np.outer(v, v), dual, dual.status.as_good_as_it_gets)
 
     def solve(self, K: FloatArray, y: FloatArray, warm: SvmDual | None = None) -> SvmDual:
         """The machine; a hard margin on inseparable data is an error with the remedy."""
         dual = solve_svm_dual(K, y, C=self.C, loss="squared_hinge", warm_start=warm, tol=self.tol)
-        dual.status.check("The margin of a support vector machine")
+        if dual.status is Status.UNBOUNDED:
+            dual.status.check("The margin of a support vector machine")
         return dual

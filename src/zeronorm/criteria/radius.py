@@ -24,7 +24,7 @@ class Radius(Criterion):
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
         sphere = solve_enclosing_sphere(with_ridge(K, self.C), warm_start=warm, tol=self.tol)
         gradient = np.diag(sphere.beta) - np.outer(sphere.beta, sphere.beta)
-        return CriterionValue(sphere.radius_sq, gradient, sphere, sphere.converged)
+        return CriterionValue(sphere.radius_sq, gradient, sphere, sphere.status.as_good_as_it_gets)
 
 
 @dataclass(frozen=True)

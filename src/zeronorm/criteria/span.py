@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from zeronorm.criteria.base import Criterion, CriterionValue, FloatArray, with_ridge
 from zeronorm.criteria.margin import Margin
@@ -31,7 +32,7 @@ class Span(Criterion):
 
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
         dual = Margin(self.C, self.tol).solve(K, y, warm)
-        support = np.flatnonzero(dual.alpha > SUPPORT_THRESHOLD * dual.alpha.max(initial=0.0))
+        support = support_of(dual.alpha)
         inverse = bordered_inverse(with_ridge(K, self.C)[np.ix_(support, support)])
         H_inv = inverse[:-1, :-1]
         span_sq = 1.0 / np.diagonal(H_inv)
@@ -42,7 +43,12 @@ class Span(Criterion):
         through_span = (H_inv * (v * y[support] * span_sq**2)) @ H_inv
         gradient = np.zeros_like(K)
         gradient[np.ix_(support, support)] = 0.5 * (through_alpha + through_alpha.T) + through_span
-        return CriterionValue(value, gradient, dual, dual.converged)
+        return CriterionValue(value, gradient, dual, dual.status.as_good_as_it_gets)
+
+
+def support_of(alpha: FloatArray) -> NDArray[np.intp]:
+    """Indices of the support vectors."""
+    return np.flatnonzero(alpha > SUPPORT_THRESHOLD * alpha.max(initial=0.0))
 
 
 def bordered_inverse(K: FloatArray) -> FloatArray:

@@ -6,6 +6,10 @@ import warnings
 from enum import IntEnum
 
 
+class UnsolvableError(ValueError):
+    """The problem as posed has no solution."""
+
+
 class Status(IntEnum):
     """The end of a solver run; the numbers are those the compiled kernels return."""
 
@@ -31,6 +35,11 @@ class Status(IntEnum):
         """Whether the answer meets the tolerance."""
         return self is Status.CONVERGED
 
+    @property
+    def as_good_as_it_gets(self) -> bool:
+        """Whether more work would not help: the tolerance is met, or rounding stands in the way."""
+        return self in (Status.CONVERGED, Status.STALLED)
+
     def describe(self) -> str:
         """The message and the remedy as one sentence."""
         return f"{self.message}; {self.remedy}." if self.remedy else f"{self.message}."
@@ -38,7 +47,7 @@ class Status(IntEnum):
     def check(self, where: str) -> None:
         """Raise when there is no solution, warn when it is not yet accurate, else do nothing."""
         if self in (Status.UNBOUNDED, Status.INFEASIBLE):
-            raise ValueError(f"{where}: {self.describe()}")
+            raise UnsolvableError(f"{where}: {self.describe()}")
         if not self.converged:
             from sklearn.exceptions import ConvergenceWarning
 

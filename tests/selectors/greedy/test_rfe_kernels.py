@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from zeronorm import RFE
 from zeronorm.criteria.kernels import PolynomialKernel
 from zeronorm.design import as_design
-from zeronorm.selectors.greedy.kernel_machines import CallableSource, PolynomialSource, RBFSource
+from zeronorm.selectors.greedy.kernel_sources import CallableSource, PolynomialSource, RBFSource
 from zeronorm.solvers.logistic_dual import solve_logistic_dual
 
 

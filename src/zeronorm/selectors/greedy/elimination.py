@@ -73,7 +73,7 @@ class Elimination:
             sizes=self.sizes,
             scores=self.scores,
             n_iter=self.n_iter,
-            converged=self.status in (Status.CONVERGED, Status.STALLED, Status.UNBOUNDED),
+            converged=self.status.as_good_as_it_gets or self.status is Status.UNBOUNDED,
             remedy=self.status.remedy,
         )
 

@@ -7,19 +7,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
-from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel, make_kernel
+from zeronorm.criteria.kernels import make_kernel
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.selectors.greedy.elimination import Elimination, Machines, check_step, eliminate
 from zeronorm.selectors.greedy.estimator_machines import EstimatorMachines
 from zeronorm.selectors.greedy.gram_machines import GramMachines
-from zeronorm.selectors.greedy.kernel_machines import (
-    CallableSource,
-    KernelMachines,
-    KernelSource,
-    PiecesSource,
-    PolynomialSource,
-    RBFSource,
-)
+from zeronorm.selectors.greedy.kernel_machines import KernelMachines
+from zeronorm.selectors.greedy.kernel_sources import CallableSource, KernelSource, PiecesSource, make_source
 from zeronorm.selectors.greedy.logistic_machines import LogisticMachines
 from zeronorm.selectors.greedy.tall_machines import TallMachines
 from zeronorm.selectors.path import SelectionPath
@@ -184,10 +178,7 @@ class RFE(WeightedSelector):
         kernel = make_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, n_features=p
         )
-        if isinstance(kernel, PolynomialKernel):
-            return PolynomialSource(problem.design, kernel)
-        assert isinstance(kernel, RBFKernel)
-        return RBFSource(problem.design, kernel.gamma, rescale=self.gamma == "remaining")
+        return make_source(problem.design, kernel, rescale=self.gamma == "remaining")
 
     def _check_parameters(self) -> None:
         check_step(self.step, "RFE")
