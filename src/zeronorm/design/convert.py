@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from .array_api import from_array_api, is_foreign_array
 from .base import Design
 from .chunked import are_files, open_files
 from .dask import from_dask, is_dask_array
@@ -90,6 +91,7 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
     (sparse.issparse, _from_sparse),
     (are_files, open_files),
     (is_dask_array, from_dask),
+    (is_foreign_array, from_array_api),
     (_is_sparse_frame, _from_sparse_frame),
     (_is_frame, _from_frame),
 ]
