@@ -34,6 +34,7 @@ EXPORTS: dict[str, dict[str, str]] = {
     },
     "zeronorm.models": {
         "OFWClassifier": "zeronorm.models.ofw_classifier",
+        "SparseKernelSVC": "zeronorm.models.sparse_kernel_svc",
     },
     "zeronorm.transformers": {
         "SpectrumPreprocessor": "zeronorm.transformers.spectrum",
@@ -42,6 +43,7 @@ EXPORTS: dict[str, dict[str, str]] = {
 
 MODULES: tuple[str, ...] = (
     "zeronorm.models.ofw_classifier",
+    "zeronorm.models.sparse_kernel_svc",
     "zeronorm.selectors.filters.fcbf",
     "zeronorm.selectors.filters.fisher",
     "zeronorm.selectors.filters.gflip",

@@ -1,2 +1,4 @@
+from zeronorm.models.ofw_classifier import OFWClassifier as OFWClassifier
+from zeronorm.models.sparse_kernel_svc import SparseKernelSVC as SparseKernelSVC
 
 __all__: list[str]

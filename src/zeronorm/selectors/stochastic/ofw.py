@@ -108,7 +108,7 @@ class OptimalFeatureWeighting(BaseSelector):
     history_ : trajectory with ``steps``, ``mean_error`` and ``weights``, thinned.
     n_redrawn_ : training samples of one class that were drawn anew, for learners that need two.
     stop_reason_ : why the run ended.
-    schedule_ : the step sizes that were used.
+    schedule_, subset_size_ : the step sizes and the k that were used.
     """
 
     def __init__(
@@ -177,6 +177,7 @@ class OptimalFeatureWeighting(BaseSelector):
         experiment = Experiment.of(self, problem.design.take(active), codes, self.classes_, problem.rng)
         state = RunState(int(problem.rng.integers(2**63)), np.full(active.size, 1.0 / active.size))
         self.schedule_ = self._schedule(experiment)
+        self.subset_size_ = experiment.subset_size
         if self.method == "exact":
             outcome = self._run_exact(experiment, state)
         else:
