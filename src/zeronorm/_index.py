@@ -33,15 +33,18 @@ EXPORTS: dict[str, dict[str, str]] = {
         "evaluate": "zeronorm.evaluation.protocol",
     },
     "zeronorm.models": {
+        "KernelAROM": "zeronorm.models.kernel_arom",
         "OFWClassifier": "zeronorm.models.ofw_classifier",
         "SparseKernelSVC": "zeronorm.models.sparse_kernel_svc",
     },
     "zeronorm.transformers": {
+        "EdgeFeatures": "zeronorm.transformers.edge_features",
         "SpectrumPreprocessor": "zeronorm.transformers.spectrum",
     },
 }
 
 MODULES: tuple[str, ...] = (
+    "zeronorm.models.kernel_arom",
     "zeronorm.models.ofw_classifier",
     "zeronorm.models.sparse_kernel_svc",
     "zeronorm.selectors.filters.fcbf",
@@ -70,5 +73,6 @@ MODULES: tuple[str, ...] = (
     "zeronorm.selectors.sparsity.svm_weights",
     "zeronorm.selectors.sparsity.zeronorm_svm",
     "zeronorm.selectors.stochastic.ofw",
+    "zeronorm.transformers.edge_features",
     "zeronorm.transformers.spectrum",
 )
