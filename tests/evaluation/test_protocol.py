@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.linear_model import LogisticRegression
@@ -80,6 +82,21 @@ class NeverConverges(NoisyOrder):
 
     def _select(self, problem):
         return SelectionPath(order=np.arange(problem.n_features), converged=False)
+
+
+@register("test-first", family="filters", tasks=("regression",), reference="")
+class FirstFeatures(NoisyOrder):
+    """Columns in the order they stand, for a real target."""
+
+    def _select(self, problem):
+        return SelectionPath(order=np.arange(problem.n_features))
+
+
+class Overflowing(DummyRegressor):
+    """Predicts infinity."""
+
+    def predict(self, X):
+        return np.full(len(X), np.inf)
 
 
 def test_matches_a_plain_nested_loop():
@@ -214,6 +231,41 @@ def test_regression():
     assert records["selected"].to_list() == [[1]] * 3
     assert records["r2"].min() > 0.9
     assert records["decision"].null_count() == 3
+
+
+def test_whole_numbers_as_regression_targets():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 4))
+    y = np.round(5 * X[:, 0]).astype(int)
+    records = evaluate(FirstFeatures(), X, y, cv=2, sizes=[1], task="regression")
+    predictions = np.asarray(records["predictions"].explode())
+    assert np.any(predictions != np.round(predictions))
+    truth = np.asarray(records["truth"].explode())
+    assert records["mse"].mean() == pytest.approx(np.mean((truth - predictions) ** 2))
+
+
+def test_predictions_that_are_not_finite_are_errors(tmp_path):
+    X, y = make_data()
+    arguments = {"cv": 2, "sizes": [1], "task": "regression", "estimator": Overflowing()}
+    for journal in (None, tmp_path):
+        with pytest.warns(FitFailedWarning, match="2 of 2 cells"):
+            records = evaluate(FirstFeatures(), X, y, journal=journal, **arguments)
+        assert "predictions that are not finite for 20 of 20" in records["error"][0]
+        assert records["predictions"].null_count() == 2
+
+
+def test_progress_counts_cells(monkeypatch):
+    X, y = make_data()
+    steps = []
+
+    @contextmanager
+    def task(self, description, total=None):
+        steps.append((description, total, self.verbose))
+        yield steps.append
+
+    monkeypatch.setattr("zeronorm.evaluation.protocol.Progress.task", task)
+    evaluate({"a": FisherScore(), "b": NoisyOrder()}, X, y, cv=2, sizes=[1], verbose=True)
+    assert steps == [("Evaluating", 4, True), 1, 1, 1, 1]
 
 
 def test_own_size_of_the_method():

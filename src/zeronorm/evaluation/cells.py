@@ -109,9 +109,12 @@ def _judge(result: Cell, study: Study, model: Any, train: Any, test: Any, column
     X_test, y_test = take_columns(test[0], columns), test[1]
     predictions = np.asarray(model.predict(X_test))
     result["seconds"] = time.perf_counter() - start
+    _require_finite(predictions, "predictions", model)
     result["predictions"] = predictions.tolist()
     needs_decision = any(metric.response == "decision" for metric in study.metrics)
     decision = decision_values(model, X_test) if needs_decision else None
+    if decision is not None:
+        _require_finite(decision, "decision values", model)
     if decision is not None and decision.ndim == 1:
         result["decision"] = decision.tolist()
     result["metrics"], failures = {}, []
@@ -154,6 +157,14 @@ def decision_values(model: Any, X: Any) -> NDArray[np.float64] | None:
         probability = np.asarray(model.predict_proba(X), dtype=np.float64)
         return probability[:, 1] if probability.shape[1] == 2 else probability
     return None
+
+
+def _require_finite(values: NDArray[Any], what: str, model: Any) -> None:
+    if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"{type(model).__name__} gave {what} that are not finite for {int(np.sum(~np.isfinite(values)))} of "
+            f"{len(values)} test samples. Use another 'estimator'."
+        )
 
 
 def describe(error: BaseException) -> str:

@@ -241,8 +241,7 @@ def _recall(study: Study, tasks: list[Task], retry_failed: bool) -> dict[str, Ce
 
 
 def _run(study: Study, tasks: list[Task], n_jobs: int | None, verbose: bool | int) -> dict[str, Cell]:
-    # Unordered, so that the bar moves with the work; tasks carry their keys, so order does not matter.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes="64K")
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes="64K")
     cells: dict[str, Cell] = {}
     with Progress(verbose).task("Evaluating", len(tasks)) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

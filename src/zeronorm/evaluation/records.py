@@ -111,7 +111,8 @@ def cells_by_method(records: Any, size: int | None, needed: tuple[str, ...]) -> 
 
 
 def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: list[str]) -> dict[str, Any]:
-    label = _label_type(polars, columns["truth"][0])
+    predicted: list[Any] = next((values for values in columns["predictions"] if values), [])
+    label = _label_type(polars, columns["truth"][0] + predicted)
     schema = {
         "split": polars.Int64,
         "method": polars.String,
@@ -134,8 +135,8 @@ def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: lis
 
 
 def _label_type(polars: Any, labels: list[Any]) -> Any:
-    for kind, name in ((bool, "Boolean"), (int, "Int64"), (float, "Float64")):
-        if all(isinstance(label, kind) for label in labels):
+    for kinds, name in ((bool, "Boolean"), (int, "Int64"), ((int, float), "Float64")):
+        if all(isinstance(label, kinds) for label in labels):
             return getattr(polars, name)
     return polars.String
 
