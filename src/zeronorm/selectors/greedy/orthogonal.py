@@ -208,7 +208,7 @@ def least_squares_search(problem: Problem, design: Design | None = None, *, join
     search = OrthogonalSearch(
         problem.design if design is None else design, problem.targets(), problem.sample_weight, joint=joint
     )
-    if not search.can_grow and search.target_rank == 0:
+    if search.target_rank == 0:
         raise ValueError(
             "The target y must vary, but all its values are the same: there is nothing for a feature to "
             "explain. Check y, or the samples that were chosen."
