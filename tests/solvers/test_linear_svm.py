@@ -184,3 +184,15 @@ def test_one_class_ends_with_no_weights(loss):
     machine = solve_linear_svm(as_design(X), np.ones(300), loss=loss)
     np.testing.assert_allclose(machine.weights, 0.0, atol=1e-8)
     assert machine.bias >= 1.0 - 1e-6
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-4, 1e3])
+@pytest.mark.parametrize("shape", [(120, 8), (60, 40)])
+def test_badly_scaled_data(shape, C, loss):
+    rng = np.random.default_rng(0)
+    X = 100.0 * rng.normal(size=shape) + 300.0
+    y = np.where(rng.uniform(size=shape[0]) < 0.5, 1.0, -1.0)
+    machine = solve_linear_svm(as_design(X), y, C=C, loss=loss)
+    assert machine.converged
+    assert machine.gap < 1e-5 * machine.objective

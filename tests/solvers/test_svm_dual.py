@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from oracles.qp import primal_svm
@@ -223,6 +225,30 @@ def test_bias_without_free_vectors_lies_in_the_middle():
     solution = solve_svm_dual(np.outer(x, x), y, C=1e-3)
     assert np.all((solution.alpha == 0.0) | (solution.alpha == 1e-3))
     assert solution.bias == pytest.approx(0.0, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(
+    st.integers(2, 40),
+    st.integers(1, 40),
+    st.sampled_from(LOSSES),
+    st.integers(-3, 4),
+    st.integers(-2, 2),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_any_problem_is_solved(n, p, loss, log_C, log_scale, repeated, seed):
+    """Duplicated samples, dependent features, all scales: the duality gap always closes."""
+    rng = np.random.default_rng(seed)
+    X = 10.0**log_scale * rng.normal(size=(n, p))
+    if repeated:
+        X = X[rng.integers(0, n, n)]
+    y = np.where(rng.uniform(size=n) < 0.5, 1.0, -1.0)
+    C = 10.0**log_C * rng.uniform(size=n) * (rng.uniform(size=n) < 0.9)
+    solution = solve_svm_dual(X @ X.T, y, C=C, loss=loss)
+    assert solution.converged
+    assert 0.0 <= solution.gap <= 1e-5 * (1.0 + solution.objective)
+    assert np.all((solution.alpha >= 0.0) & (solution.alpha <= solution.problem.upper))
 
 
 def test_refresh_removes_drift():

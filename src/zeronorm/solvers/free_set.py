@@ -14,6 +14,8 @@ from zeronorm.solvers.arrays import FloatArray, IntArray
 
 # Relative to the largest diagonal entry: keeps the factor finite when free vectors are dependent.
 JITTER = 1e-12
+# A slope smaller than this part of its terms is rounding.
+NOISE = 1e-12
 
 
 @kernel
@@ -112,10 +114,12 @@ def free_step(
     Returns the curvature along the direction.
     """
     change = np.zeros(f.shape[0])
-    slope = 0.0
+    slope, size = 0.0, 0.0
     for a in range(free.shape[0]):
         s = sample[free[a]]
-        slope -= step[a] * (f[s] + sign[free[a]] * linear[free[a]])
+        gain = -step[a] * (f[s] + sign[free[a]] * linear[free[a]])
+        slope += gain
+        size += abs(gain)
         row = K[s]
         for k in range(f.shape[0]):
             change[k] += step[a] * row[k]
@@ -123,17 +127,19 @@ def free_step(
     curvature = 0.0
     for a in range(free.shape[0]):
         curvature += step[a] * change[sample[free[a]]]
-    # A nearly singular system is solved inexactly: the exact line search keeps the step a gain.
-    if not (0.0 < slope < np.inf and 0.0 < curvature < np.inf):
+    # A nearly singular system is solved inexactly, so the step is measured along its true slope and curvature.
+    if not NOISE * size < slope < np.inf:
         return curvature
-    length = slope / curvature
+    length = slope / curvature if curvature > 0.0 else np.inf
     blocking = -1
     for a in range(free.shape[0]):
         i = free[a]
         room = upper[i] - alpha[i] if sign[i] * step[a] > 0.0 else alpha[i]
-        if length * abs(step[a]) >= room:
+        if length * abs(step[a]) >= room and step[a] != 0.0:
             length = room / abs(step[a])
             blocking = i
+    if length == np.inf:
+        return curvature
     for a in range(free.shape[0]):
         i = free[a]
         alpha[i] = min(max(alpha[i] + length * sign[i] * step[a], 0.0), upper[i])

@@ -1,5 +1,7 @@
-r"""Detect that a dual problem without upper bounds has no solution.
+r"""Let all variables grow together, and detect when nothing stops them.
 
+With a large price C the solution is many pair steps away, but mostly a multiple of the variables found
+early on: a line search along them saves the pair steps. Without upper bounds there may be no solution.
 When two classes cannot be separated, the hard-margin dual grows without limit along some
 :math:`d \ge 0` with :math:`\mathrm{sign}^\top d = 0` and :math:`Kd = 0`. Pairwise steps grow
 :math:`\alpha` along such a direction, so :math:`\alpha` itself, balanced between the signs, is the
@@ -28,10 +30,12 @@ def growth_direction(
     linear: FloatArray,
     upper: FloatArray,
     alpha: FloatArray,
+    unbounded: bool,
 ) -> tuple[IntArray, FloatArray, float]:
-    """The positive variables without a bound and their balanced direction in v, empty if one-sided.
+    """The free variables and their own direction in v, balanced between the signs; empty if one-sided.
 
-    The third result, divided by the curvature along the direction, is the rounding error to expect.
+    Where some are unbounded, only those. The third result then is the rounding error to expect times the
+    curvature along the direction.
     """
     sums = np.zeros(2)
     free = np.empty(alpha.shape[0], np.int64)
@@ -39,7 +43,8 @@ def growth_direction(
     largest = 0.0
     for i in range(alpha.shape[0]):
         largest = max(largest, diagonal[sample[i]])
-        if alpha[i] > 0.0 and upper[i] == np.inf and ridge[sample[i]] == 0.0:
+        endless = upper[i] == np.inf and ridge[sample[i]] == 0.0
+        if 0.0 < alpha[i] < upper[i] and (endless or not unbounded):
             free[n_free] = i
             n_free += 1
             sums[int(sign[i] > 0.0)] += alpha[i]
@@ -53,4 +58,4 @@ def growth_direction(
         step[a] = sign[i] * share
         gain -= share * linear[i]
     # The shares add up to one for each sign, to two in all.
-    return free[:n_free], step, 2.0 * ROUNDING * largest * gain
+    return free[:n_free], step, 2.0 * ROUNDING * largest * gain if unbounded else 0.0

@@ -12,7 +12,7 @@ with multipliers :math:`\alpha` (complementary to t) and :math:`u - \alpha` (com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,8 @@ class _Point:
     weights: FloatArray
     bias: float
     alpha: FloatArray
-    xi: FloatArray  # zero and out of play for hard constraints
+    spare: FloatArray  # u - alpha, kept apart because the subtraction would lose it to rounding
+    xi: FloatArray
     t: FloatArray
 
     def plus(self, step: _Point, length: float) -> _Point:
@@ -46,6 +47,7 @@ class _Point:
             self.weights + length * step.weights,
             self.bias + length * step.bias,
             self.alpha + length * step.alpha,
+            self.spare + length * step.spare,
             self.xi + length * step.xi,
             self.t + length * step.t,
         )
@@ -68,7 +70,10 @@ def solve_linear_loss(
             status = Status.STALLED
     alpha = np.zeros(problem.sign.size)
     alpha[in_play] = method.at_bounds(point)
-    return certified(design, problem, point.weights, point.bias, alpha, n_iter, status)
+    solution = certified(design, problem, point.weights, point.bias, alpha, n_iter, status)
+    if solution.gap <= tol * max(solution.objective, tol):
+        return replace(solution, status=Status.CONVERGED)
+    return solution
 
 
 class _InteriorPoint:
@@ -84,22 +89,20 @@ class _InteriorPoint:
         """All slacks at least one, all multipliers in the middle of their range."""
         residual = self.problem.residual(np.zeros(self.problem.n_samples))
         alpha = 0.5 * np.where(self.soft, self.problem.upper, 1.0)
-        xi = np.where(self.soft, np.maximum(residual, 0.0) + 1.0, 0.0)
-        return _Point(np.zeros(self.design.shape[1]), 0.0, alpha, xi, np.maximum(-residual, 0.0) + 1.0)
-
-    def spare(self, point: _Point) -> FloatArray:
-        """The multipliers of xi, u - alpha."""
-        return np.where(self.soft, self.problem.upper - point.alpha, 1.0)
+        spare = np.where(self.soft, alpha, 1.0)
+        xi = np.where(self.soft, np.maximum(residual, 0.0) + 1.0, 0.0)  # hard constraints have no use of it
+        t = np.maximum(-residual, 0.0) + 1.0
+        return _Point(np.zeros(self.design.shape[1]), 0.0, alpha, spare, xi, t)
 
     def complementarity(self, point: _Point) -> float:
         """The sum of products that vanish at the optimum: the duality gap of a feasible point."""
-        return float(point.alpha @ point.t + self.spare(point) @ point.xi)
+        return float(point.alpha @ point.t + point.spare @ point.xi)
 
     def advance(self, point: _Point, tol: float) -> tuple[_Point, Status]:
         """One predictor and one corrector step with the same factor, and where that leads."""
-        problem, spare = self.problem, self.spare(point)
+        problem, spare = self.problem, point.spare
         theta = 1.0 / (point.t / point.alpha + point.xi / spare)
-        factor = cho_factor(bordered(self.design, problem.sum_by_sample(theta)), check_finite=False)
+        factor = _factor(bordered(self.design, problem.sum_by_sample(theta)))
         decision = self.design.dot(point.weights) + point.bias
         missing = problem.residual(decision) - point.xi + point.t
         step = self._step(point, theta, factor, missing, -point.alpha * point.t, -spare * point.xi)
@@ -123,21 +126,22 @@ class _InteriorPoint:
         for_xi: FloatArray,
     ) -> _Point:
         """Solve the linearised optimality conditions with the given changes of the products."""
-        problem, spare = self.problem, self.spare(point)
+        problem, spare = self.problem, point.spare
         right = missing - for_xi / spare + for_t / point.alpha
         pull = problem.signed_sum(point.alpha + theta * right)
         solution = cho_solve(factor, np.append(self.design.transpose_dot(pull) - point.weights, pull.sum()))
         change = self.design.dot(solution[:-1]) + solution[-1]
         alpha = theta * (right - problem.sign * change[problem.sample])
         xi = np.where(self.soft, (for_xi + point.xi * alpha) / spare, 0.0)
-        return _Point(solution[:-1], float(solution[-1]), alpha, xi, (for_t - point.t * alpha) / point.alpha)
+        t = (for_t - point.t * alpha) / point.alpha
+        return _Point(solution[:-1], float(solution[-1]), alpha, np.where(self.soft, -alpha, 0.0), xi, t)
 
     def _longest(self, point: _Point, step: _Point) -> float:
         """The largest multiple of a step that keeps all signs."""
         longest = np.inf
         for value, change in (
             (point.alpha, step.alpha),
-            (self.spare(point), np.where(self.soft, -step.alpha, 0.0)),
+            (point.spare, step.spare),
             (point.xi, step.xi),
             (point.t, step.t),
         ):
@@ -174,5 +178,18 @@ class _InteriorPoint:
         """The multipliers, put exactly on the bound to which complementarity says they belong."""
         largest = np.where(self.soft, self.problem.upper, point.alpha.max(initial=1.0))
         share = point.alpha / largest
+        spare_share = point.spare / largest
         alpha = np.where((share < point.t) & (share < 1e-3), 0.0, point.alpha)
-        return np.where(self.soft & (1.0 - share < point.xi) & (1.0 - share < 1e-3), largest, alpha)
+        return np.where(self.soft & (spare_share < point.xi) & (spare_share < 1e-3), largest, alpha)
+
+
+def _factor(hessian: FloatArray) -> Any:
+    """Cholesky factor; near the optimum rounding may ask for a slightly larger diagonal."""
+    largest = float(np.diag(hessian).max())
+    for jitter in (0.0, 1e-15, 1e-13, 1e-11):
+        hessian.flat[:: hessian.shape[0] + 1] += jitter * largest
+        try:
+            return cho_factor(hessian, check_finite=False)
+        except LinAlgError:
+            continue
+    raise LinAlgError("not positive definite")

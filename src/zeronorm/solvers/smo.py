@@ -2,7 +2,8 @@
 
 Solves the problem of :mod:`zeronorm.solvers.box_dual`. Two variables move at a time, chosen by
 second-order information (Fan, Chen and Lin 2005); variables settled at a bound are set aside for a
-while (shrinking); once the set of free variables is stable, Newton steps finish the work.
+while (shrinking); once the set of free variables is stable, Newton steps finish the work; now and then all
+variables grow together, which pairs do slowly.
 """
 
 from __future__ import annotations
@@ -50,14 +51,13 @@ def smo(
     update K and f over many calls use :func:`refresh` from time to time.
     """
     m, n = alpha.shape[0], f.shape[0]
-    diagonal = _diagonal(K, ridge)
-    active = _all(m)
+    diagonal, active = _diagonal(K, ridge), _all(m)
     n_free, growing = _survey(ridge, sample, upper, alpha)
-    stable_work = np.inf if n_free <= FEW_FREE else 0.0  # since the free set changed, in swept variables
+    # Work is counted in swept variables; stable work is that since the free set changed.
+    stable_work, newton_work = np.inf if n_free <= FEW_FREE else 0.0, 0.0
     interval = max(min(m, 1000), 100)
-    newton = False
-    status = ITERATION_LIMIT
-    n_iter = 0
+    newton, blocked = False, False
+    status, n_iter = ITERATION_LIMIT, 0
     while True:
         i, top = _first_of_pair(active, sample, sign, linear, upper, alpha, f)
         j, bottom = _second_of_pair(K, diagonal, active, sample, sign, linear, upper, alpha, f, i, top)
@@ -67,23 +67,26 @@ def smo(
             active = _all(m)
             continue
         n_iter += 1
-        growth = growing and (newton or n_iter % interval == 0)
-        newton = 1 < n_free <= MOST_FREE and stable_work >= n_free * (n_free * n_free / 200.0 + n / 30.0)
-        growth = growth and not newton
+        cost = n_free * (n_free * n_free / 200.0 + n / 30.0)
+        growth = (growing and newton) or n_iter % interval == 0
+        newton = stable_work >= cost or (blocked and newton_work + cost <= m * n_iter)
+        newton = newton and 1 < n_free <= MOST_FREE
         if newton or growth:
-            rounding = 0.0
+            free, step, rounding = growth_direction(
+                ridge, diagonal, sample, sign, linear, upper, alpha, growing
+            )
             if newton:
                 free, step = free_direction(K, ridge, sample, sign, linear, upper, alpha, f, n_free)
-            else:
-                free, step, rounding = growth_direction(ridge, diagonal, sample, sign, linear, upper, alpha)
             curvature = free_step(K, ridge, sample, sign, linear, upper, alpha, f, free, step)
-            if rounding > 0.0 and rounding > tol * curvature:
+            if not newton and rounding > max(tol * curvature, 0.0):
                 status = UNBOUNDED
-            n_free, growing = _survey(ridge, sample, upper, alpha)
-            stable_work = 0.0
+            before, (n_free, growing) = n_free, _survey(ridge, sample, upper, alpha)
+            blocked = newton and n_free < before
+            newton_work += cost if newton else 0.0
+            stable_work = stable_work if n_free == before and not newton else 0.0
         else:
             status, freed, bound = _pair_step(K, ridge, diagonal, sample, sign, linear, upper, alpha, f, i, j)
-            n_free += freed - bound
+            n_free, blocked = n_free + freed - bound, False
             stable_work = stable_work + m if freed + bound == 0 else 0.0
         if n_iter % interval == 0 and m >= SHRINK_FROM:
             active = _unsettled(active, sample, sign, linear, upper, alpha, f, top, bottom)

@@ -15,7 +15,7 @@ from zeronorm.solvers.smo import smo
 from zeronorm.solvers.status import Status
 
 ClassificationLoss = Literal["hinge", "squared_hinge"]
-DEFAULT_MAX_ITER = 10_000_000
+DEFAULT_MAX_ITER = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
