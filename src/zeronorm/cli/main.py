@@ -53,6 +53,8 @@ def root(
 def main() -> NoReturn:
     """Run the command line of this process."""
     signal.signal(signal.SIGTERM, _terminate)
+    # Worker processes stay silent: what they warn about is summed up at the end.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -47,7 +47,9 @@ Keep = Annotated[list[str] | None, typer.Option(help="Column that must be select
 Folds = Annotated[int, typer.Option("--cv", min=2, help="Number of folds.")]
 Repeats = Annotated[int, typer.Option(min=1, help="How often the outer folds are drawn anew.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", min=-1, help="Processes; -1 for all cores, 0 decides by size.")
+]
 Parameters = Annotated[
     list[str] | None, typer.Option("--param", "-p", help="Parameter of the method, such as C=10; repeat.")
 ]

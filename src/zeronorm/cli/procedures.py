@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LENGTH_OF_GRID = 12
 DEFAULT_LARGEST = 128
+CELLS_WORTH_A_PROCESS = 50_000_000
 SCORING = {"classification": "balanced_accuracy", "regression": "neg_mean_squared_error"}
 
 
@@ -28,7 +29,7 @@ class Wishes:
     cv: int = 5
     repeats: int = 1
     seed: int = 0
-    jobs: int = 1
+    jobs: int = 0
     keep: tuple[str, ...] = ()
     has_groups_file: bool = False
     verbose: bool = False
@@ -135,15 +136,25 @@ def outer_splits(table: Table, wishes: Wishes) -> list[tuple[Any, Any]]:
     return [(split.train, split.test) for split in splits]
 
 
-def fit_procedure(procedure: Any, table: Table) -> Any:
-    """The procedure fitted on all samples."""
+def fit_procedure(procedure: Any, table: Table, wishes: Wishes) -> Any:
+    """The procedure fitted on all samples, with its inner folds side by side."""
     from sklearn.base import clone
     from sklearn.utils.validation import has_fit_parameter
 
     fitted = clone(procedure)
+    if "n_jobs" in fitted.get_params(deep=False):
+        fitted.set_params(n_jobs=n_processes(table, wishes))
     if table.sample_groups is not None and has_fit_parameter(fitted, "groups"):
         return fitted.fit(table.X, table.y, groups=table.sample_groups)
     return fitted.fit(table.X, table.y)
+
+
+def n_processes(table: Table, wishes: Wishes) -> int:
+    """Processes for the folds: starting them takes seconds, which only larger work repays."""
+    if wishes.jobs != 0:
+        return wishes.jobs
+    n_fits = wishes.cv * wishes.repeats * (1 if wishes.features is not None else wishes.cv + 1)
+    return -1 if n_fits * table.n_samples * table.n_features > CELLS_WORTH_A_PROCESS else 1
 
 
 def evaluate_procedures(procedures: dict[str, Any], table: Table, wishes: Wishes, sizes: list[int]) -> Any:
@@ -158,7 +169,7 @@ def evaluate_procedures(procedures: dict[str, Any], table: Table, wishes: Wishes
         sizes=[None, *sizes],
         groups=table.sample_groups,
         task=table.task,
-        n_jobs=wishes.jobs,
+        n_jobs=n_processes(table, wishes),
         random_state=wishes.seed,
         verbose=wishes.verbose,
     )

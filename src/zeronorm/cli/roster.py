@@ -19,16 +19,21 @@ class RosterSelector(BaseEstimator):
     Parameters
     ----------
     selectors : pairs of a name and a ``SelectorCV``.
+    n_jobs : processes over the inner folds of each.
     """
 
-    def __init__(self, selectors: list[tuple[str, Any]]) -> None:
+    def __init__(self, selectors: list[tuple[str, Any]], n_jobs: int | None = None) -> None:
         self.selectors = selectors
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit all, compare, keep one."""
         from sklearn.base import clone
 
-        fitted = {name: clone(selector).fit(X, y, groups=groups) for name, selector in self.selectors}
+        fitted = {
+            name: clone(selector).set_params(n_jobs=self.n_jobs).fit(X, y, groups=groups)
+            for name, selector in self.selectors
+        }
         self.scores_ = {name: _scores_at_choice(selector) for name, selector in fitted.items()}
         sizes = {name: int(selector.n_features_) for name, selector in fitted.items()}
         splits = next(iter(fitted.values())).cv_results_["splits"]

@@ -68,7 +68,7 @@ def _fit(
     else:
         name = method or building.default_method(table)
         procedure = procedures.build_procedure(name, table, wishes, sizes, parameters)
-    selector = procedures.fit_procedure(procedure, table)
+    selector = procedures.fit_procedure(procedure, table, wishes)
     if method == "auto":
         name, notes = selector.chosen_, (selector.verdict(),)
     path = fitted_path(selector, table.n_features)

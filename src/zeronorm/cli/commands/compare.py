@@ -40,7 +40,7 @@ def compare(
     cv: o.Folds = 5,
     repeats: o.Repeats = 1,
     seed: o.Seed = 0,
-    jobs: o.Jobs = 1,
+    jobs: o.Jobs = 0,
     force: o.Force = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,

@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 def demo(
     out: o.Out = Path("demo-report"),
-    jobs: o.Jobs = 1,
+    jobs: o.Jobs = 0,
     seed: o.Seed = 0,
     quiet: o.Quiet = False,
 ) -> None:
