@@ -98,12 +98,14 @@ def solve_squared_loss(
         gradient = np.append(weights - design.transpose_dot(pull), -pull.sum())
         step = cho_solve(cho_factor(bordered(design, curvature)), -gradient)
         change = design.dot(step[:-1]) + step[-1]
-        length = _exact_line_search(problem, price, weights, step[:-1], decision, change)
+        # If the full step leaves the same residuals positive, the quadratic model was exact: it ends the search.
+        exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)
+        length = 1.0 if exact else _exact_line_search(problem, price, weights, step[:-1], decision, change)
         weights = weights + length * step[:-1]
         bias += length * step[-1]
         decision = decision + length * change
         objective = 0.5 * weights @ weights + problem.loss(decision)
-        if -gradient @ step <= (0.1 * tol) ** 2 * objective or length == 0.0:
+        if exact or -gradient @ step <= (0.1 * tol) ** 2 * objective or length == 0.0:
             status = Status.CONVERGED
     alpha = price * np.maximum(problem.residual(decision), 0.0)
     return certified(design, problem, weights, float(bias), alpha, n_iter, status)

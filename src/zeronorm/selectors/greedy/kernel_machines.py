@@ -52,12 +52,23 @@ class KernelMachines:
 
     def _solve(self, target: FloatArray, start: Any) -> DualSolution:
         if self.problem.task == "regression":
-            loss = "squared_epsilon_insensitive" if self.squared else "epsilon_insensitive"
             return solve_svr_dual(
-                self.K, target, C=self.cost, epsilon=self.epsilon, loss=loss, warm_start=start, tol=self.tol
+                self.K,
+                target,
+                C=self.cost,
+                epsilon=self.epsilon,
+                loss="squared_epsilon_insensitive" if self.squared else "epsilon_insensitive",
+                warm_start=start,
+                tol=self.tol,
             )
-        loss = "squared_hinge" if self.squared else "hinge"
-        return solve_svm_dual(self.K, target, C=self.cost, loss=loss, warm_start=start, tol=self.tol)
+        return solve_svm_dual(
+            self.K,
+            target,
+            C=self.cost,
+            loss="squared_hinge" if self.squared else "hinge",
+            warm_start=start,
+            tol=self.tol,
+        )
 
     def _check_definite(self) -> None:
         """Shift an indefinite kernel until it is positive semi-definite: the machine needs a convex problem."""

@@ -149,7 +149,7 @@ class PiecesSource(KernelSource):
             )
         if not np.all(np.isfinite(self.pieces)):
             raise ValueError("The 'kernel_pieces' parameter must be finite. Got NaN or infinity.")
-        self.combine = {"sum": np.sum, "product": np.prod}[combine]
+        self.combine: Callable[..., Any] = np.sum if combine == "sum" else np.prod
 
     def matrix(self, alive: IntArray) -> FloatArray:
         return np.asarray(self.combine(self.pieces[alive], axis=0))
