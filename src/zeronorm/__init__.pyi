@@ -25,6 +25,7 @@ from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.sparsity.arom import AROM as AROM
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
 from zeronorm.selectors.sparsity.svm_weights import SVMWeights as SVMWeights
+from zeronorm.selectors.sparsity.zeronorm_logistic import ZeroNormLogistic as ZeroNormLogistic
 from zeronorm.selectors.sparsity.zeronorm_svm import ZeroNormSVM as ZeroNormSVM
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting as OptimalFeatureWeighting
 

@@ -1,3 +1,4 @@
+from zeronorm.models.kernel_arom import KernelAROM as KernelAROM
 from zeronorm.models.ofw_classifier import OFWClassifier as OFWClassifier
 from zeronorm.models.sparse_kernel_svc import SparseKernelSVC as SparseKernelSVC
 

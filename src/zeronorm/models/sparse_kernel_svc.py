@@ -1,0 +1,237 @@
+"""A kernel classifier with as few support vectors as possible."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from zeronorm.design.dense import DenseDesign
+from zeronorm.models.two_norm_machine import TwoNormMachine
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.machines import Part, linear_machine
+from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
+from zeronorm.selectors.sparsity.rescaling import Rescaling, power_rule, rescale_until_sparse
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+KERNELS = ("rbf", "poly", "linear", "sigmoid")
+
+
+@register(
+    "sparse-kernel-svc",
+    kind="model",
+    family="sparsity",
+    tasks=("binary", "multiclass"),
+    reference="Huang, King & Lyu 2008, section 2.5",
+    test_params=({}, {"two_norm": 0.1}),
+)
+class SparseKernelSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Kernel classifier with the zero-norm of its coefficients: few support vectors, fast predictions.
+
+    The decision function :math:`f(x) = \sum_j \beta_j k(x_j, x) + b` is trained by
+
+    .. math:: \min_{\beta, b}\ C\sum_i \xi_i + \beta^\top \Lambda \beta + \tau\,\beta^\top K \beta,
+        \qquad y_i f(x_i) \ge 1 - \xi_i,\ \xi_i \ge 0, \qquad \Lambda = \mathrm{diag}(|\beta_j|^{-(2-q)})
+
+    again and again, with :math:`\Lambda` from the last coefficients (:math:`\Lambda = I` at first). It is
+    ``ZeroNormSVM`` with the columns of the kernel matrix as features. The term with :math:`\tau` (``two_norm``)
+    adds the norm of the ordinary SVM; the coefficients are signed, so it is :math:`\beta^\top K\beta` and not
+    :math:`\beta^\top H\beta` with the labels in H, as printed in the paper.
+
+    Identical rows are merged: they count once as a support vector, and as often as they occur in the loss.
+
+    The kernel matrix of samples by candidates is held in memory; for more than some thousand rows let
+    ``n_candidates`` limit the second number.
+
+    Parameters
+    ----------
+    C : price of the hinge loss.
+    kernel : "rbf", "poly", "linear" or "sigmoid".
+    gamma : "scale" for 1 / (features × variance), "auto" for 1 / features, or a number.
+    degree, coef0 : of the "poly" and "sigmoid" kernels.
+    q : exponent of the norm of the coefficients, from 0 (fewest vectors) to 2.
+    two_norm : weight of the ordinary SVM's norm.
+    n_candidates : number of distinct rows that may become support vectors, drawn at random; None for all.
+    zero_tol : coefficients up to this fraction of the largest count as zero, and the vectors leave for good.
+    tol : the iteration rests when no scaling factor changes by more than this, relatively.
+    max_iter : largest number of machines trained in turn.
+    random_state : for ``n_candidates``.
+
+    Attributes
+    ----------
+    support_vectors_, support_ : the vectors and the first row of each in X.
+    dual_coef_, intercept_ : coefficients (machines × vectors) and biases; one machine for two classes,
+        else one per class against the rest.
+    n_iter_, converged_ : machines trained, and whether the coefficients came to rest.
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 10.0,
+        kernel: Literal["rbf", "poly", "linear", "sigmoid"] = "rbf",
+        gamma: float | Literal["scale", "auto"] = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        q: float = 0.0,
+        two_norm: float = 0.0,
+        n_candidates: int | None = None,
+        zero_tol: float = 1e-3,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.q = q
+        self.two_norm = two_norm
+        self.n_candidates = n_candidates
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the vectors and their coefficients; a weight of two equals a sample given twice."""
+        self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        present = np.flatnonzero(weight > 0.0)
+        X, y, weight = X[present], y[present], weight[present]
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"SparseKernelSVC needs samples of at least two classes. Got one class only: {self.classes_!r}."
+            )
+        self.gamma_ = self._gamma(X, weight)
+        vectors, rows, codes, weight = _merge(X, codes, weight)
+        candidates = self._candidates(vectors.size)
+        result, machine = self._train(X, rows, vectors[candidates], codes, weight)
+        self._store(X, present, vectors[candidates], result, machine)
+        return self
+
+    def _train(
+        self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
+    ) -> tuple[Rescaling, Any]:
+        columns = self._kernel(X[rows], X[vectors])
+        price = 0.5 * self.C * weight
+        n_machines = 1 if self.classes_.size == 2 else self.classes_.size
+        positive = [1] if n_machines == 1 else range(n_machines)
+        parts = [Part(np.where(codes == c, 1.0, -1.0), price) for c in positive]
+        machine: Any = linear_machine(columns.shape, parts, loss="hinge")
+        if self.two_norm > 0.0:
+            machine = TwoNormMachine(machine, self._kernel(X[vectors], X[vectors]), self.two_norm)
+        result = rescale_until_sparse(
+            machine,
+            DenseDesign(columns),
+            np.arange(vectors.size),
+            power_rule(self.q),
+            zero_tol=self.zero_tol,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        if not result.iterates:
+            result.status.check("SparseKernelSVC with a hard margin (C=inf)")
+        return result, machine
+
+    def _store(
+        self, X: FloatArray, present: IntArray, vectors: IntArray, result: Rescaling, machine: Any
+    ) -> None:
+        kept = np.isin(result.trained, result.alive)
+        support = vectors[result.trained[kept]]
+        self.support_ = present[support]
+        self.support_vectors_ = X[support]
+        self.dual_coef_ = machine.weights[kept].T if support.size else np.zeros((machine.bias.size, 0))
+        self.intercept_ = machine.bias
+        self.n_iter_ = max(1, result.n_iter)
+        self.converged_ = result.converged
+        if not result.converged:
+            warnings.warn(
+                f"SparseKernelSVC did not converge: {result.remedy}", ConvergenceWarning, stacklevel=3
+            )
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values: one column per class, or one number per sample for two classes."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        values = np.tile(self.intercept_, (len(X), 1))
+        if self.support_.size:
+            values = values + self._kernel(X, self.support_vectors_) @ self.dual_coef_.T
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each sample."""
+        values = self.decision_function(X)
+        chosen = (values > 0.0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    # -- kernels and candidates -----------------------------------------------------------------
+
+    def _kernel(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        settings = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
+        return np.asarray(pairwise_kernels(left, right, metric=self.kernel, filter_params=True, **settings))
+
+    def _gamma(self, X: FloatArray, weight: FloatArray) -> float:
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.gamma == "auto":
+            return 1.0 / X.shape[1]
+        mean = np.average(X, weights=np.broadcast_to(weight[:, None], X.shape))
+        variance = float(np.average((X - mean) ** 2, weights=np.broadcast_to(weight[:, None], X.shape)))
+        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+
+    def _candidates(self, n_vectors: int) -> IntArray:
+        if self.n_candidates is None or self.n_candidates >= n_vectors:
+            return np.arange(n_vectors)
+        random = check_random_state(self.random_state)
+        return np.sort(random.choice(n_vectors, size=self.n_candidates, replace=False))
+
+    def _check_parameters(self) -> None:
+        check_choice(self, "kernel", KERNELS)
+        check_positive(self, "C", "tol", "max_iter")
+        if isinstance(self.gamma, str):
+            check_choice(self, "gamma", ("scale", "auto"))
+        else:
+            check_positive(self, "gamma")
+        if not 0.0 <= self.q <= 2.0:
+            raise ValueError(
+                f"The 'q' parameter of SparseKernelSVC must be between 0 and 2. Got {self.q!r} instead."
+            )
+        if not self.two_norm >= 0.0:
+            raise ValueError(
+                f"The 'two_norm' parameter of SparseKernelSVC must not be negative. Got {self.two_norm!r}."
+            )
+        count = self.n_candidates
+        if count is not None and not (isinstance(count, numbers.Integral) and count >= 1):
+            raise ValueError(
+                "The 'n_candidates' parameter of SparseKernelSVC must be None or a count of at least 1. "
+                f"Got {count!r} instead."
+            )
+
+
+def _merge(
+    X: FloatArray, codes: IntArray, weight: FloatArray
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """First rows of the distinct vectors, and of the distinct samples with their classes and total weights."""
+    _, vectors = np.unique(X, axis=0, return_index=True)
+    labelled = np.column_stack([X, codes])
+    _, rows, inverse = np.unique(labelled, axis=0, return_index=True, return_inverse=True)
+    total = np.zeros(rows.size)
+    np.add.at(total, inverse.ravel(), weight)
+    in_order = np.argsort(rows)
+    rows = rows[in_order]
+    return np.sort(vectors), rows, codes[rows], total[in_order]
