@@ -45,7 +45,7 @@ def next_word(state):
 
 @kernel
 def next_uniform(state):
-    """A number in [0, 1); 52 bits, so that a multiple of it is below the factor even after rounding."""
+    """A number in [0, 1)."""
     return np.float64(next_word(state) >> SHIFT_12) * UNIT
 
 
@@ -56,10 +56,16 @@ def next_index(state, size):
 
 
 @kernel
+def next_exponential(state):
+    """A number of the exponential law of mean one."""
+    return -np.log(1.0 - next_uniform(state))
+
+
+@kernel
 def fill_normal(state, out):
     """Fill ``out`` with standard normal numbers (Box and Muller, two at a time)."""
     for i in range(0, out.shape[0], 2):
-        radius = np.sqrt(-2.0 * np.log(1.0 - next_uniform(state)))
+        radius = np.sqrt(2.0 * next_exponential(state))
         angle = 2.0 * np.pi * next_uniform(state)
         out[i] = radius * np.cos(angle)
         if i + 1 < out.shape[0]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
-from zeronorm.selectors.stochastic.random_streams import next_index, next_uniform, open_stream
+from zeronorm.selectors.stochastic.random_streams import next_exponential, next_index, open_stream
 
 MOST_REDRAWS = 1000
 LARGEST_SEED = 2**31
@@ -61,11 +61,36 @@ def draw_batch(cumulative, codes, test_codes, seed, step, first, last, two_class
 
 @kernel
 def draw_features(state, cumulative, out):
-    """Independent draws from the law with the given (unnormalised) cumulative weights, sorted."""
-    total = cumulative[-1]
-    for i in range(out.shape[0]):
-        out[i] = np.searchsorted(cumulative, next_uniform(state) * total, side="right")
-    out.sort()
+    """Independent draws from the law with the given (unnormalised) cumulative weights, in ascending order.
+
+    The partial sums of exponential numbers, divided by the whole, are uniform numbers in ascending order.
+    """
+    size = out.shape[0]
+    sums = np.empty(size)
+    total = 0.0
+    for i in range(size):
+        total += next_exponential(state)
+        sums[i] = total
+    scale = cumulative[-1] / (total + next_exponential(state))
+    low = 0
+    for i in range(size):
+        low = first_above(cumulative, sums[i] * scale, low)
+        out[i] = low
+
+
+@kernel
+def first_above(cumulative, value, low):
+    """The first place from ``low`` on where the sums exceed the value; rounding never leads beyond the last rise."""
+    high = cumulative.shape[0] - 1
+    while high > low and cumulative[high - 1] == cumulative[high]:
+        high -= 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @kernel

@@ -52,7 +52,7 @@ def centroid_predict(train: FloatArray, labels: IntArray, test: FloatArray, n_la
                 continue
             distance_sq = 0.0
             for f in range(train.shape[0]):
-                distance_sq += (test[f, j] - means[label, f]) ** 2
+                distance_sq += (test[f, j] - means[label, f]) * (test[f, j] - means[label, f])
             if distance_sq < best:
                 best = distance_sq
                 predicted[j] = label
@@ -69,7 +69,6 @@ def label_means(train: FloatArray, labels: IntArray, n_labels: int) -> tuple[Flo
     for f in range(train.shape[0]):
         for i in range(labels.shape[0]):
             means[labels[i], f] += train[f, i]
-    for label in range(n_labels):
-        if counts[label] > 0.0:
-            means[label] /= counts[label]
+        for label in range(n_labels):
+            means[label, f] /= max(counts[label], 1.0)
     return means, counts
