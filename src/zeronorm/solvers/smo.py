@@ -26,7 +26,7 @@ FLAT = 1e-12
 # Shrinking pays only when a sweep over all variables costs more than the bookkeeping.
 SHRINK_FROM = 256
 # A warm start with up to so many free variables begins with a Newton step ...
-FEW_FREE = 128
+FEW_FREE = 1024
 # ... and with more than this there is none: it needs an array of so many rows and columns.
 MOST_FREE = 2048
 
