@@ -73,6 +73,8 @@ class ExplicitSpace:
 class _OrderedMonomials:
     """A machine whose columns stand for several equal coordinates, which are rescaled one by one."""
 
+    settled = True
+
     def __init__(self, inner: GramMachine, n_orderings: FloatArray) -> None:
         self.inner = inner
         self.root = np.sqrt(n_orderings)

@@ -189,7 +189,7 @@ class SparseKernelSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.gamma == "auto":
-            return 1.0 / X.shape[1]
+            return float(1.0 / X.shape[1])
         mean = np.average(X, weights=np.broadcast_to(weight[:, None], X.shape))
         variance = float(np.average((X - mean) ** 2, weights=np.broadcast_to(weight[:, None], X.shape)))
         return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0

@@ -22,6 +22,8 @@ class TwoNormMachine:
     :math:`x\,Z L^{-\top}` is an ordinary one. Needs a dense copy of the columns.
     """
 
+    settled = True
+
     def __init__(self, machine: LinearMachine, kernel: FloatArray, weight: float) -> None:
         self.machine = machine
         self.kernel = kernel

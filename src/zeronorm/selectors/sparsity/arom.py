@@ -141,7 +141,7 @@ class AROM(WeightedSelector):
         if self.norm == "l1":
             return l1
         plain = linear_machine(problem.design.shape, parts, loss="squared", epsilon=epsilon)
-        l2 = SlackRescaling(plain, self.zero_tol) if count_slacks else plain
+        l2 = SlackRescaling(plain, self.zero_tol, self.tol) if count_slacks else plain
         return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
 
     def _run(self, problem: Problem, machine: LinearModel) -> Rescaling:

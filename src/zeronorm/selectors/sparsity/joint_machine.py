@@ -19,6 +19,8 @@ BoolArray = NDArray[np.bool_]
 class JointMachine:
     """Weston and Watkins' machine: all classes in one problem, one weight vector for each."""
 
+    settled = True
+
     def __init__(self, problem: Problem, C: float) -> None:
         self.codes = problem.y
         self.n_classes = problem.n_classes

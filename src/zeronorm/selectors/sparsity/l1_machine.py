@@ -32,6 +32,7 @@ class L1Machine:
         self.epsilon = epsilon
         self.slack_zero_tol = slack_zero_tol
         self.status = Status.CONVERGED
+        self.settled = True
         self.weights: FloatArray = np.zeros((0, len(parts)))
         self.bias: FloatArray = np.zeros(len(parts))
         self.first_pull: FloatArray | None = None
@@ -46,9 +47,15 @@ class L1Machine:
                 L1SvmProgram(design, part.target, C=price, epsilon=self.epsilon)
                 for part, price in zip(self.parts, prices, strict=True)
             ]
+        before = [part.solution for part in self.parts]
         for part, price, program in zip(self.parts, prices, self._programs, strict=True):
             program.set_price(price)
             part.solution = program.solve(1.0 / scale)
+        if self.slack_zero_tol is not None:
+            self.settled = all(
+                old is not None and np.abs(old.slack - part.solution.slack).max() <= self.slack_zero_tol
+                for old, part in zip(before, self.parts, strict=True)
+            )
         self.status = max(part.solution.status for part in self.parts)
         if self.status in NO_SOLUTION:
             return np.zeros(scale.size)
@@ -77,6 +84,10 @@ class SwitchingMachine:
         self.few_features = few_features
         self.status = Status.CONVERGED
         self._trained: LinearModel = many
+
+    @property
+    def settled(self) -> bool:
+        return self._trained.settled
 
     @property
     def weights(self) -> FloatArray:

@@ -69,6 +69,8 @@ class LinearMachine(ABC):
     With an ``epsilon`` the machines are regressions.
     """
 
+    settled = True
+
     def __init__(self, parts: Sequence[Part], *, loss: Loss, epsilon: float | None = None) -> None:
         self.parts = parts
         self.loss = loss
@@ -108,9 +110,11 @@ class SlackRescaling:
     ``zero_tol`` count as zero.
     """
 
-    def __init__(self, machine: LinearMachine, zero_tol: float) -> None:
+    def __init__(self, machine: LinearMachine, zero_tol: float, tol: float) -> None:
         self.machine = machine
         self.zero_tol = zero_tol
+        self.tol = tol
+        self.settled = False
         self._first_price = [part.price for part in machine.parts]
 
     @property
@@ -126,10 +130,19 @@ class SlackRescaling:
         return self.machine.bias
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        if self.machine.parts[0].solution is not None:
-            for part, price in zip(self.machine.parts, self._first_price, strict=True):
-                part.price = price / np.maximum(part.slacks(), self.zero_tol) ** 2
-        return self.machine.train(design, scale)
+        strength = self.machine.train(design, scale)
+        if self.status not in NO_SOLUTION:
+            new_prices = [
+                price / np.maximum(part.slacks(), self.zero_tol) ** 2
+                for part, price in zip(self.machine.parts, self._first_price, strict=True)
+            ]
+            self.settled = True
+            for part, price in zip(self.machine.parts, new_prices, strict=True):
+                self.settled = self.settled and bool(
+                    np.abs(price - part.price).max() <= self.tol * part.price.max()
+                )
+                part.price = price
+        return strength
 
     def keep(self, staying: BoolArray) -> None:
         self.machine.keep(staying)

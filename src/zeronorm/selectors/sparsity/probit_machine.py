@@ -28,7 +28,9 @@ BoolArray = NDArray[np.bool_]
 class ProbitMachine:
     """``LinearModel`` of the rescaling engine; the prices of the parts are the weights of the samples."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], tol: float) -> None:
+        self.tol = tol
+        self.settled = False
         self.targets = np.column_stack([part.target for part in parts])
         self.sample_weight = np.column_stack([part.price for part in parts])
         self.decision: FloatArray = np.zeros_like(self.targets)
@@ -46,7 +48,9 @@ class ProbitMachine:
             weights, self.bias[c] = solve(rescaled, gram, expected[:, c], self.sample_weight[:, c])
             columns.append(weights)
         rescaled_weights = np.column_stack(columns)
-        self.decision = rescaled.dot(rescaled_weights) + self.bias
+        decision = rescaled.dot(rescaled_weights) + self.bias
+        self.settled = bool(np.abs(decision - self.decision).max() <= self.tol * np.abs(decision).max())
+        self.decision = decision
         self.weights = scale[:, None] * rescaled_weights
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 

@@ -49,6 +49,11 @@ class Machine(Protocol):
     @property
     def status(self) -> Status: ...
 
+    @property
+    def settled(self) -> bool:
+        """Whether training once more with the same factors would change nothing."""
+        ...
+
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several."""
         ...
@@ -169,7 +174,7 @@ def rescale_until_sparse(
         staying = weight > zero_tol * weight.max(initial=0.0)
         _note(result, machine.status, alive, scale, weight, staying)
         new_scale = rule(scale[staying], strength[staying])
-        resting = _is_at_rest(result, scale, new_scale, tol)
+        resting = _is_at_rest(result, machine, scale, new_scale, tol)
         if not staying.all() and not resting:
             active = _narrowed(active, staying, n_features)
             machine.keep(staying)
@@ -198,15 +203,18 @@ def _note(
         result.iterates.append((alive[staying], weight[staying]))
 
 
-def _is_at_rest(result: Rescaling, scale: FloatArray, new_scale: FloatArray, tol: float) -> bool:
+def _is_at_rest(
+    result: Rescaling, machine: Machine, scale: FloatArray, new_scale: FloatArray, tol: float
+) -> bool:
     """Nothing moves any more, or there is nothing left to decide."""
     if new_scale.size == 0:
         return True
     if result.iterates[-1][1].max() <= COLLAPSED * result.first.max():
         result.remedy = "all weights shrank to zero, no feature is worth its price; raise C."
         return True
-    at_rest = new_scale.size == scale.size and np.abs(new_scale / scale - 1.0).max() <= tol
-    return bool(at_rest)
+    if new_scale.size < scale.size or not machine.settled:
+        return False
+    return bool(np.abs(new_scale / scale - 1.0).max() <= tol)
 
 
 def _narrowed(active: Design, staying: BoolArray, n_features: int) -> Design:

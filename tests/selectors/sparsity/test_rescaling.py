@@ -1,0 +1,281 @@
+"""The rescaling engine against literal versions of the papers' iterations, and its path."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from oracles.qp import PRECISE
+from zeronorm import AROM, ZeroNormSVM
+from zeronorm.design import as_design
+from zeronorm.selectors.sparsity.copies import first_copies
+from zeronorm.selectors.sparsity.iterates import IteratePath
+from zeronorm.selectors.sparsity.machines import GramMachine, Part, PrimalMachine, SlackRescaling
+from zeronorm.selectors.sparsity.rescaling import (
+    multiplicative,
+    power_rule,
+    rescale_until_sparse,
+)
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm_dual import solve_svm_dual
+
+
+def noisy(n=40, p=30, *, noise=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    score = X[:, 0] + 0.7 * X[:, 1] + noise * rng.normal(size=n)
+    return X, np.where(score > np.median(score), 1.0, -1.0)
+
+
+def run(machine, X, rule=multiplicative, **settings):
+    settings = {"zero_tol": 1e-3, "tol": 1e-3, "max_iter": 300} | settings
+    return rescale_until_sparse(machine, as_design(X), np.arange(X.shape[1]), rule, **settings)
+
+
+def machine_for(y, C, loss="hinge", kind=GramMachine):
+    return kind([Part(y, np.full(y.size, C))], loss=loss)
+
+
+# -- the identity -----------------------------------------------------------------------------------------
+
+
+def reweighted_qp(X, y, C, q, n_steps):
+    """Paper 003, eqs. 7-9, literally: C Σξ + w'Λw with Λ = |w|^-(2-q) of the iterate before."""
+    p = X.shape[1]
+    penalty = np.ones(p)
+    for _ in range(n_steps):
+        w, b = cp.Variable(p), cp.Variable()
+        slack = cp.pos(1 - cp.multiply(y, X @ w + b))
+        objective = C * cp.sum(slack) + cp.sum(cp.multiply(penalty, cp.square(w)))
+        cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL, **PRECISE)
+        penalty = np.abs(w.value) ** -(2.0 - q)
+    return np.abs(w.value)
+
+
+@pytest.mark.parametrize("q", [0.0, 0.5, 1.0, 2.0])
+def test_the_engine_solves_the_reweighted_programs(q):
+    X, y = noisy(30, 6)
+    n_steps = 1 if q == 2.0 else 3
+    result = run(machine_for(y, 2.0), X, power_rule(q), zero_tol=0.0, max_iter=n_steps)
+    expected = reweighted_qp(X, y, 4.0, q, n_steps)
+    np.testing.assert_allclose(result.iterates[-1][1], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_engine_rescales_the_data_as_arom_does():
+    """Paper 001: an ordinary SVM on x * z, then z ← z * |w|."""
+    X, y = noisy(40, 100)
+    z = np.ones(100)
+    for _ in range(4):
+        w = SVC(kernel="linear", C=3.0, tol=1e-9).fit(X * z, y).coef_[0]
+        z = z * np.abs(w)
+    result = run(machine_for(y, 3.0), X, zero_tol=0.0, max_iter=4)
+    np.testing.assert_allclose(result.iterates[-1][1], z, atol=1e-5 * z.max())
+
+
+def test_the_zero_norm_svm_is_arom_with_hinge_slacks_at_half_the_price():
+    X, y = noisy(40, 100)
+    direct = run(machine_for(y, 4.0), X)
+    selector = ZeroNormSVM(C=8.0, standardize=False).fit(X, y)
+    np.testing.assert_array_equal(np.flatnonzero(selector.coef_[0]), direct.trained)
+    assert [s.tolist() for s in selector.path_.subsets] == [s.tolist() for s in direct.path().subsets]
+    # Without slacks the two losses coincide, and so do the two methods.
+    zero_norm = ZeroNormSVM(C=np.inf, standardize=False).fit(X, y)
+    arom = AROM(C=np.inf, standardize=False).fit(X, y)
+    np.testing.assert_allclose(zero_norm.coef_, arom.coef_, atol=1e-6)
+
+
+def test_the_rules():
+    scale, strength = np.array([0.5, 2.0]), np.array([3.0, 0.1])
+    np.testing.assert_allclose(power_rule(0.0)(scale, strength), multiplicative(scale, strength))
+    np.testing.assert_allclose(power_rule(2.0)(scale, strength), 1.0)
+    np.testing.assert_allclose(power_rule(1.0)(scale, strength), np.sqrt([1.5, 0.2]))
+
+
+class OneFeatureKernels:
+    """Paper 004: s_i² = ΣΣ α_k α_l y_k y_l K(x_ki, x_li), for the linear kernel of each rescaled feature."""
+
+    status = Status.CONVERGED
+    settled = True
+
+    def __init__(self, y, C):
+        self.y, self.C = y, C
+
+    def train(self, design, scale):
+        X = design.block(np.arange(scale.size)) * scale
+        v = solve_svm_dual(X @ X.T, self.y, C=self.C, tol=1e-8).dual_coef
+        return np.sqrt([v @ np.outer(x, x) @ v for x in X.T])
+
+    def keep(self, staying):
+        pass
+
+
+def test_the_kernel_multiplicative_update_with_a_linear_kernel_is_the_same_iteration():
+    X, y = noisy(40, 60)
+    kernel = run(OneFeatureKernels(y, 5.0), X)
+    linear = run(machine_for(y, 5.0), X)
+    assert [s.tolist() for s, _ in kernel.iterates] == [s.tolist() for s, _ in linear.iterates]
+    np.testing.assert_allclose(kernel.iterates[-1][1], linear.iterates[-1][1], rtol=1e-4)
+
+
+# -- properties of the iteration --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("q", [0.0, 0.5, 1.0])
+def test_the_objective_never_rises(q):
+    """Each machine minimises a bound on C Σξ + 2 Σ ln|w| (q = 0) or C Σξ + (2/q) Σ|w|^q."""
+    X, y = noisy(60, 8, noise=1.0)
+    values = []
+    for n_steps in range(1, 7):
+        machine = machine_for(y, 2.5)
+        run(machine, X, power_rule(q), zero_tol=0.0, max_iter=n_steps)
+        w = machine.weights[:, 0]
+        slack = np.maximum(0.0, 1.0 - y * (X @ w + machine.bias[0]))
+        size = 2.0 * np.log(np.abs(w)).sum() if q == 0.0 else 2.0 / q * (np.abs(w) ** q).sum()
+        values.append(5.0 * slack.sum() + size)
+    assert np.all(np.diff(values) <= 1e-6 * np.abs(values[:-1]))
+    assert values[-1] < values[0] - 1e-3
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+def test_primal_and_dual_machines_agree(loss):
+    X, y = noisy(120, 12, noise=1.0)
+    dual = run(machine_for(y, 2.0, loss), X)
+    primal = run(machine_for(y, 2.0, loss, PrimalMachine), X)
+    assert [s.tolist() for s, _ in dual.iterates] == [s.tolist() for s, _ in primal.iterates]
+    np.testing.assert_allclose(dual.iterates[-1][1], primal.iterates[-1][1], rtol=1e-3)
+
+
+def test_survivors_of_a_hard_margin_have_unit_weight_on_the_rescaled_data():
+    X, y = noisy(40, 200)
+    machine = machine_for(y, np.inf)
+    result = run(machine, X, tol=1e-6)
+    assert result.converged
+    u = result.iterates[-1][1] / result.scale[result.alive]
+    np.testing.assert_allclose(u, 1.0, atol=1e-5)
+    assert np.min(y * (X[:, result.trained] @ machine.weights[:, 0] + machine.bias[0])) > 1.0 - 1e-5
+
+
+def test_supports_shrink_and_weak_features_are_gone():
+    X, y = noisy(40, 200)
+    result = run(machine_for(y, np.inf), X)
+    for (larger, weight), (smaller, _) in zip(result.iterates[:-1], result.iterates[1:], strict=True):
+        assert set(smaller) <= set(larger)
+        assert weight.min() > 1e-3 * weight.max()
+
+
+def test_the_iteration_limit_is_reported():
+    X, y = noisy(40, 200)
+    result = run(machine_for(y, np.inf), X, max_iter=2)
+    assert not result.converged
+    assert result.n_iter == 2
+    assert "max_iter" in result.remedy
+
+
+def test_weights_that_all_shrink_are_reported():
+    X, y = noisy(20, 200)
+    result = run(machine_for(y, 1e-3), X)
+    assert not result.converged
+    assert "raise C" in result.remedy
+    assert result.path().order.size == 200
+
+
+def test_no_feature_with_any_weight():
+    X = np.array([[1.0, 2.0], [1.0, 2.0], [-1.0, 0.5], [-1.0, 0.5]])
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    result = run(machine_for(y, 1.0), X)
+    assert result.iterates == []
+    assert result.path().order.tolist() == [0, 1]
+    assert np.isfinite(result.path().scores).all()
+
+
+class LosesItsMargin:
+    """Separable twice, then not any more."""
+
+    settled = True
+
+    def __init__(self):
+        self.calls = 0
+
+    @property
+    def status(self):
+        return Status.CONVERGED if self.calls < 3 else Status.UNBOUNDED
+
+    def train(self, design, scale):
+        self.calls += 1
+        return np.arange(1.0, scale.size + 1.0)
+
+    def keep(self, staying):
+        pass
+
+
+def test_a_hard_margin_that_is_lost_ends_the_run_with_what_was_found():
+    result = run(LosesItsMargin(), np.ones((3, 5)))
+    assert result.n_iter == 3
+    assert len(result.iterates) == 2
+    assert result.converged
+    assert result.path().order.tolist() == [4, 3, 2, 1, 0]
+
+
+def test_rescaled_slacks_single_out_mislabelled_samples():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.uniform(1.0, 3.0, 30), rng.uniform(-3.0, -1.0, 30)])
+    y = np.sign(x)
+    flipped = [4, 17, 44]
+    y[flipped] *= -1.0
+    machine = machine_for(y, 1.0, "squared")
+    run(SlackRescaling(machine, 1e-3, 1e-3), x[:, None])
+    assert np.flatnonzero(machine.parts[0].slacks() > 1e-2).tolist() == flipped
+
+
+# -- identical columns and the path -----------------------------------------------------------------------
+
+
+def test_first_copies():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 9))
+    X[:, 5], X[:, 8], X[:, 7] = X[:, 2], X[:, 2], 0.0
+    assert first_copies(as_design(X)).tolist() == [0, 1, 2, 3, 4, 2, 6, 7, 2]
+    assert first_copies(as_design(X * 1e-9)).tolist() == [0, 1, 2, 3, 4, 2, 6, 7, 2]
+
+
+def iterate_path(**fields):
+    iterates = [
+        (np.array([0, 1, 2, 3, 4]), np.array([5.0, 1.0, 4.0, 3.0, 2.0])),
+        (np.array([1, 2, 3]), np.array([1.0, 3.0, 2.0])),
+    ]
+    return IteratePath.from_iterates(iterates, np.array([9.0, 9.0, 9.0, 9.0, 9.0, 0.1, 0.3]), **fields)
+
+
+def test_a_size_between_iterates_is_cut_by_the_larger_iterates_own_weights():
+    path = iterate_path()
+    assert path.support(4).tolist() == [
+        0,
+        2,
+        3,
+        4,
+    ]  # feature 1 is the weakest of the five, though it survives
+    assert path.support(3).tolist() == [1, 2, 3]
+    assert path.support(2).tolist() == [2, 3]
+    assert path.support(6).tolist() == [0, 1, 2, 3, 4, 6]
+    assert path.order.tolist() == [2, 3, 1, 0, 4, 6, 5]
+    assert path.sizes.tolist() == [3, 5]
+
+
+def test_forced_features_and_groups_in_a_cut():
+    forced = iterate_path().constrained(None, np.array([1]))
+    assert forced.support(4).tolist() == [0, 1, 2, 3]
+    groups = np.array([0, 1, 0, 1, 2, 2, 3])
+    whole = iterate_path().constrained(groups, np.array([], dtype=np.intp))
+    assert whole.support(2).tolist() == [0, 2]
+    assert whole.support(4).tolist() == [0, 1, 2, 3]
+
+
+def test_repeated_supports_keep_the_latest_weights():
+    features = np.array([0, 1])
+    path = IteratePath.from_iterates(
+        [(features, np.array([1.0, 2.0])), (features, np.array([2.0, 1.0]))], np.zeros(3)
+    )
+    assert path.support(1).tolist() == [0]
+    assert len(path.subsets) == 1
