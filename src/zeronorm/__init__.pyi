@@ -15,6 +15,7 @@ from zeronorm.selectors.greedy.bound_elimination import BoundElimination as Boun
 from zeronorm.selectors.greedy.forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from zeronorm.selectors.greedy.grafting import Grafting as Grafting
 from zeronorm.selectors.greedy.gram_schmidt import GramSchmidt as GramSchmidt
+from zeronorm.selectors.greedy.perceptron_rfe import PerceptronRFE as PerceptronRFE
 from zeronorm.selectors.greedy.rfe import RFE as RFE
 from zeronorm.selectors.greedy.tree import TreeSelector as TreeSelector
 from zeronorm.selectors.meta.knockoff_selector import KnockoffSelector as KnockoffSelector

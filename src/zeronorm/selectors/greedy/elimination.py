@@ -7,6 +7,7 @@ and how it values a feature; that is the ``Machines`` protocol.
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +19,10 @@ from zeronorm.solvers.status import Status
 
 IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
+
+# How many units leave in one round: a count, a fraction of what is left, or a function of the values of the
+# units that may leave, the least valuable first.
+Step = int | float | Callable[[FloatArray], int]
 
 
 class Machines(Protocol):
@@ -79,7 +84,7 @@ class Elimination:
 
 
 def count_to_remove(step: int | float, n_left: int) -> int:
-    """How many units leave in one round: a count, or a fraction of what is left."""
+    """How many of ``n_left`` leave in one round: a count, or a fraction of what is left."""
     if isinstance(step, numbers.Integral):
         return min(int(step), n_left)
     return max(1, int(float(step) * n_left))
@@ -96,7 +101,7 @@ def check_step(step: int | float, owner: str) -> None:
         )
 
 
-def eliminate(machines: Machines, record: Elimination, step: int | float, stop_at: int = 1) -> None:
+def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int = 1) -> None:
     """Remove the worst units round by round until one unit, or ``stop_at`` features, are left."""
     problem = record.problem
     units = _Units(problem)
@@ -129,17 +134,19 @@ class _Units:
         self.forced = np.zeros(int(self.codes.max()) + 1, dtype=bool)
         self.forced[self.codes[problem.always_keep]] = True
 
-    def leaving(self, machines: Machines, value: FloatArray, step: int | float) -> IntArray:
+    def leaving(self, machines: Machines, value: FloatArray, step: Step) -> IntArray:
         """Features of the next round, the least valuable first; empty when one unit (or the forced) is left.
 
         On ties the lower index stays longer.
         """
         alive = machines.alive
         present, unit = np.unique(self.codes[alive], return_inverse=True)
-        ranked = order_by_score(machines.group_importance(unit) if self.grouped else value)[::-1]
+        unit_value = machines.group_importance(unit) if self.grouped else value
+        ranked = order_by_score(unit_value)[::-1]
         ranked = ranked[~self.forced[present[ranked]]]
         must_stay = 0 if self.forced.any() else 1
-        n_out = min(count_to_remove(step, ranked.size), ranked.size - must_stay)
+        wanted = step(unit_value[ranked]) if callable(step) else count_to_remove(step, ranked.size)
+        n_out = min(wanted, ranked.size - must_stay)
         if n_out <= 0:
             return np.empty(0, dtype=np.intp)
         if not self.grouped:

@@ -1,0 +1,118 @@
+"""PerceptronRFE: the margin that pruning leaves, the rounds against a direct loop, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from zeronorm import PerceptronRFE
+from zeronorm.design import as_design
+from zeronorm.selectors.greedy.perceptron_rfe import PerceptronMachines
+from zeronorm.selectors.problem import Problem
+from zeronorm.solvers.alma import solve_alma
+
+
+def data(seed=0, n=40, p=200, shift=1.5):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, p))
+    X[:, :3] += shift * (2 * y - 1)[:, None]
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("accuracy", [0.3, 0.5, 0.8])
+def test_pruned_weights_keep_the_promised_margin(seed, accuracy):
+    X, y = data(seed)
+    problem = Problem(design=as_design(X), y=y, task="binary")
+    machines = PerceptronMachines(problem, accuracy, None, 50)
+    machines.train()
+    margin, weights, power = machines.solution.margin, machines.solution.weights, machines.power
+    assert margin > 0.0
+    value = machines.importance()
+    n_out = machines.n_affordable(np.sort(value))
+    pruned = weights.copy()
+    pruned[np.argsort(value)[:n_out]] = 0.0
+    rows = np.column_stack([X, np.ones(len(y))])
+    rows /= np.linalg.norm(rows, power, axis=1)[:, None]
+    left = float(np.min((2 * y - 1) * (rows @ pruned)))
+    assert 0 < n_out < X.shape[1]
+    assert left >= (1.0 - accuracy * (1.0 - accuracy)) * margin
+    # The kept share of the norm is the rule of the paper, and no further weight would fit.
+    q = power / (power - 1.0)
+    budget = (accuracy * (1.0 - accuracy) * margin) ** q
+    kept = np.sum(np.abs(pruned) ** q)
+    assert kept >= 1.0 - budget - 1e-12
+    smallest_kept = np.abs(pruned[:-1][pruned[:-1] != 0.0]).min()
+    assert kept - smallest_kept**q < 1.0 - budget
+
+
+def test_rounds_equal_a_direct_loop():
+    X, y = data(1)
+    signs, alive, sizes, margins = 2.0 * y - 1.0, np.arange(X.shape[1]), [], []
+    while True:
+        power = max(2.0, np.log(alive.size))
+        rows = np.column_stack([X[:, alive], np.ones(len(y))])
+        found = solve_alma(rows, signs, power=power, accuracy=0.5, max_epochs=50)
+        sizes.append(alive.size)
+        margins.append(found.margin)
+        share = np.abs(found.weights[:-1]) ** (power / (power - 1.0))
+        order = np.argsort(share)
+        out = np.cumsum(share[order]) <= (0.25 * found.margin) ** (power / (power - 1.0))
+        if not out.any() or alive.size == 1:
+            break
+        alive = np.sort(alive[order[~out]])
+    s = PerceptronRFE().fit(X, y)
+    assert s.path_.sizes.tolist() == sorted(sizes)
+    assert np.flatnonzero(s.support_).tolist() == alive.tolist()
+    np.testing.assert_allclose(s.margins_, margins, rtol=1e-9)
+    assert {0, 1, 2} <= set(alive.tolist())
+    assert alive.size < 60
+
+
+def test_halving_visits_halves_and_keeps_the_signal():
+    X, y = data(2)
+    s = PerceptronRFE(3, rule="halve").fit(X, y)
+    assert s.path_.sizes.tolist() == [1, 2, 4, 7, 13, 25, 50, 100, 200]
+    assert set(np.flatnonzero(s.support_)) == {0, 1, 2}
+
+
+def test_groups_leave_together_and_forced_features_stay():
+    X, y = data(3, p=40)
+    groups = np.arange(40) // 4
+    s = PerceptronRFE(rule="halve", feature_groups=groups, always_keep=[38]).fit(X, y)
+    for k in range(4, 41, 4):
+        mask = s.path_.mask(k)
+        assert mask[36:].all()
+        assert all(len(set(mask[groups == g])) == 1 for g in range(10))
+    assert s.path_.mask(8)[:4].all()
+
+
+def test_small_weights_are_ranked_and_not_tied():
+    X, y = data(4, p=2000)
+    s = PerceptronRFE(rule="halve").fit(X, y)
+    dropped = s.path_.order[1000:]
+    assert np.all(np.diff(s.scores_[dropped]) <= 0)
+    assert np.any(np.diff(dropped) < 0)
+
+
+def test_overlapping_classes_are_reported():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    for rule in ("margin", "halve"):
+        with pytest.warns(ConvergenceWarning, match="did not separate the classes"):
+            s = PerceptronRFE(rule=rule).fit(X, y)
+        assert not s.converged_
+        assert np.all(np.isfinite(s.scores_))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rule", "x"), ("accuracy", 0.0), ("accuracy", 1.0), ("power", 1.5), ("max_iter", 0)],
+)
+def test_bad_parameters_are_named(name, value):
+    X, y = data(p=5)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of PerceptronRFE"):
+        PerceptronRFE(2, **{name: value}).fit(X, y)
