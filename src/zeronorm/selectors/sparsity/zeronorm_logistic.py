@@ -1,0 +1,225 @@
+"""Logistic regression with as few features as possible: best subsets, and concave penalties."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+from threadpoolctl import threadpool_limits
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.entry_order import entry_scores
+from zeronorm.selectors.sparsity.logistic_machines import LogisticMachines
+from zeronorm.selectors.sparsity.logistic_subsets import LogisticSubsets, SubsetFit
+from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
+from zeronorm.selectors.sparsity.splicing import SubsetSearch
+from zeronorm.selectors.sparsity.surrogates import SURROGATES, tangent_factors
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
+
+LARGEST_SIZE = 100  # searched for, unless the user asks for more with max_features
+GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest
+REWEIGHTED_ENOUGH = 1e-4  # relative change of the factors
+
+
+@register(
+    "zeronorm_logistic",
+    family="sparsity",
+    tasks=("binary", "multiclass"),
+    reference="Lal et al. 2006, Table 1 (the cell it leaves empty); splicing: Zhu et al. 2020",
+    test_params=({}, {"penalty": "mcp", "n_alphas": 8, "max_reweightings": 2}),
+)
+class ZeroNormLogistic(WeightedSelector):
+    r"""Logistic regression with the zero-norm: the best subset of each size, or a concave stand-in.
+
+    ``penalty="l0"`` looks, for every size k, for the subset of k features with the smallest loss
+
+    .. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)}) + \tfrac{\lambda}{2} \|w\|_2^2
+              \quad \text{subject to} \quad \|w\|_0 = k,
+
+    where a tiny ridge λ keeps the weights finite when a subset separates the classes. The search goes up
+    and down the sizes with a beam of subsets, and improves the best by splicing (several features
+    exchanged at once) and by swaps. It finds the optimum in almost all problems small enough to enumerate; like
+    any search of this kind it gives no guarantee for large ones.
+
+    The other penalties are concave functions of :math:`|w_k|` between ℓ0 and ℓ1, added to the mean loss:
+
+    .. math:: \text{log}: \lambda\epsilon \log(1 + |w|/\epsilon), \qquad
+              \text{l0.5}: 2\lambda\sqrt{\epsilon}(\sqrt{\epsilon + |w|} - \sqrt\epsilon), \qquad
+              \text{SCAD and MCP with shapes 3.7 and 3}.
+
+    They are minimised through a sequence of weighted ℓ1 problems, each of which lowers the objective, for a
+    grid of λ. Every support that appears is refitted without penalty, and the best of each size is kept.
+
+    Several classes: one machine against the rest for each, all with the same features, losses summed.
+
+    Use ``"l0"`` for the smallest model that predicts well, when strong correlations mislead the LASSO, or to
+    see what the best k features are. Prefer a penalty when hundreds of features are to be kept. Compared with
+    FSV and AROM the loss is that of a probability model and needs no separability.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the size with the smallest extended Bayesian
+        information criterion.
+    penalty : "l0" for best subsets, or "log", "scad", "mcp", "l0.5".
+    ridge : λ of the ridge, small.
+    max_features : largest size that is searched; beyond it features follow by their single effect. None
+        searches up to ``n_features_to_select``, or, without one, as many as the number of samples supports,
+        and at most 100.
+    n_alphas : number of penalties on the grid.
+    epsilon : width around zero of "log" and "l0.5".
+    max_reweightings : most ℓ1 problems per penalty.
+    tol : accuracy of the ℓ1 problems, relative to the largest slope of the loss.
+    standardize : centre and scale the columns first.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide. Best subsets are searched
+        among those with the forced features.
+    verbose : show progress.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        penalty: Penalty = "l0",
+        ridge: float = 1e-6,
+        max_features: int | None = None,
+        n_alphas: int = 50,
+        epsilon: float = 0.1,
+        max_reweightings: int = 10,
+        tol: float = 1e-7,
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.penalty = penalty
+        self.ridge = ridge
+        self.max_features = max_features
+        self.n_alphas = n_alphas
+        self.epsilon = epsilon
+        self.max_reweightings = max_reweightings
+        self.tol = tol
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        check_choice(self, "penalty", ("l0", *SURROGATES))
+        check_positive(self, "ridge", "n_alphas", "epsilon", "max_reweightings", "tol")
+        if self.max_features is not None:
+            check_positive(self, "max_features")
+        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+        model = LogisticSubsets(problem.design, problem.targets(), weight, self.ridge)
+        largest = self._largest_size(problem, float(weight.sum()))
+        # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
+        with threadpool_limits(limits=1, user_api="blas"):
+            if self.penalty == "l0":
+                return self._best_subsets(problem, model, largest)
+            return self._reweighted(problem, model, largest)
+
+    def _largest_size(self, problem: Problem, total_weight: float) -> int:
+        p = problem.n_features
+        if self.max_features is not None:
+            return min(int(self.max_features), p)
+        if problem.n_features_to_select is not None:
+            return min(problem.n_features_to_select, LARGEST_SIZE)
+        supported = total_weight / (np.log(max(p, 3)) * np.log(np.log(max(total_weight, 16.0))))
+        return int(min(max(supported, 1.0), p, LARGEST_SIZE))
+
+    # -- best subsets ---------------------------------------------------------------------------
+
+    def _best_subsets(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
+        stats = problem.design.column_stats(sample_weight=problem.sample_weight)
+        usable = ~stats.is_constant(problem.design.dtype)
+        usable[problem.always_keep] = False
+        eligible = np.flatnonzero(usable)
+        variance = np.where(usable, stats.variance, 1.0)
+        search = SubsetSearch(model, eligible, problem.always_keep, variance)
+        with problem.progress.task("Best subsets", largest) as advance:
+            n_passes = search.run(largest, advance)
+        fits = list(search.best.values())
+        slopes = np.abs(problem.design.transpose_dot(model.residuals(model.fit(_NOTHING))[0].T)).sum(axis=1)
+        supports = [fit.columns for fit in fits]
+        # A feature that is in a smaller subset, and then in more of them, stands before others.
+        scores = entry_scores(
+            supports, [1.0 / max(fit.size, 0.5) for fit in fits], slopes / np.sqrt(variance)
+        )
+        return self._path(problem, model, fits, scores, n_iter=n_passes, converged=model.all_converged)
+
+    def _path(
+        self,
+        problem: Problem,
+        model: LogisticSubsets,
+        fits: list[SubsetFit],
+        scores: FloatArray,
+        **fields: Any,
+    ) -> SelectionPath:
+        visited = [fit for fit in fits if fit.size]
+        total = float(model.weight.sum())
+        criterion = [_extended_bic(fit, problem.n_features, total) for fit in visited]
+        return SelectionPath.from_subsets(
+            [fit.columns for fit in visited],
+            n_features=problem.n_features,
+            tie_break=scores,
+            scores=scores,
+            objective=np.asarray([fit.objective for fit in visited]),
+            own_size=visited[int(np.argmin(criterion))].size if visited else None,
+            remedy="raise ridge, or max_reweightings, or loosen tol.",
+            **fields,
+        )
+
+    # -- concave penalties ----------------------------------------------------------------------
+
+    def _reweighted(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
+        machines = LogisticMachines(problem, self.tol)
+        penalties = machines.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
+        fits: dict[bytes, SubsetFit] = {}
+        supports, levels = [], []
+        with problem.progress.task("Penalties", penalties.size) as advance:
+            for penalty in penalties:
+                self._solve_reweighted(machines, float(penalty))
+                support = machines.support
+                if support.size and support.tobytes() not in fits and support.size <= problem.n_samples:
+                    fits[support.tobytes()] = model.fit(support)
+                supports.append(support)
+                levels.append(float(penalty))
+                advance(1)
+                if support.size >= largest:
+                    break
+        scores = entry_scores(supports, levels, machines.first_slopes())
+        converged = machines.all_converged and model.all_converged
+        return self._path(
+            problem, model, list(fits.values()), scores, n_iter=machines.n_solved, converged=converged
+        )
+
+    def _solve_reweighted(self, machines: LogisticMachines, penalty: float) -> None:
+        """Weighted ℓ1 problems until the factors settle, starting with equal factors."""
+        factors = np.ones(machines.n_features)
+        for _ in range(int(self.max_reweightings)):
+            machines.solve(penalty * factors)
+            before = factors
+            factors = tangent_factors(self.penalty, machines.absolute_weights(), penalty, self.epsilon)
+            if np.abs(factors - before).max(initial=0.0) <= REWEIGHTED_ENOUGH:
+                break
+
+
+_NOTHING = np.empty(0, dtype=np.intp)
+
+
+def _extended_bic(fit: SubsetFit, n_features: int, total_weight: float) -> float:
+    """Twice the loss, log n per weight, and twice the logarithm of the number of subsets of the size."""
+    k = fit.size
+    n_subsets = gammaln(n_features + 1) - gammaln(k + 1) - gammaln(n_features - k + 1)
+    return float(2.0 * fit.objective + fit.coef.size * np.log(total_weight) + 2.0 * n_subsets)

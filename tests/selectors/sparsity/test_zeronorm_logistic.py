@@ -1,0 +1,226 @@
+"""ZeroNormLogistic against exhaustive search, a convex solver, and abess."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from sklearn.preprocessing import StandardScaler
+
+from oracles.logistic import best_subset, l1_logistic, logistic_objective
+from zeronorm import ZeroNormLogistic, as_design
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.sparsity.l1_logistic import L1Logistic
+from zeronorm.selectors.sparsity.logistic_machines import LogisticMachines
+from zeronorm.selectors.sparsity.logistic_subsets import LogisticSubsets
+from zeronorm.selectors.sparsity.surrogates import SURROGATES, tangent_factors
+
+SIZES = (1, 2, 3, 4)
+
+
+def planted_problem(seed, n=60, p=12, k=4, correlation=0.0):
+    """Labels drawn from a logistic model on a few of the standardised features, which are returned as well."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) + np.sqrt(correlation / (1.0 - correlation)) * rng.normal(size=(n, 1))
+    X = StandardScaler().fit_transform(X)
+    w = np.zeros(p)
+    planted = rng.choice(p, k, replace=False)
+    w[planted] = rng.choice([-1.0, 1.0], k) * rng.uniform(0.5, 2.0, k)
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-X @ w))).astype(int)
+    y[:2] = 0, 1
+    return X, y, sorted(planted.tolist())
+
+
+def logistic_problem(*args, **kwargs):
+    return planted_problem(*args, **kwargs)[:2]
+
+
+def compare_with_exhaustive_search(n_problems):
+    """Relative excess of the objective over the optimum: problems by sizes."""
+    excess = []
+    for seed in range(n_problems):
+        rng = np.random.default_rng(1000 + seed)
+        n, p, correlation = int(rng.integers(25, 120)), int(rng.integers(6, 16)), rng.choice([0.0, 0.5, 0.8])
+        X, y = logistic_problem(seed, n, p, correlation=correlation)
+        signs = 2.0 * y - 1.0
+        path = ZeroNormLogistic(4).fit(X, y).path_
+        ours = [logistic_objective(X[:, path.support(k)], signs) for k in SIZES]
+        best = [best_subset(X, signs, k)[1] for k in SIZES]
+        excess.append([o / b - 1.0 for o, b in zip(ours, best, strict=True)])
+    return np.asarray(excess)
+
+
+def test_equals_exhaustive_search():
+    excess = compare_with_exhaustive_search(8)
+    assert np.mean(excess.max(axis=1) <= 1e-7) >= 0.95
+    assert excess.max() <= 0.01
+
+
+@pytest.mark.slow
+def test_equals_exhaustive_search_on_200_problems():
+    excess = compare_with_exhaustive_search(200)
+    equal = np.mean(excess.max(axis=1) <= 1e-7)
+    print(f"equal to exhaustive search: {equal:.1%} of 200 problems, largest excess {excess.max():.2e}")
+    assert equal >= 0.95
+    assert excess.max() <= 0.01
+
+
+def test_equals_exhaustive_search_for_three_classes():
+    rng = np.random.default_rng(5)
+    X, _ = logistic_problem(3, n=60, p=7)
+    y = np.argmax(X[:, [1, 4, 6]] + 0.7 * rng.normal(size=(60, 3)), axis=1)
+    signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+
+    def total(subset):
+        return sum(logistic_objective(X[:, list(subset)], s) for s in signs.T)
+
+    path = ZeroNormLogistic(3).fit(X, y).path_
+    for k in (1, 2, 3):
+        best = min(total(s) for s in combinations(range(7), k))
+        assert total(path.support(k)) == pytest.approx(best, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_objective_of_the_path_is_the_smallest_loss_of_its_subsets(seed):
+    X, y = logistic_problem(seed, n=80, p=300, k=5)
+    path = ZeroNormLogistic(6).fit(X, y).path_
+    assert path.sizes.tolist() == [1, 2, 3, 4, 5, 6]
+    for subset, value in zip(path.subsets, path.objective, strict=True):
+        assert value == pytest.approx(logistic_objective(X[:, subset], 2.0 * y - 1.0), rel=1e-8)
+    assert np.all(np.diff(path.objective) <= 0)
+
+
+def test_planted_features_are_found_in_wide_data():
+    X, y, planted = planted_problem(7, n=700, p=1500, k=5)
+    assert np.flatnonzero(ZeroNormLogistic(5).fit(X, y).support_).tolist() == planted
+
+
+def test_own_size_finds_the_number_of_planted_features():
+    X, y = logistic_problem(7, n=300, p=400, k=4)
+    assert ZeroNormLogistic().fit(X, y).support_.sum() == 4
+
+
+def test_forced_features_are_part_of_the_search():
+    X, y = logistic_problem(2, n=60, p=9)
+    signs = 2.0 * y - 1.0
+    path = ZeroNormLogistic(3, always_keep=[8]).fit(X, y).path_
+    best = min((logistic_objective(X[:, [*s, 8]], signs), s) for s in combinations(range(8), 2))
+    assert path.support(3).tolist() == [*best[1], 8]
+
+
+def test_predicted_exchanges_are_exact_for_small_changes():
+    """The quadratic model: removing or adding a feature of tiny effect changes the loss as predicted."""
+    X, y = logistic_problem(4, n=400, p=5)
+    X = np.column_stack([X, np.random.default_rng(1).normal(size=(400, 2))])
+    model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(400), 1e-6)
+    fit = model.fit(np.arange(5))
+    gain = model.exchanges(fit, np.asarray([5, 6])).gain
+    with_first, with_second = (
+        model.fit(np.asarray([0, 1, 2, 3, 4, 5])),
+        model.fit(np.asarray([0, 1, 2, 3, 4, 6])),
+    )
+    assert fit.objective - with_first.objective == pytest.approx(gain[0], rel=0.05)
+    assert fit.objective - with_second.objective == pytest.approx(gain[1], rel=0.05)
+    back = model.exchanges(with_first, np.asarray([6]))
+    assert back.loss[-1] == pytest.approx(gain[0], rel=0.05)
+    exact = with_first.objective - with_second.objective
+    assert back.swap_gain[0, -1] == pytest.approx(exact, rel=0.05)
+
+
+# -- concave penalties ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_l1_problem_matches_a_convex_solver(seed):
+    X, y = logistic_problem(seed, n=40, p=90, k=6)
+    signs, share = 2.0 * y - 1.0, np.full(40, 1 / 40)
+    penalty = np.random.default_rng(seed).uniform(0.02, 0.08, size=90)
+    machine = L1Logistic(as_design(X), signs, share, 1e-7)
+    found = machine.solve(penalty, machine.empty)
+    w, _, objective = l1_logistic(X, signs, penalty=penalty)
+    assert found.converged
+    value = found.loss + penalty[found.columns] @ np.abs(found.weights)
+    assert value == pytest.approx(objective, rel=1e-6)
+    assert np.abs(found.slope).max() <= penalty[np.abs(found.slope).argmax()] * (1 + 1e-6)
+    assert set(found.columns) == set(np.flatnonzero(np.abs(w) > 1e-5))
+
+
+def penalised_value(name, machines, penalty, epsilon):
+    weights = machines.absolute_weights()
+    slope = lambda t: float(tangent_factors(name, np.asarray([t]), penalty, epsilon)[0])
+    return machines.loss + penalty * sum(quad(slope, 0.0, w, limit=200)[0] for w in weights[weights > 0])
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_reweighting_never_increases_the_penalised_loss(name):
+    X, y = logistic_problem(1, n=50, p=30)
+    problem = Problem(design=as_design(X), y=y, task="binary", classes=np.arange(2))
+    machines = LogisticMachines(problem, 1e-9)
+    penalty, epsilon = 0.2 * machines.largest_penalty, 0.1
+    factors, values = np.ones(30), []
+    for _ in range(6):
+        machines.solve(penalty * factors)
+        values.append(penalised_value(name, machines, penalty, epsilon))
+        factors = tangent_factors(name, machines.absolute_weights(), penalty, epsilon)
+    assert np.all(np.diff(values) <= 1e-7)
+    assert values[-1] < values[0] - 1e-4
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_concave_penalties_find_planted_features(name):
+    X, y, planted = planted_problem(11, n=400, p=60, k=3)
+    selector = ZeroNormLogistic(3, penalty=name, n_alphas=25).fit(X, y)
+    assert np.flatnonzero(selector.support_).tolist() == planted
+
+
+# -- bad and extreme input ------------------------------------------------------------------------------
+
+
+def test_separable_data_have_finite_weights():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 500))
+    y = (X[:, 3] > 0).astype(int)
+    selector = ZeroNormLogistic(8).fit(X, y)
+    assert selector.path_.support(1).tolist() == [3]
+    assert np.all(np.isfinite(selector.path_.objective))
+    assert selector.converged_
+
+
+def test_two_samples():
+    selector = ZeroNormLogistic().fit([[0.0, 1.0, 5.0], [1.0, 1.0, 7.0]], [0, 1])
+    assert selector.support_.sum() == 1
+    assert not selector.support_[1]
+
+
+def test_more_features_than_the_search_visits():
+    X, y = logistic_problem(0, n=30, p=40)
+    selector = ZeroNormLogistic(30, max_features=3).fit(X, y)
+    assert selector.support_.sum() == 30
+    assert selector.path_.sizes.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"penalty": "l2"}, "'penalty' parameter"),
+        ({"ridge": 0.0}, "'ridge' parameter"),
+        ({"tol": -1}, "'tol'"),
+    ],
+)
+def test_bad_parameters(params, message):
+    X, y = logistic_problem(0)
+    with pytest.raises(ValueError, match=message):
+        ZeroNormLogistic(2, **params).fit(X, y)
+
+
+def test_no_worse_than_abess():
+    abess = pytest.importorskip("abess", reason="abess is not installed (extra 'bench')")
+    X, y = logistic_problem(21, n=200, p=500, k=6)
+    signs = 2.0 * y - 1.0
+    path = ZeroNormLogistic(10).fit(X, y).path_
+    for k in range(1, 11):
+        peer = abess.LogisticRegression(support_size=range(k + 1), ic_coef=0.0).fit(X, y)
+        value = logistic_objective(X[:, np.flatnonzero(peer.coef_)], signs)
+        assert path.objective[k - 1] <= value * (1 + 1e-6)
