@@ -59,7 +59,7 @@ def test_result_json_says_where_the_result_comes_from(data_file, tmp_path):
 def test_auto_size_and_json_output(data_file, tmp_path, capsys):
     assert select(data_file, tmp_path / "out", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed["size"]["rule"].startswith("the one-standard-error rule")
+    assert "one-standard-error rule" in printed["size"]["rule"]
     assert 1 <= len(printed["selected"]) <= 12
     assert printed["format"] == "zeronorm-result"
 
@@ -219,7 +219,6 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line_and_leaves_nothing(case, data_file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "big.json").write_text(json.dumps({"big": [f"g{i}" for i in range(12)][:3]}))
     (tmp_path / "big.json").write_text(
         json.dumps({f"big{i}": [f"g{3 * i}", f"g{3 * i + 1}", f"g{3 * i + 2}"] for i in range(4)})
     )

@@ -217,4 +217,5 @@ def test_weights_over_time_come_from_the_history():
 def test_rates_are_shown_in_per_cent():
     assert format_metric(0.1234, "error_rate") == "12.3 %"
     assert format_metric(12.345, "mse") == "12.3"
+    assert format_metric(3131.4, "mse") == "3131"
     assert format_metric(None, "mse") == "–"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from zeronorm.report.result import RunResult
 
 RULES = {
-    True: "the number of features was asked for",
-    False: "the one-standard-error rule on inner cross-validation",
+    True: "was set in advance",
+    False: "was chosen by the one-standard-error rule on inner cross-validation",
 }
 
 

@@ -12,6 +12,8 @@ class DataError(ValueError):
 
 def shown(name: str, limit: int = 60) -> str:
     """A name for one line of text: quoted, without line breaks, cut when long."""
+    if not name.strip():
+        return f"{name!r} (no name)"
     text = repr(name)
     return text if len(text) <= limit else f"{text[:limit]}…' ({len(name)} characters)"
 

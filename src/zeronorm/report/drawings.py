@@ -51,7 +51,7 @@ def error_drawing(result: RunResult, records: Any, metric: str) -> Drawing:
     ]
     chosen = " The ringed point is the procedure as a whole, with its own number of features." if rows else ""
     caption = (
-        "Mean over the outer test parts with 95 % intervals (corrected for overlapping training parts). Selection was "
+        "Mean over the outer test parts, with 95 % intervals corrected for overlapping training parts. Selection was "
         f"repeated in every training part.{chosen}"
     )
     drawn = line_chart("figure-error", title, series, axes)
@@ -323,7 +323,7 @@ def shared_features_drawing(result: RunResult, records: Any) -> Drawing | None:
         levels=[[round(4 * share) for share in row] for row in shares],
         palette="f",
         cells=[[f"selected in {100 * share:.0f} % of the training parts" for share in row] for row in shares],
-        column_ticks=[(i, visible(label, max(6, 60 // len(labels)))) for i, label in enumerate(labels)],
+        column_ticks=[(i, visible(label, 20)) for i, label in enumerate(labels)],
     )
     title = "Features that the methods agree on"
     caption = "How often each method selected the features that are selected most often overall."

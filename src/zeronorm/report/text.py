@@ -8,6 +8,9 @@ from zeronorm.report.figures.curves import error_curves, format_metric, metric_l
 from zeronorm.report.figures.selections import stabilities
 from zeronorm.report.result import RunResult
 
+# Parameters that the text tells elsewhere.
+UNTOLD = ("random_state", "task", "n_features_to_select")
+
 
 def headline(result: RunResult) -> str:
     """What was found, in one line."""
@@ -83,7 +86,7 @@ def _method_part(result: RunResult) -> str:
 
 def _described(method: dict[str, Any]) -> str:
     source = f" ({method['reference']})" if method.get("reference") else ""
-    parameters = {k: v for k, v in method.get("parameters", {}).items() if k not in ("random_state", "task")}
+    parameters = {k: v for k, v in method.get("parameters", {}).items() if k not in UNTOLD}
     listing = ", ".join(f"{key}={value}" for key, value in parameters.items())
     return f"{method['name']}{source}" + (f" with {listing}" if listing else "")
 
@@ -92,9 +95,8 @@ def _size_part(result: RunResult) -> str:
     rule = result.size.get("rule")
     if not rule:
         return ""
-    if result.kind == "selection":
-        return f"The number of features, {result.size['chosen']}, was set as follows: {rule}."
-    return f"The number of features was set as follows: {rule}."
+    count = f", {result.size['chosen']}," if result.size.get("chosen") is not None else ""
+    return f"The number of features{count} {rule}."
 
 
 def _evaluation_part(result: RunResult, records: Any) -> str:

@@ -90,9 +90,9 @@ def metric_label(metric: str) -> str:
 
 
 def format_metric(value: float | None, metric: str) -> str:
-    """Rates in per cent, other metrics with three significant digits."""
+    """Rates in per cent, other metrics with three significant digits, without exponents where it can be."""
     if value is None:
         return "–"
     if metric in RATES and metric != "auc":
         return f"{100 * value:.1f} %"
-    return f"{value:.3g}"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"

@@ -14,6 +14,7 @@ WIDTH = 520
 LABELS = 150
 ROW = 14
 STRIP = 10
+SLANTED = 96
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,11 @@ def grid_chart(identifier: str, title: str, grid: Grid) -> Markup:
         height = top + row * row_height + row_height * 0.75
         parts.append(element("text", visible(name, 24), x=LABELS - 6, y=height, class_="cell-label end name"))
     bottom = top + n_rows * row_height
-    for column, text in grid.column_ticks:
-        middle = LABELS + (column + 0.5) * width
-        parts.append(element("text", text, x=middle, y=bottom + 14, class_="tick middle"))
-    height = bottom + (20 if grid.column_ticks else 4)
+    parts += [
+        _column_name(LABELS + (column + 0.5) * width, bottom, text, grid)
+        for column, text in grid.column_ticks
+    ]
+    height = bottom + (SLANTED if _is_slanted(grid) else 20 if grid.column_ticks else 4)
     if grid.x_label:
         height += 16
         middle = LABELS + (WIDTH - LABELS) / 2
@@ -61,6 +63,25 @@ def grid_chart(identifier: str, title: str, grid: Grid) -> Markup:
     place = f"{LABELS} {top} {width:.4f} {row_height}"
     cursor = element("rect", width=width, height=row_height, class_="cursor", x=-99, y=-99)
     return chart(identifier, title, height, *parts, cursor, width=WIDTH, data_grid=place)
+
+
+def _is_slanted(grid: Grid) -> bool:
+    """Long names under narrow columns are written at an angle."""
+    widest = max((len(text) for _, text in grid.column_ticks), default=0)
+    return widest * 7 * len(grid.column_ticks) > WIDTH - LABELS
+
+
+def _column_name(x: float, y: float, text: str, grid: Grid) -> Markup:
+    if not _is_slanted(grid):
+        return element("text", text, x=x, y=y + 14, class_="tick middle")
+    return element(
+        "text",
+        text,
+        x=x + 4,
+        y=y + 10,
+        class_="tick end name",
+        transform=f"rotate(-40 {x + 4:.1f} {y + 10:g})",
+    )
 
 
 def grid_data(identifier: str, grid: Grid) -> Markup:

@@ -15,7 +15,8 @@ HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 46
 N_COLOURS = 8
 LINE_OF_LEGEND = 18
-SHIFT = 4.0
+WIDEST_SHIFT = 14.0
+MOST_WITH_INTERVALS = 6
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,22 @@ class Axes:
 
 
 def line_chart(identifier: str, title: str, series: list[Series], axes: Axes) -> Markup:
-    """Lines with 95 % intervals; chosen points are ringed."""
-    points = [point for line in series for point in line.points]
+    """Lines with 95 % intervals (not for more than six lines); chosen points are ringed."""
+    shown = series if len(series) <= MOST_WITH_INTERVALS else [_without_intervals(line) for line in series]
+    points = [point for line in shown for point in line.points]
     if not points:
         return Markup("")
     x = _x_scale(points, axes)
     y = _y_scale(points, axes)
     legend = _legend(series) if len(series) > 1 else []
     height = HEIGHT + LINE_OF_LEGEND * ((len(legend) + 1) // 2)
-    lines = [_line(i, line, _moved(x, i, len(series)), y) for i, line in enumerate(series)]
+    lines = [_line(i, line, _moved(x, i, len(series)), y) for i, line in enumerate(shown)]
     parts = [_frame(x, y, axes), *lines, *legend]
     return chart(identifier, title, height, *parts, width=WIDTH)
+
+
+def _without_intervals(line: Series) -> Series:
+    return replace(line, points=tuple(replace(point, low=None, high=None) for point in line.points))
 
 
 def _x_scale(points: list[Point], axes: Axes) -> Scale:
@@ -88,7 +94,8 @@ def _y_scale(points: list[Point], axes: Axes) -> Scale:
 
 def _moved(x: Scale, index: int, n_series: int) -> Scale:
     """Lines stand a little beside each other, so that their intervals do not cover one another."""
-    shift = SHIFT * (index - (n_series - 1) / 2)
+    step = min(4.0, WIDEST_SHIFT / n_series)
+    shift = step * (index - (n_series - 1) / 2)
     return replace(x, start=x.start + shift, end=x.end + shift)
 
 
