@@ -5,16 +5,21 @@ back. So the derivative with respect to every squared scaling factor is one call
 ``design.gram_adjoint(kernel.pullback(gram, K, dG_dK))``.
 """
 
-from zeronorm.criteria.base import Criterion, CriterionValue
+from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel, make_kernel
 from zeronorm.criteria.margin import Margin
 from zeronorm.criteria.radius import Radius, Variance
 from zeronorm.criteria.radius_margin import RadiusMargin
+from zeronorm.criteria.soft_margin import SoftMargin
 from zeronorm.criteria.span import Span
+from zeronorm.criteria.summed import Summed
+from zeronorm.criteria.validation import CrossValidation, ValidationLoss
 
 __all__ = [
     "Criterion",
     "CriterionValue",
+    "CrossValidation",
+    "FactoredMatrix",
     "LinearKernel",
     "Margin",
     "PolynomialKernel",
@@ -22,7 +27,10 @@ __all__ = [
     "Radius",
     "RadiusMargin",
     "ScaledKernel",
+    "SoftMargin",
     "Span",
+    "Summed",
+    "ValidationLoss",
     "Variance",
     "make_kernel",
 ]

@@ -13,13 +13,50 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class FactoredMatrix:
+    r"""A symmetric matrix :math:`\mathrm{diag}(d) + V \mathrm{diag}(c) V^\top` with few columns in V."""
+
+    diagonal: FloatArray
+    vectors: FloatArray
+    weights: FloatArray
+
+    def dense(self) -> FloatArray:
+        """The matrix itself."""
+        matrix = (self.vectors * self.weights) @ self.vectors.T
+        matrix.flat[:: self.diagonal.size + 1] += self.diagonal
+        return np.asarray(matrix)
+
+    def __add__(self, other: FactoredMatrix) -> FactoredMatrix:
+        return FactoredMatrix(
+            self.diagonal + other.diagonal,
+            np.hstack([self.vectors, other.vectors]),
+            np.concatenate([self.weights, other.weights]),
+        )
+
+    def __rmul__(self, factor: float) -> FactoredMatrix:
+        return FactoredMatrix(factor * self.diagonal, self.vectors, factor * self.weights)
+
+
+@dataclass(frozen=True, eq=False)
 class CriterionValue:
-    """Value, gradient with respect to the kernel matrix (symmetric), and the state for a warm start."""
+    """Value, gradient with respect to the kernel matrix (symmetric), and the state for a warm start.
+
+    ``factored`` is the same gradient where it is a diagonal plus a matrix of low rank: with a linear kernel
+    the slopes of all features then cost a few products with vectors.
+    """
 
     value: float
     gradient: FloatArray
     warm: Any
     converged: bool = True
+    factored: FactoredMatrix | None = None
+
+    @classmethod
+    def from_factors(
+        cls, value: float, factored: FactoredMatrix, warm: Any, converged: bool = True
+    ) -> CriterionValue:
+        """A value whose gradient is known in factors."""
+        return cls(value, factored.dense(), warm, converged, factored)
 
 
 class Criterion(ABC):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.criteria.base import Criterion, CriterionValue, FloatArray
+from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix, FloatArray
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm_dual import SvmDual, solve_svm_dual
 
@@ -27,7 +27,8 @@ class Margin(Criterion):
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
         dual = self.solve(K, y, warm)
         v = dual.dual_coef
-        return CriterionValue(2.0 * dual.objective, -np.outer(v, v), dual, dual.status.as_good_as_it_gets)
+        slope = FactoredMatrix(np.zeros(v.size), v[:, None], np.array([-1.0]))
+        return CriterionValue.from_factors(2.0 * dual.objective, slope, dual, dual.status.as_good_as_it_gets)
 
     def solve(self, K: FloatArray, y: FloatArray, warm: SvmDual | None = None) -> SvmDual:
         """The machine; a hard margin on inseparable data is an error with the remedy."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.criteria.base import Criterion, CriterionValue, FloatArray, with_ridge
+from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix, FloatArray, with_ridge
 from zeronorm.solvers.enclosing_sphere import solve_enclosing_sphere
 
 
@@ -23,8 +23,8 @@ class Radius(Criterion):
 
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
         sphere = solve_enclosing_sphere(with_ridge(K, self.C), warm_start=warm, tol=self.tol)
-        gradient = np.diag(sphere.beta) - np.outer(sphere.beta, sphere.beta)
-        return CriterionValue(sphere.radius_sq, gradient, sphere, sphere.status.as_good_as_it_gets)
+        slope = FactoredMatrix(sphere.beta, sphere.beta[:, None], np.array([-1.0]))
+        return CriterionValue.from_factors(sphere.radius_sq, slope, sphere, sphere.status.as_good_as_it_gets)
 
 
 @dataclass(frozen=True)
@@ -41,4 +41,5 @@ class Variance(Criterion):
         value = float(np.trace(K)) / n - float(K.sum()) / n**2
         if np.isfinite(self.C):
             value += (1.0 - 1.0 / n) / self.C
-        return CriterionValue(value, np.eye(n) / n - 1.0 / n**2, None)
+        slope = FactoredMatrix(np.full(n, 1.0 / n), np.full((n, 1), 1.0 / n), np.array([-1.0]))
+        return CriterionValue.from_factors(value, slope, None)

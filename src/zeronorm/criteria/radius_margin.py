@@ -29,9 +29,11 @@ class RadiusMargin(Criterion):
         spread_criterion = Radius(self.C, self.tol) if self.spread == "radius" else Variance(self.C)
         spread = spread_criterion.evaluate(K, y, warm_spread)
         margin = Margin(self.C, self.tol).evaluate(K, y, warm_margin)
-        return CriterionValue(
+        assert spread.factored is not None
+        assert margin.factored is not None
+        return CriterionValue.from_factors(
             spread.value * margin.value,
-            margin.value * spread.gradient + spread.value * margin.gradient,
+            margin.value * spread.factored + spread.value * margin.factored,
             (spread.warm, margin.warm),
             spread.converged and margin.converged,
         )
