@@ -37,6 +37,7 @@ Rule = Callable[[FloatArray, FloatArray], FloatArray]
 RESIDENT_SHARE = 1 / 8
 # Weights this small against those of the first iterate: no feature is worth its price.
 COLLAPSED = 1e-10
+SHRUNK = "all weights shrank to zero, no feature is worth its price; raise C."
 UNFINISHED = "raise max_iter or loosen tol."
 # The solver's own tolerance is far below what the rescaling needs: an answer at the limit of precision will do.
 ACCURATE = (Status.CONVERGED, Status.STALLED)
@@ -210,7 +211,7 @@ def _is_at_rest(
     if new_scale.size == 0:
         return True
     if result.iterates[-1][1].max() <= COLLAPSED * result.first.max():
-        result.remedy = "all weights shrank to zero, no feature is worth its price; raise C."
+        result.remedy = SHRUNK
         return True
     if new_scale.size < scale.size or not machine.settled:
         return False

@@ -14,7 +14,7 @@ from zeronorm.selectors.sparsity.copies import first_copies
 from zeronorm.selectors.sparsity.machines import linear_machine, parts_of
 from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 from zeronorm.selectors.sparsity.probit_machine import ProbitMachine
-from zeronorm.selectors.sparsity.rescaling import LinearModel, power_rule, rescale_until_sparse
+from zeronorm.selectors.sparsity.rescaling import SHRUNK, LinearModel, power_rule, rescale_until_sparse
 from zeronorm.solvers.linf_svm import solve_linf_svm
 
 
@@ -65,7 +65,7 @@ class ZeroNormSVM(WeightedSelector):
     standardize : scale columns to mean 0 and variance 1 first; the weights are compared, so they should
         have the same unit.
     zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
-        None for 1e-3, and for 1e-4 when q ≥ 1, where small weights may be meant.
+        None for 1e-3, for 1e-4 when q ≥ 1, where small weights may be meant, and for 0 when q = 2.
     tol : the iteration rests when no scaling factor changes by more than this, relatively.
     max_iter : largest number of machines trained in turn.
     estimator, feature_groups, always_keep : as in all selectors.
@@ -128,6 +128,8 @@ class ZeroNormSVM(WeightedSelector):
         if result.trained.size:
             self.coef_[:, result.trained] = machine.weights.T
         self.intercept_ = machine.bias
+        if self.loss == "probit" and result.remedy == SHRUNK:
+            result.remedy = "all weights shrank to zero; use loss='hinge' with a larger C."
         return result.path()
 
     def _machine(self, problem: Problem) -> LinearModel:
@@ -155,7 +157,9 @@ class ZeroNormSVM(WeightedSelector):
     def _zero_tol(self) -> float:
         if self.zero_tol is not None:
             return self.zero_tol
-        return 1e-3 if self.q < 1.0 else 1e-4
+        if self.q < 1.0:
+            return 1e-3
+        return 1e-4 if self.q < 2.0 else 0.0
 
     def _check_parameters(self) -> None:
         if not (0.0 <= self.q <= 2.0 or np.isinf(self.q)):
