@@ -1,10 +1,18 @@
 """The only code that touches the data: one interface, one file per home of the data."""
 
-from .base import Design
-from .convert import as_design
-from .dense import DenseDesign
-from .sparse import SparseDesign
-from .standardized import StandardizedDesign
-from .stats import ColumnStats
+from zeronorm.design.base import Design
+from zeronorm.design.convert import as_design, require_finite
+from zeronorm.design.dense import DenseDesign
+from zeronorm.design.sparse import SparseDesign
+from zeronorm.design.standardized import StandardizedDesign
+from zeronorm.design.stats import ColumnStats
 
-__all__ = ["ColumnStats", "DenseDesign", "Design", "SparseDesign", "StandardizedDesign", "as_design"]
+__all__ = [
+    "ColumnStats",
+    "DenseDesign",
+    "Design",
+    "SparseDesign",
+    "StandardizedDesign",
+    "as_design",
+    "require_finite",
+]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Array, Design
-from .index import Index, as_slice, compose
+from zeronorm.design.base import Array, Design
+from zeronorm.design.index import Index, as_slice, compose
 
 # Libraries whose arrays are left where they are; NumPy's own arrays are a DenseDesign.
 LIBRARIES = ("torch", "cupy", "array_api_strict")

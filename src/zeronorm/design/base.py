@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import blas
-from .index import Index, Selection, as_index, as_selector
-from .stats import ColumnStats, StatsAccumulator
+from zeronorm.design import blas
+from zeronorm.design.index import Index, Selection, as_index, as_selector
+from zeronorm.design.stats import ColumnStats, StatsAccumulator
 
 if TYPE_CHECKING:
-    from .standardized import StandardizedDesign
+    from zeronorm.design.standardized import StandardizedDesign
 
 Array = NDArray[np.float64]
 
@@ -277,7 +277,7 @@ class Design(ABC):
 
         Constant columns, up to rounding, are given scale 1 and, when centred, are exactly zero.
         """
-        from .standardized import StandardizedDesign
+        from zeronorm.design.standardized import StandardizedDesign
 
         stats = self.column_stats(sample_weight=sample_weight)
         constant = stats.is_constant(self.dtype)

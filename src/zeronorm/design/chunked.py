@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Array, Design
-from .index import Index, as_index, as_selector, compose
+from zeronorm.design.base import Array, Design
+from zeronorm.design.index import Index, as_index, as_selector, compose
 
 
 class ChunkedDesign(Design):

@@ -9,22 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from .array_api import from_array_api, is_foreign_array
-from .base import Design
-from .chunked import are_files, open_files
-from .dask import from_dask, is_dask_array
-from .dense import DenseDesign
-from .sparse import SparseDesign
+from zeronorm.design.array_api import from_array_api, is_foreign_array
+from zeronorm.design.base import Design
+from zeronorm.design.chunked import are_files, open_files
+from zeronorm.design.dask import from_dask, is_dask_array
+from zeronorm.design.dense import DenseDesign
+from zeronorm.design.sparse import SparseDesign
 
 Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
 
-def as_design(X: Any, *, feature_names: ArrayLike | None = None, allow_nan: bool = False) -> Design:
+def as_design(
+    X: Any, *, feature_names: ArrayLike | None = None, allow_nan: bool = False, check_finite: bool = True
+) -> Design:
     """Return a `Design` for an array, a scipy sparse matrix, a pandas or polars data frame, or files.
 
     Files are given as the path, or a list of paths side by side, of NumPy or Parquet files and stay on
     disk. The data are not copied unless their type must change (integers, data frames). A `Design` is
-    returned as it is. Values must be finite; ``allow_nan`` lets NaN, but not infinity, pass.
+    returned as it is. Values must be finite; ``allow_nan`` lets NaN, but not infinity, pass. The check reads
+    the data once; ``check_finite=False`` leaves it to a caller who sees it from the statistics of the columns.
     """
     if isinstance(X, Design):
         return X
@@ -39,7 +42,8 @@ def as_design(X: Any, *, feature_names: ArrayLike | None = None, allow_nan: bool
         raise ValueError(
             f"'feature_names' must name the {design.n_features} columns of X. Got {names.size} names instead."
         )
-    _require_finite(design, allow_nan)
+    if check_finite:
+        require_finite(design, allow_nan)
     return design
 
 
@@ -118,7 +122,8 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
         ) from error
 
 
-def _require_finite(design: Design, allow_nan: bool) -> None:
+def require_finite(design: Design, allow_nan: bool = False) -> None:
+    """Raise an error that names the first entry that is NaN or infinite."""
     if design._surely_finite():
         return
     acceptable = _finite_or_nan if allow_nan else np.isfinite

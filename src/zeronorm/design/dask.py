@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Array, Design
-from .index import Index, as_selector
+from zeronorm.design.base import Array, Design
+from zeronorm.design.index import Index, as_selector
 
 
 class DaskDesign(Design):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Array, Design
-from .index import Index, as_selector, compose
-from .stats import StatsAccumulator
+from zeronorm.design.base import Array, Design
+from zeronorm.design.index import Index, as_selector, compose
+from zeronorm.design.stats import StatsAccumulator
+
+BYTES_PER_THREAD = 32 << 20
 
 
 class DenseDesign(Design):
@@ -98,6 +103,22 @@ class DenseDesign(Design):
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         columns = self._columns
         if self._array.flags.forc and isinstance(columns, range) and columns.step == 1:
-            accumulator.add_dense(self._array, columns, target=0, rows=self._rows)
+            parts = _column_parts(columns, self.n_samples * self.dtype.itemsize)
+            if len(parts) == 1:
+                accumulator.add_dense(self._array, columns, target=0, rows=self._rows)
+                return
+
+            def read(part: range) -> None:
+                accumulator.add_dense(self._array, part, part.start - columns.start, rows=self._rows)
+
+            with ThreadPoolExecutor(len(parts)) as pool:
+                list(pool.map(read, parts))
         else:
             super()._accumulate_stats(accumulator)
+
+
+def _column_parts(columns: range, column_bytes: int) -> list[range]:
+    """Runs of columns for threads that read side by side: one for small data, one per core (at most 4) for large."""
+    n_threads = min(4, os.cpu_count() or 1, 1 + len(columns) * column_bytes // BYTES_PER_THREAD)
+    bounds = np.linspace(columns.start, columns.stop, n_threads + 1).astype(int).tolist()
+    return [range(start, stop) for start, stop in itertools.pairwise(bounds)]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .base import Array, Design
-from .index import Index, as_selector, as_slice
-from .sparse_kernels import sparse_gram, sparse_gram_adjoint
-from .stats import StatsAccumulator, read_only
+from zeronorm.design.base import Array, Design
+from zeronorm.design.index import Index, as_selector, as_slice
+from zeronorm.design.sparse_kernels import sparse_gram, sparse_gram_adjoint
+from zeronorm.design.stats import StatsAccumulator, read_only
 
 # One multiplication costs about this many times more on stored pairs than in a dense product.
 _PAIR_COST = 30.0

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import Array, Design
-from .index import Index, as_selector
-from .stats import ColumnStats
+from zeronorm.design.base import Array, Design
+from zeronorm.design.index import Index, as_selector
+from zeronorm.design.stats import ColumnStats
 
 # Means up to here, in units of the scale, are corrected for after a product.
 _LARGEST_SPARSE_MEAN = 1e4

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .index import Index
-from .stats_kernels import LANES, ROWS_AT_A_TIME, columns_stats, rows_stats, sparse_stats
+from zeronorm.design.index import Index
+from zeronorm.design.stats_kernels import LANES, ROWS_AT_A_TIME, columns_stats, rows_stats, sparse_stats
 
 Array = NDArray[np.float64]
 _CONSTANT_ULPS = 8.0

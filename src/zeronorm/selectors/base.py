@@ -47,6 +47,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     _method: ClassVar[MethodInfo]
     _allow_nan: ClassVar[bool] = False
     _accepts_sparse: ClassVar[bool] = True
+    # One-pass methods see NaN in the statistics of the columns and spare the separate check.
+    _finite_from_statistics: ClassVar[bool] = False
 
     n_features_to_select: int | float | None
 
@@ -99,7 +101,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
                 y_numeric=self._task_name() == "regression",
             )
             names = getattr(self, "feature_names_in_", None)
-            design = as_design(X, feature_names=names, allow_nan=self._allow_nan)
+            design = as_design(
+                X,
+                feature_names=names,
+                allow_nan=self._allow_nan,
+                check_finite=not self._finite_from_statistics,
+            )
         return X, y, design
 
     def _check_target_alone(self, y: Any, design: Design) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design import Design
+from zeronorm.design import ColumnStats, Design, require_finite
 from zeronorm.selectors.progress import Progress
 
 Task = Literal["binary", "multiclass", "multilabel", "regression"]
@@ -50,6 +50,13 @@ class Problem:
     def signs(self) -> NDArray[np.float64]:
         """The labels of a two-class problem as -1 and +1 (the second class is +1)."""
         return np.where(self.y == 1, 1.0, -1.0)
+
+    def column_stats(self) -> ColumnStats:
+        """Statistics of the columns by class; they also show whether all values are finite."""
+        stats = self.design.column_stats(self.y, self.sample_weight)
+        if not (np.all(np.isfinite(stats.minimum)) and np.all(np.isfinite(stats.mean))):
+            require_finite(self.design)
+        return stats
 
     def targets(self) -> NDArray[np.float64]:
         """One column per machine: ±1 (two classes), one-against-rest ±1 (more), or the real target."""

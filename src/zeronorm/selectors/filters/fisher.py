@@ -48,6 +48,8 @@ class FisherScore(WeightedSelector):
     feature_groups, always_keep : whole groups and forced features, see the user guide.
     """
 
+    _finite_from_statistics = True
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -69,7 +71,7 @@ class FisherScore(WeightedSelector):
                 "The 'variant' parameter of FisherScore must be 'between' or 'overall'. "
                 f"Got {self.variant!r} instead."
             )
-        stats = problem.design.column_stats(problem.y, problem.sample_weight)
+        stats = problem.column_stats()
         if self.variant == "overall":
             score = _overall_score(stats)
         elif problem.task == "binary":

@@ -33,6 +33,8 @@ class GolubScore(WeightedSelector):
     feature_groups, always_keep : whole groups and forced features, see the user guide.
     """
 
+    _finite_from_statistics = True
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -47,7 +49,7 @@ class GolubScore(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        stats = problem.design.column_stats(problem.y, problem.sample_weight)
+        stats = problem.column_stats()
         shift = np.abs(stats.class_mean[1] - stats.class_mean[0])
         spread = np.sqrt(stats.class_variance).sum(axis=0)
         score = safe_ratio(shift, spread)

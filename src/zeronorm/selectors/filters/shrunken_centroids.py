@@ -73,7 +73,7 @@ class ShrunkenCentroids(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_threshold()
-        stats = problem.design.column_stats(problem.y, problem.sample_weight)
+        stats = problem.column_stats()
         self._overall = stats.mean
         self._unit = _standard_errors(stats)
         self._deviation = stats.class_mean - stats.mean

@@ -42,6 +42,8 @@ class WelchScore(WeightedSelector):
         not corrected for the number of features; 1 for constant features.
     """
 
+    _finite_from_statistics = True
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -56,7 +58,7 @@ class WelchScore(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        stats = problem.design.column_stats(problem.y, problem.sample_weight)
+        stats = problem.column_stats()
         _require_variances(stats, problem)
         constant = stats.is_constant(problem.design.dtype)
         # Variance of each class mean: s^2 / n with s^2 = n * variance / (n - 1).
