@@ -1,0 +1,96 @@
+"""The zero-norm family: cost in units of one linear SVM, wide data, sparse kernel machines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from harness import Measurement, job, load, timed, under, wide_problem
+from zeronorm import AROM, ZeroNormSVM
+from zeronorm.models import SparseKernelSVC
+
+
+def lymphoma() -> tuple[np.ndarray, np.ndarray]:
+    """96×4026, malignant or not; missing values are replaced by the mean of their column."""
+    with np.load(Path(os.environ["ZERONORM_DATA"]) / "lymphoma.npz") as data:
+        X, y = data["X"].astype(np.float64), data["y_malignant"]
+    return np.where(np.isnan(X), np.nanmean(X, axis=0), X), y
+
+
+def in_units_of_one_machine(selector: AROM | ZeroNormSVM) -> Measurement:
+    X, y = lymphoma()
+    Z = StandardScaler().fit_transform(X)
+    machine = SVC(kernel="linear", C=selector.C)
+    selector.fit(X, y)
+    machine.fit(Z, y)
+    ours_s, _ = timed(lambda: selector.fit(X, y), repeat=11)
+    machine_s, _ = timed(lambda: machine.fit(Z, y), repeat=11)
+    note = f"{ours_s / machine_s:.1f} × one machine, {selector.n_iter_} machines trained"
+    target = "at most 5 × one SVC(kernel='linear')"
+    return Measurement(ours_s, target, ours_s <= 5 * machine_s, "SVC(kernel='linear')", machine_s, note)
+
+
+@job("ℓ2-AROM to 20 features, lymphoma 96×4026")
+def arom_lymphoma() -> Measurement:
+    return in_units_of_one_machine(AROM(20, C=np.inf))
+
+
+@job("ZeroNormSVM to 20 features, lymphoma 96×4026")
+def zeronorm_lymphoma() -> Measurement:
+    return in_units_of_one_machine(ZeroNormSVM(20))
+
+
+def on_wide_data(selector: AROM | ZeroNormSVM) -> Measurement:
+    X, y = wide_problem(100, 100_000)
+    selector.fit(X[:, :200], y)
+    measurement = under(3.0, lambda: selector.fit(X, y))
+    found = int(selector.support_[:10].sum())
+    note = f"{found} of the 10 relevant features among 20"
+    return Measurement(measurement.ours_s, measurement.target, measurement.reached, note=note)
+
+
+@job("ℓ2-AROM to 20 features, 100×100,000")
+def arom_wide() -> Measurement:
+    return on_wide_data(AROM(20, C=np.inf))
+
+
+@job("ZeroNormSVM to 20 features, 100×100,000")
+def zeronorm_wide() -> Measurement:
+    return on_wide_data(ZeroNormSVM(20, C=100.0))
+
+
+def few_vectors(name: str, n_folds: int, ours: SparseKernelSVC, machine: SVC) -> Measurement:
+    """Accuracy within one standard error of the SVM, with a tenth of its support vectors."""
+    X, y = load(name)
+    scores, counts, seconds = [], [], []
+    for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y):
+        fitted = [timed(lambda m=m, train=train: m.fit(X[train], y[train]))[0] for m in (ours, machine)]
+        seconds.append(fitted)
+        scores.append([ours.score(X[test], y[test]), machine.score(X[test], y[test])])
+        counts.append([ours.support_.size, machine.support_.size])
+    (our_accuracy, accuracy), (our_count, count) = np.mean(scores, axis=0), np.mean(counts, axis=0)
+    standard_error = float(np.std(scores, axis=0, ddof=1)[1] / np.sqrt(n_folds))
+    note = (
+        f"accuracy {100 * our_accuracy:.2f} % with {our_count:.1f} vectors; "
+        f"SVM {100 * accuracy:.2f} ± {100 * standard_error:.2f} % with {count:.1f}"
+    )
+    reached = our_accuracy >= accuracy - standard_error and our_count <= count / 10
+    our_s, machine_s = np.mean(seconds, axis=0)
+    target = "accuracy within one standard error, a tenth of the vectors"
+    return Measurement(float(our_s), target, bool(reached), "SVC", float(machine_s), note)
+
+
+@job("SparseKernelSVC, Titanic, 10 folds")
+def titanic() -> Measurement:
+    return few_vectors("titanic", 10, SparseKernelSVC(C=1.0), SVC(C=1.0))
+
+
+@job("SparseKernelSVC, Twonorm, 5 folds")
+def twonorm() -> Measurement:
+    ours = SparseKernelSVC(C=10.0, gamma=0.01, n_candidates=1500, random_state=0)
+    return few_vectors("twonorm", 5, ours, SVC(C=1.0, gamma=0.01))
