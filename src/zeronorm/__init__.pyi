@@ -15,6 +15,7 @@ from zeronorm.selectors.greedy.bound_elimination import BoundElimination as Boun
 from zeronorm.selectors.greedy.forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from zeronorm.selectors.greedy.grafting import Grafting as Grafting
 from zeronorm.selectors.greedy.gram_schmidt import GramSchmidt as GramSchmidt
+from zeronorm.selectors.greedy.optimal_brain_damage import OptimalBrainDamage as OptimalBrainDamage
 from zeronorm.selectors.greedy.perceptron_rfe import PerceptronRFE as PerceptronRFE
 from zeronorm.selectors.greedy.rfe import RFE as RFE
 from zeronorm.selectors.greedy.tree import TreeSelector as TreeSelector
@@ -23,7 +24,11 @@ from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelecto
 from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
 from zeronorm.selectors.meta.stability_selection import StabilitySelection as StabilitySelection
 from zeronorm.selectors.path import SelectionPath as SelectionPath
+from zeronorm.selectors.scaling.adaptive_scaling import AdaptiveScaling as AdaptiveScaling
+from zeronorm.selectors.scaling.margin_lp import MarginLP as MarginLP
 from zeronorm.selectors.sparsity.arom import AROM as AROM
+from zeronorm.selectors.sparsity.fsv import FSV as FSV
+from zeronorm.selectors.sparsity.l1_svm import L1SVM as L1SVM
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
 from zeronorm.selectors.sparsity.svm_weights import SVMWeights as SVMWeights
 from zeronorm.selectors.sparsity.zeronorm_logistic import ZeroNormLogistic as ZeroNormLogistic

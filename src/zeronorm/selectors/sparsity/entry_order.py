@@ -14,28 +14,52 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-def entry_scores(supports: Sequence[IntArray], levels: ArrayLike, never: FloatArray) -> FloatArray:
-    """The highest level at which each feature is in a support.
+def relative(values: FloatArray) -> FloatArray:
+    """Values divided by the largest, which becomes one unless all are zero."""
+    return np.asarray(values / max(float(values.max(initial=0.0)), np.finfo(float).tiny))
 
-    ``levels`` belong to the supports. Features that never enter follow below all that do, in the order of ``never``,
-    which is not negative.
+
+def entry_scores(
+    supports: Sequence[IntArray],
+    levels: ArrayLike,
+    never: FloatArray,
+    strengths: Sequence[FloatArray] | None = None,
+) -> FloatArray:
+    """Scores by which a feature that enters at a higher level stands before one that enters at a lower.
+
+    ``levels`` belong to the supports, from high to low. Features that enter together are ordered by their
+    ``strengths`` (not negative, one for each feature of each support); those that never enter follow in the
+    order of ``never``, which is not negative either.
     """
-    entered = np.zeros(never.size)
-    for support, level in zip(supports, np.asarray(levels, dtype=np.float64), strict=True):
-        entered[support] = np.maximum(entered[support], level)
-    lowest = float(entered[entered > 0].min(initial=1.0 if not entered.any() else np.inf))
-    highest = max(float(never.max(initial=0.0)), np.finfo(float).tiny)
-    return np.where(entered > 0, entered, 0.5 * lowest * never / highest)
+    level = np.asarray(levels, dtype=np.float64)
+    scores = np.zeros(never.size)
+    above = np.inf
+    for step, support in enumerate(supports):
+        new = scores[support] == 0.0
+        # Half way to the level above at most, so that strength never outranks an earlier entry.
+        room = 0.5 * min(above / level[step] - 1.0, 1.0)
+        strength = np.zeros(support.size) if strengths is None else relative(strengths[step])
+        scores[support[new]] = level[step] * (1.0 + room * strength[new])
+        if new.any():
+            above = level[step]
+    lowest = float(scores[scores > 0].min(initial=np.inf))
+    rest = 0.5 * (lowest if np.isfinite(lowest) else 1.0) * relative(never)
+    return np.where(scores > 0.0, scores, rest)
 
 
 def path_of_entries(
-    supports: Sequence[IntArray], levels: ArrayLike, never: FloatArray, **fields: Any
+    supports: Sequence[IntArray],
+    levels: ArrayLike,
+    never: FloatArray,
+    strengths: Sequence[FloatArray] | None = None,
+    **fields: Any,
 ) -> SelectionPath:
     """The path of these supports; features are ordered by their first entry."""
-    scores = entry_scores(supports, levels, never)
-    visited = [i for i, support in enumerate(supports) if support.size]
-    if fields.get("objective") is not None:
-        fields["objective"] = np.asarray(fields["objective"])[visited]
+    scores = entry_scores(supports, levels, never, strengths)
     return SelectionPath.from_subsets(
-        [supports[i] for i in visited], n_features=never.size, tie_break=scores, scores=scores, **fields
+        [support for support in supports if support.size],
+        n_features=never.size,
+        tie_break=scores,
+        scores=scores,
+        **fields,
     )

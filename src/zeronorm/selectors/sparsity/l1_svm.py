@@ -1,0 +1,214 @@
+"""The ℓ1 support vector machine: hinge loss under a bound on the sum of absolute weights."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.entry_order import path_of_entries
+from zeronorm.selectors.sparsity.parameters import check_positive
+from zeronorm.solvers.l1_svm import L1Svm, L1SvmProgram
+from zeronorm.solvers.status import Status
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+ZERO_WEIGHT = 1e-9  # relative to the largest weight
+NO_SLACK = 1e-7
+SEPARABLE_BY = 1e9  # a hard margin is found below this multiple of the smallest C on the path, or not at all
+BISECTIONS = 12
+
+
+@register(
+    "l1_svm",
+    family="sparsity",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Bradley & Mangasarian 1998; Bi et al. 2003; Lal et al. 2006, section 4.2",
+    test_params=({"n_steps": 4}, {"task": "regression", "n_steps": 4}),
+)
+class L1SVM(WeightedSelector):
+    r"""Select with the ℓ1 support vector machine, a linear program.
+
+    .. math:: \min_{w, b}\ \sum_k |w_k| + C \sum_i \xi_i, \qquad \xi_i \ge 1 - y_i(w \cdot x_i + b), \quad \xi_i \ge 0
+
+    For regression :math:`\xi_i \ge |y_i - w \cdot x_i - b| - \epsilon`. Most weights are exactly zero; C rules how
+    many. The program is solved exactly along a path of growing C, from where no feature has a weight to the C
+    asked for, each from the last basis. Features are brought into the program only when they can improve its
+    solution (column generation), so a hundred thousand of them are no obstacle; there are never more weights
+    than samples. When a number of features is asked for, a C at which the solution has that many is
+    looked for between the steps of the path; there is none where the solution jumps from fewer to more, and
+    then the larger solution is cut. Features are ordered by the C at which they enter; those that
+    never do, by how close they came: :math:`|x_k \cdot (\alpha * y)|`, which is 1 for a feature with a weight.
+
+    Several classes: one machine against the rest for each at the same C; the support is the union.
+
+    Use it for a small, stable number of features when the classes overlap. Of two equally good features it
+    often keeps one alone.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for all features with a weight at ``C``.
+    C : price of the loss at the end of the path; ``inf`` for a hard margin.
+    n_steps : number of values of C on the path; 1 solves for ``C`` alone.
+    epsilon : half-width of the insensitive tube of a regression.
+    task : "classification" or "regression".
+    standardize : centre and scale the columns first.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    verbose : show progress.
+
+    Attributes
+    ----------
+    coef_, intercept_ : weights and bias at the end of the path, one row for each machine, of the columns as
+        standardised.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        C: float = 1.0,
+        n_steps: int = 10,
+        epsilon: float = 0.1,
+        task: Literal["classification", "regression"] = "classification",
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.C = C
+        self.n_steps = n_steps
+        self.epsilon = epsilon
+        self.task = task
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        check_positive(self, "C", "n_steps")
+        if not self.epsilon >= 0.0:
+            raise ValueError(
+                f"The 'epsilon' parameter of L1SVM must not be negative. Got {self.epsilon!r} instead."
+            )
+        walk = _PriceWalk(problem, float(self.epsilon) if problem.task == "regression" else None)
+        with problem.progress.task("Prices", int(self.n_steps)) as advance:
+            for C in walk.grid(float(self.C), int(self.n_steps)):
+                walk.solve(C)
+                advance(1)
+                if walk.without_slack:
+                    break
+        if np.isinf(self.C) and not walk.without_slack:
+            raise ValueError(
+                "L1SVM with C=inf needs samples that a linear machine fits without errors. "
+                "None fits these; use a finite C."
+            )
+        self.coef_, self.intercept_ = walk.weights, walk.bias
+        own_size = walk.last_support.size
+        if problem.n_features_to_select is not None:
+            walk.look_for_size(problem.n_features_to_select)
+        return walk.path(own_size)
+
+
+class _PriceWalk:
+    """Machines solved for one C after the other."""
+
+    def __init__(self, problem: Problem, epsilon: float | None) -> None:
+        self.problem = problem
+        targets = np.ascontiguousarray(problem.targets().T)
+        self.programs = [
+            L1SvmProgram(problem.design, y, C=problem.sample_costs(1.0), epsilon=epsilon) for y in targets
+        ]
+        self.machines: list[L1Svm] = []
+        self.visited: list[tuple[float, IntArray, FloatArray]] = []
+        self.pull = np.zeros(problem.n_features)
+        self.converged = True
+
+    def grid(self, last: float, n_steps: int) -> FloatArray:
+        """Growing values of C; the first is one at which no feature has a weight yet."""
+        if n_steps == 1 and np.isfinite(last):
+            return np.asarray([last])
+        first = min(self._smallest(program.y) for program in self.programs)
+        if np.isinf(last):
+            return first * np.geomspace(1.0, SEPARABLE_BY, max(2, 3 * n_steps))
+        return np.geomspace(min(first, 0.5 * last), last, n_steps)
+
+    def _smallest(self, y: FloatArray) -> float:
+        """1 over the largest pull of dual variables that are feasible, in units of C, without any feature."""
+        weight = np.asarray(self.problem.sample_costs(1.0) * np.ones(y.size))
+        above = y > np.median(y) if self.problem.task == "regression" else y > 0
+        mass = min(weight[above].sum(), weight[~above].sum())
+        if mass == 0.0:
+            return 1.0
+        dual = weight * np.where(above, mass / weight[above].sum(), -mass / weight[~above].sum())
+        largest = float(np.abs(self.problem.design.transpose_dot(dual)).max(initial=0.0))
+        return 1.0 / largest if largest > 0.0 else 1.0
+
+    def solve(self, C: float) -> int:
+        """Solve for C; returns the number of features with a weight."""
+        for program in self.programs:
+            program.set_price(self.problem.sample_costs(C))
+        self.machines = [program.solve() for program in self.programs]
+        self.converged &= all(machine.converged for machine in self.machines)
+        self.pull = np.max([np.abs(machine.pull) for machine in self.machines], axis=0)
+        total = np.abs(self.weights).sum(axis=0)
+        support = np.flatnonzero(
+            total > ZERO_WEIGHT * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
+        )
+        self.visited.append((C, support, total[support]))
+        return int(support.size)
+
+    @property
+    def weights(self) -> FloatArray:
+        return np.asarray([machine.weights for machine in self.machines])
+
+    @property
+    def bias(self) -> FloatArray:
+        return np.asarray([machine.bias for machine in self.machines])
+
+    @property
+    def last_support(self) -> IntArray:
+        return self.visited[-1][1]
+
+    @property
+    def without_slack(self) -> bool:
+        """Whether no sample misses its margin: a larger C would change nothing."""
+        return all(float(machine.slack.max(initial=0.0)) <= NO_SLACK for machine in self.machines)
+
+    def look_for_size(self, size: int) -> None:
+        """Halve the interval of C in which the number of features passes ``size`` until one has that many."""
+        self.visited.sort(key=lambda step: step[0])
+        sizes = [support.size for _, support, _ in self.visited]
+        larger = [i for i, found in enumerate(sizes) if found > size]
+        if size in sizes or not larger or larger[0] == 0:
+            return
+        low, high = self.visited[larger[0] - 1][0], self.visited[larger[0]][0]
+        for _ in range(BISECTIONS):
+            middle = float(np.sqrt(low * high))
+            found = self.solve(middle)
+            if found == size:
+                return
+            low, high = (middle, high) if found < size else (low, middle)
+
+    def path(self, own_size: int) -> SelectionPath:
+        last_pull = self.pull
+        steps = sorted(self.visited, key=lambda step: step[0])
+        return path_of_entries(
+            [support for _, support, _ in steps],
+            [1.0 / C for C, _, _ in steps],
+            last_pull,
+            [strength for _, _, strength in steps],
+            own_size=own_size,
+            n_iter=sum(program.n_iter for program in self.programs),
+            converged=self.converged,
+            remedy=Status.FAILED.remedy + ".",
+        )

@@ -1,0 +1,135 @@
+"""FSV: each program against scipy's, the objective, planted solutions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from oracles.linear_programs import l1_machine
+from zeronorm import FSV, L1SVM
+
+
+def separable(seed, n=40, p=100, relevant=2):
+    """Two classes separated by a margin along a few features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    signs = np.where(np.arange(n) % 2, 1.0, -1.0)
+    score = X[:, :relevant].sum(axis=1)
+    X[:, 0] += signs * (1.0 + np.abs(score)) - score
+    return StandardScaler().fit_transform(X), (signs > 0).astype(int)
+
+
+def overlapping(seed, n=60, p=40):
+    rng = np.random.default_rng(seed)
+    X = StandardScaler().fit_transform(rng.normal(size=(n, p)))
+    return X, (X[:, :3].sum(axis=1) + 1.5 * rng.normal(size=n) > 0.4).astype(int)
+
+
+@pytest.mark.parametrize("sparsity", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize("seed", range(3))
+def test_objective_never_increases(seed, sparsity):
+    X, y = overlapping(seed)
+    values = FSV(sparsity=sparsity).fit(X, y).objective_
+    assert np.all(np.diff(values) <= 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_objective_never_increases_for_separable_classes(seed):
+    X, y = separable(seed)
+    values = FSV(sparsity=None).fit(X, y).objective_
+    assert np.all(np.diff(values) <= 1e-9)
+
+
+def test_last_objective_is_that_of_the_formula():
+    X, y = overlapping(1)
+    s = FSV(sparsity=0.1, alpha=3.0).fit(X, y)
+    slack = np.maximum(0, 1 - (2 * y - 1) * (X @ s.coef_ + s.intercept_))
+    errors = slack[y == 1].mean() + slack[y == 0].mean()
+    value = 0.9 * errors + 0.1 * np.sum(1 - np.exp(-3.0 * np.abs(s.coef_)))
+    assert s.objective_[-1] == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_result_solves_its_own_linear_program(seed):
+    """At rest the weights are optimal for the costs that they define."""
+    X, y = overlapping(seed)
+    s = FSV(sparsity=0.05).fit(X, y)
+    cost = 0.05 * 5.0 * np.exp(-5.0 * np.abs(s.coef_))
+    price = np.where(y == 1, 0.95 / (y == 1).sum(), 0.95 / (y == 0).sum())
+    slack = np.maximum(0, 1 - (2 * y - 1) * (X @ s.coef_ + s.intercept_))
+    _, value = l1_machine(X, 2.0 * y - 1.0, price, cost)
+    assert cost @ np.abs(s.coef_) + price @ slack == pytest.approx(value, rel=1e-7)
+
+
+def test_the_first_program_is_the_l1_machine():
+    X, y = separable(0)
+    s = FSV(sparsity=None, max_iter=1)
+    with pytest.warns(UserWarning, match="did not converge"):
+        s.fit(X, y)
+    w, _ = l1_machine(X, 2.0 * y - 1.0, np.inf)
+    assert np.allclose(s.coef_, w, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fewer_features_than_the_l1_machine(seed):
+    X, y = separable(seed)
+    concave, convex = FSV(sparsity=None).fit(X, y), L1SVM(C=np.inf).fit(X, y)
+    assert concave.support_.sum() <= convex.support_.sum()
+    assert np.min((2 * y - 1) * (X @ concave.coef_ + concave.intercept_)) >= 1 - 1e-6
+
+
+def test_planted_features_are_found():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 200))
+    score = X[:, 10] - X[:, 20]
+    X, y = X[np.abs(score) > 0.4], (score[np.abs(score) > 0.4] > 0).astype(int)
+    s = FSV(sparsity=None).fit(X, y)
+    assert np.flatnonzero(s.support_).tolist() == [10, 20]
+
+
+def test_growing_alpha_does_not_need_more_features():
+    X, y = separable(3)
+    fixed, growing = FSV(sparsity=None).fit(X, y), FSV(sparsity=None, growth=2.0).fit(X, y)
+    assert growing.converged_
+    assert growing.support_.sum() <= fixed.support_.sum()
+
+
+def test_overlapping_classes_need_a_sparsity():
+    X, y = overlapping(0, p=3)
+    with pytest.raises(ValueError, match="give a 'sparsity'"):
+        FSV(sparsity=None).fit(X, y)
+
+
+def test_all_weights_zero_falls_back_to_the_reduced_costs():
+    X, y = overlapping(0)
+    s = FSV(5, sparsity=0.999).fit(X, y)
+    assert not s.coef_.any()
+    assert s.support_.sum() == 5
+    assert np.all(np.isfinite(s.scores_))
+
+
+def test_duplicated_columns_tie_the_same_way():
+    X, y = separable(1, p=12)
+    orders = [FSV(sparsity=None).fit(np.hstack([X, X]), y).path_.order.tolist() for _ in range(2)]
+    assert orders[0] == orders[1]
+    assert orders[0][0] < 12
+
+
+def test_two_samples_and_one_feature():
+    assert FSV().fit([[0.0], [1.0]], [0, 1]).support_.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ({"alpha": 0}, "alpha"),
+        ({"growth": 0.5}, "growth"),
+        ({"sparsity": 1.0}, "sparsity"),
+        ({"tol": 0}, "tol"),
+    ],
+)
+def test_bad_parameters(params, name):
+    X, y = overlapping(0)
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        FSV(**params).fit(X, y)

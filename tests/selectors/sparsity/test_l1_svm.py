@@ -1,0 +1,124 @@
+"""L1SVM against the full linear program and its optimality conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from oracles.linear_programs import l1_machine
+from zeronorm import L1SVM
+
+
+def classes(seed, n=40, p=60, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = StandardScaler().fit_transform(rng.normal(size=(n, p)))
+    score = X[:, :4].sum(axis=1) + noise * rng.normal(size=n)
+    return X, (score > 0.3).astype(int)
+
+
+def objective(selector, X, y, C, epsilon=None):
+    f = X @ selector.coef_[0] + selector.intercept_[0]
+    errors = np.maximum(0, 1 - y * f) if epsilon is None else np.maximum(0, np.abs(y - f) - epsilon)
+    return np.abs(selector.coef_).sum() + np.sum(C * errors)
+
+
+@pytest.mark.parametrize("C", [0.05, 0.3, 3.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_classification_matches_the_full_program(seed, C):
+    X, y = classes(seed)
+    selector = L1SVM(C=C).fit(X, y)
+    w, value = l1_machine(X, 2.0 * y - 1.0, C)
+    assert objective(selector, X, 2.0 * y - 1.0, C) == pytest.approx(value, rel=1e-7)
+    assert selector.support_.sum() == max(1, np.count_nonzero(np.abs(w) > 1e-7))
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_regression_matches_the_full_program(C):
+    X, _ = classes(3)
+    y = X[:, 0] - 2 * X[:, 5] + 0.3 * np.random.default_rng(0).normal(size=len(X)) + 4.0
+    selector = L1SVM(C=C, epsilon=0.2, task="regression").fit(X, y)
+    _, value = l1_machine(X, y, C, epsilon=0.2)
+    assert objective(selector, X, y, C, epsilon=0.2) == pytest.approx(value, rel=1e-7)
+
+
+def test_column_generation_solves_the_whole_program():
+    X, y = classes(1, n=30, p=1500)
+    selector = L1SVM(C=0.5, n_steps=1).fit(X, y)
+    _, value = l1_machine(X, 2.0 * y - 1.0, 0.5)
+    assert objective(selector, X, 2.0 * y - 1.0, 0.5) == pytest.approx(value, rel=1e-7)
+
+
+def test_sample_weights_multiply_the_price():
+    X, y = classes(2)
+    weight = np.random.default_rng(0).uniform(0.2, 2.0, size=len(y))
+    selector = L1SVM(C=0.4, standardize=False).fit(X, y, sample_weight=weight)
+    _, value = l1_machine(X, 2.0 * y - 1.0, 0.4 * weight)
+    assert objective(selector, X, 2.0 * y - 1.0, 0.4 * weight) == pytest.approx(value, rel=1e-7)
+
+
+def test_hard_margin_matches_the_full_program():
+    X, y = classes(4, n=30, p=80, noise=0.0)
+    selector = L1SVM(C=np.inf).fit(X, y)
+    _, value = l1_machine(X, 2.0 * y - 1.0, np.inf)
+    assert np.abs(selector.coef_).sum() == pytest.approx(value, rel=1e-6)
+    assert np.min((2 * y - 1) * (X @ selector.coef_[0] + selector.intercept_[0])) >= 1 - 1e-6
+
+
+def test_hard_margin_of_overlapping_classes_is_an_error():
+    X, y = classes(5, n=60, p=3, noise=3.0)
+    with pytest.raises(ValueError, match="use a finite C"):
+        L1SVM(C=np.inf).fit(X, y)
+
+
+@pytest.mark.parametrize("k", [1, 3, 11])
+def test_path_has_a_solution_with_the_number_of_features_asked_for(k):
+    X, y = classes(0)
+    selector = L1SVM(k, C=5.0).fit(X, y)
+    assert selector.support_.sum() == k
+    assert k in selector.path_.sizes
+
+
+def test_more_features_than_weights_are_filled_by_reduced_cost():
+    X, y = classes(6, n=20, p=50)
+    selector = L1SVM(40, C=1.0).fit(X, y)
+    kept = np.flatnonzero(selector.coef_[0])
+    assert selector.support_.sum() == 40
+    assert selector.support_[kept].all()
+
+
+def test_classes_are_taken_against_the_rest():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = StandardScaler().fit_transform(rng.normal(size=(60, 15)) + 1.5 * (y[:, None] == np.arange(15)))
+    together = L1SVM(C=0.1).fit(X, y)
+    alone = [L1SVM(C=0.1).fit(X, y == c) for c in range(3)]
+    assert np.allclose(together.coef_, np.vstack([machine.coef_ for machine in alone]), atol=1e-8)
+    assert np.array_equal(together.support_, np.any([machine.support_ for machine in alone], axis=0))
+
+
+def test_no_feature_pays_at_a_small_price():
+    X, y = classes(0)
+    selector = L1SVM(C=1e-4).fit(X, y)
+    assert not selector.coef_.any()
+    assert selector.support_.sum() >= 1  # the closest to entering
+
+
+def test_duplicated_columns_select_the_first():
+    X, y = classes(0, p=10)
+    chosen = [L1SVM(3, C=1.0).fit(np.hstack([X, X]), y).path_.order[:1].tolist() for _ in range(3)]
+    assert chosen[0] == chosen[1] == chosen[2]
+    assert chosen[0][0] < 10
+
+
+def test_two_samples():
+    assert L1SVM().fit([[0.0, 1.0], [1.0, 1.0]], [0, 1]).support_.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("params", "name"), [({"C": 0.0}, "C"), ({"n_steps": 0}, "n_steps"), ({"epsilon": -1}, "epsilon")]
+)
+def test_bad_parameters(params, name):
+    X, y = classes(0)
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        L1SVM(**params).fit(X, y)
