@@ -9,7 +9,7 @@ export NUMBA_CACHE_DIR = $(CURDIR)/.cache/numba-$(SOURCE_HASH)
 TEST_THREADS = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: demo test test-slow bench docs lint format index warmup clean
+.PHONY: demo test test-slow bench docs lint format index warmup browser clean
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -53,6 +53,9 @@ index: $(VENV)/.dev  ## rewrite the lazy top-level index after adding a method
 
 warmup: $(VENV)/.dev
 	$(BIN)/zeronorm warmup
+
+browser:  ## Chromium for the tests of the report (Debian, Ubuntu)
+	apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium chromium-driver
 
 clean:
 	rm -rf $(VENV) .cache build dist docs/_build demo-report
