@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from zeronorm.cli.commands import compare, datasets, demo, methods, report, select, warmup
+from zeronorm.cli.commands import compare, datasets, demo, methods, report, select, study, warmup
 from zeronorm.cli.errors import FAILED, INTERRUPTED, INVALID, UsageProblem, one_line
 
 TERMINATED = 143
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (select, compare, methods, datasets, report, warmup, demo):
+for command in (select, compare, methods, datasets, report, study, warmup, demo):
     command.add_to(app)
 
 

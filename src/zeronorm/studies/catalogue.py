@@ -1,0 +1,27 @@
+"""The studies by name; a study is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+
+from zeronorm.studies.study import Study, StudyError
+
+NAMES: tuple[str, ...] = ("weston2003-linear",)
+
+
+def get_study(name: str) -> Study:
+    """The study declared under ``name``."""
+    if name not in NAMES:
+        close = difflib.get_close_matches(name, NAMES, n=3)
+        hint = f"Did you mean {', '.join(close)}?" if close else "`zeronorm study --list` lists them."
+        raise StudyError(f"There is no study named {name!r}. {hint}")
+    module = importlib.import_module(f"zeronorm.studies.declared.{name.replace('-', '_')}")
+    study = module.STUDY
+    assert isinstance(study, Study)
+    return study
+
+
+def all_studies() -> list[Study]:
+    """All studies, in the order of the catalogue."""
+    return [get_study(name) for name in NAMES]

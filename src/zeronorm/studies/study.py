@@ -1,0 +1,116 @@
+"""What a study is: a table of data × methods × sizes, a protocol, and what was published about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from zeronorm.studies.expectations import Expectation
+    from zeronorm.studies.page import Section
+    from zeronorm.studies.results import Results
+
+IntArray = NDArray[np.intp]
+
+
+class StudyError(ValueError):
+    """A study that cannot be run as it is declared."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The data of one trial with its training and test rows."""
+
+    X: Any
+    y: NDArray[Any]
+    train: IntArray
+    test: IntArray
+
+
+@dataclass(frozen=True)
+class Data:
+    """One data set of a study.
+
+    Parameters
+    ----------
+    label : name on the result page.
+    draw : the trial of a given number; the same number gives the same trial.
+    n_trials : how many trials.
+    independent : whether trials are independent draws; otherwise they are resplits of one sample.
+    version : changes when ``draw`` changes its meaning, so that old journals are not used.
+    """
+
+    label: str
+    draw: Callable[[int], Trial]
+    n_trials: int
+    independent: bool = False
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One method with its settings and the predictor that judges its subsets.
+
+    Parameters
+    ----------
+    label : name on the result page.
+    method : name in the registry; None keeps all features.
+    params : parameters of the method; ``"method:NAME"`` values are replaced by instances of that method.
+    estimator : predictor, or the name of a registered model; None takes the study's.
+    factory : makes a selector that is not in the registry, instead of ``method``.
+    sizes : sizes of this arm; None takes the study's.
+    only : labels of the data sets this arm runs on; None means all.
+    """
+
+    label: str
+    method: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    estimator: Any = None
+    factory: Callable[[], Any] | None = None
+    sizes: tuple[int | None, ...] | None = None
+    only: tuple[str, ...] | None = None
+
+    @property
+    def keeps_all(self) -> bool:
+        return self.method is None and self.factory is None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is computed: every arm on every trial of every data set."""
+
+    data: tuple[Data, ...]
+    arms: tuple[Arm, ...]
+    sizes: tuple[int | None, ...]
+    estimator: Any = None
+    metrics: tuple[Any, ...] = ("error_rate",)
+    cap_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class Study:
+    """A reproduction.
+
+    Parameters
+    ----------
+    source : the paper.
+    about : what is reproduced, what is not known of the original, and what was chosen here.
+    cost : how long the full version takes.
+    full, quick : functions that make the plans; nothing is loaded before they are called.
+    expectations : what was published, each with a rule that says whether it was found again.
+    sections : further parts of the result page.
+    """
+
+    name: str
+    title: str
+    source: str
+    about: str
+    cost: str
+    full: Callable[[], Plan]
+    quick: Callable[[], Plan]
+    expectations: tuple[Expectation, ...] = ()
+    sections: Callable[[Results], list[Section]] | None = None
