@@ -25,11 +25,13 @@ from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
 from zeronorm.selectors.meta.stability_selection import StabilitySelection as StabilitySelection
 from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.scaling.adaptive_scaling import AdaptiveScaling as AdaptiveScaling
+from zeronorm.selectors.scaling.ard import ARD as ARD
 from zeronorm.selectors.scaling.margin_lp import MarginLP as MarginLP
 from zeronorm.selectors.sparsity.arom import AROM as AROM
 from zeronorm.selectors.sparsity.fsv import FSV as FSV
 from zeronorm.selectors.sparsity.l1_svm import L1SVM as L1SVM
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
+from zeronorm.selectors.sparsity.logistic_lasso import LogisticLasso as LogisticLasso
 from zeronorm.selectors.sparsity.svm_weights import SVMWeights as SVMWeights
 from zeronorm.selectors.sparsity.zeronorm_logistic import ZeroNormLogistic as ZeroNormLogistic
 from zeronorm.selectors.sparsity.zeronorm_svm import ZeroNormSVM as ZeroNormSVM

@@ -2,6 +2,7 @@
 
 EXPORTS: dict[str, dict[str, str]] = {
     "zeronorm": {
+        "ARD": "zeronorm.selectors.scaling.ard",
         "AROM": "zeronorm.selectors.sparsity.arom",
         "AdaptiveScaling": "zeronorm.selectors.scaling.adaptive_scaling",
         "BoundElimination": "zeronorm.selectors.greedy.bound_elimination",
@@ -18,6 +19,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "KnockoffSelector": "zeronorm.selectors.meta.knockoff_selector",
         "L1SVM": "zeronorm.selectors.sparsity.l1_svm",
         "LassoSelector": "zeronorm.selectors.sparsity.lasso",
+        "LogisticLasso": "zeronorm.selectors.sparsity.logistic_lasso",
         "MarginLP": "zeronorm.selectors.scaling.margin_lp",
         "MutualInformation": "zeronorm.selectors.filters.mutual_information",
         "OptimalBrainDamage": "zeronorm.selectors.greedy.optimal_brain_damage",
@@ -78,11 +80,13 @@ MODULES: tuple[str, ...] = (
     "zeronorm.selectors.meta.selector_cv",
     "zeronorm.selectors.meta.stability_selection",
     "zeronorm.selectors.scaling.adaptive_scaling",
+    "zeronorm.selectors.scaling.ard",
     "zeronorm.selectors.scaling.margin_lp",
     "zeronorm.selectors.sparsity.arom",
     "zeronorm.selectors.sparsity.fsv",
     "zeronorm.selectors.sparsity.l1_svm",
     "zeronorm.selectors.sparsity.lasso",
+    "zeronorm.selectors.sparsity.logistic_lasso",
     "zeronorm.selectors.sparsity.svm_weights",
     "zeronorm.selectors.sparsity.zeronorm_logistic",
     "zeronorm.selectors.sparsity.zeronorm_svm",

@@ -1,0 +1,135 @@
+"""Automatic relevance determination: a prior variance for each feature, most of which go to zero."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
+from zeronorm.solvers.sparse_bayes import SparseBayes, solve_sparse_bayes
+from zeronorm.solvers.sparse_bayes_posterior import BernoulliLikelihood, GaussianLikelihood
+
+FloatArray = NDArray[np.float64]
+
+
+@register(
+    "ard",
+    family="scaling",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Tipping 2001; Tipping & Faul 2003; Lal et al. 2006, section 3.2",
+    test_params=({}, {"task": "regression"}, {"method": "fixed_point"}),
+)
+class ARD(WeightedSelector):
+    r"""Select by automatic relevance determination (sparse Bayesian learning).
+
+    The weight of feature k has the prior :math:`N(0, 1/\beta_k)`, and the precisions :math:`\beta` maximise the
+    evidence :math:`P(y \mid \beta) = \int P(y \mid w)\,P(w \mid \beta)\,dw`. At the maximum
+
+    .. math:: \beta_k = \frac{1 - \beta_k \Sigma_{kk}}{w_k^2}, \qquad
+        \Sigma = \bigl(-\nabla^2 \log P(w \mid y)\bigr)^{-1},
+
+    or :math:`\beta_k = \infty`: the feature is out. :math:`\beta_k^{-1/2}` is the scaling factor of the feature and
+    orders the features that are in; the others follow by how near they are to raising the evidence. The
+    bias has a flat prior. Regression has normal noise, whose variance is estimated too; labels have a logistic
+    link and the integral is that of Laplace's approximation. With more than two classes there is one machine
+    for each class against the rest, and all of them share the precision of a feature.
+
+    Use it when a few features carry the signal and no constant is to be tuned. With many more features than
+    samples the evidence overfits: chance combinations of features explain the noise, and many are kept.
+    Then take fewer (``n_features_to_select``), or give a ``noise_variance``. Of nearly equal features one is kept
+    and the others are not. The evidence has many local maxima: this finds one of them.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for all features of finite precision.
+    task : "classification" or "regression".
+    noise_variance : of a regression target; None to estimate it.
+    min_noise : least noise variance to be estimated, as a fraction of the variance of the target. Without it the
+        evidence of wide data grows without end as the noise vanishes.
+    method : "sequential" adds, deletes and re-estimates single features and is fast on wide data;
+        "fixed_point" starts with all features and iterates the equation above, at a cost of p³ for each
+        iteration.
+    standardize : scale columns to unit variance first.
+    tol : largest last change of a log precision, and least gain in log evidence for which a feature is added.
+    max_iter : largest number of rounds over the features that are in.
+    estimator, feature_groups, always_keep : as in all selectors.
+
+    Attributes
+    ----------
+    precision_ : :math:`\beta`, infinite for the features that are out.
+    coef_, intercept_ : the most probable weights (one row per machine) for the features as standardised.
+    log_evidence_ : the logarithm of the evidence.
+    noise_variance_ : regression: the variance of the noise.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        task: Literal["classification", "regression"] = "classification",
+        noise_variance: float | None = None,
+        min_noise: float = 1e-3,
+        method: Literal["sequential", "fixed_point"] = "sequential",
+        standardize: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.task = task
+        self.noise_variance = noise_variance
+        self.min_noise = min_noise
+        self.method = method
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        check_choice(self, "method", ("sequential", "fixed_point"))
+        check_positive(self, "min_noise", "tol", "max_iter")
+        if self.noise_variance is not None:
+            check_positive(self, "noise_variance")
+        likelihood = self._likelihood(problem)
+        solution = solve_sparse_bayes(
+            problem.design, likelihood, method=self.method, tol=self.tol, max_iter=self.max_iter
+        )
+        self.precision_ = solution.precision
+        self.coef_ = solution.weights.T
+        self.intercept_ = solution.bias
+        self.log_evidence_ = solution.log_evidence
+        if isinstance(likelihood, GaussianLikelihood):
+            self.noise_variance_ = likelihood.noise_variance
+        return SelectionPath.from_scores(
+            relevance_scores(solution),
+            own_size=solution.active.size,
+            scale=1.0 / np.sqrt(solution.precision),
+            n_iter=solution.n_iter,
+            converged=solution.status.converged,
+            remedy="raise max_iter, or loosen tol.",
+        )
+
+    def _likelihood(self, problem: Problem) -> GaussianLikelihood | BernoulliLikelihood:
+        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+        if problem.task == "regression":
+            return GaussianLikelihood(problem.targets()[:, 0], weight, self.noise_variance, self.min_noise)
+        return BernoulliLikelihood((problem.targets() + 1.0) / 2.0, weight)
+
+
+def relevance_scores(solution: SparseBayes) -> FloatArray:
+    """The scaling factors of the columns that are in; below them the others, by q²/s."""
+    scale = 1.0 / np.sqrt(solution.precision)
+    lowest = float(scale[solution.active].min(initial=np.inf))
+    lowest = lowest if np.isfinite(lowest) else 1.0
+    outside = solution.relevance / (1.0 + solution.relevance)
+    return np.where(np.isfinite(solution.precision), scale, 0.5 * lowest * outside)
