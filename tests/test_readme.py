@@ -16,4 +16,4 @@ def test_the_example_runs(capsys):
         exec(code, {})
     printed = capsys.readouterr().out
     assert "worst" in printed
-    assert "balanced_error_rate" in printed
+    assert "error_rate" in printed
