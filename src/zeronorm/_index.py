@@ -44,6 +44,8 @@ EXPORTS: dict[str, dict[str, str]] = {
     "zeronorm.models": {
         "KernelAROM": "zeronorm.models.kernel_arom",
         "OFWClassifier": "zeronorm.models.ofw_classifier",
+        "RelevanceVectorClassifier": "zeronorm.models.relevance_vector",
+        "RelevanceVectorRegressor": "zeronorm.models.relevance_vector",
         "SparseKernelSVC": "zeronorm.models.sparse_kernel_svc",
     },
     "zeronorm.transformers": {
@@ -55,6 +57,7 @@ EXPORTS: dict[str, dict[str, str]] = {
 MODULES: tuple[str, ...] = (
     "zeronorm.models.kernel_arom",
     "zeronorm.models.ofw_classifier",
+    "zeronorm.models.relevance_vector",
     "zeronorm.models.sparse_kernel_svc",
     "zeronorm.selectors.filters.fcbf",
     "zeronorm.selectors.filters.fisher",

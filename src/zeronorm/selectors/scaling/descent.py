@@ -20,7 +20,9 @@ SUFFICIENT = 1e-4  # share of the promised decrease that a step must deliver
 SHORTEST = 1e-10  # fraction of a step below which a line search gives up
 RESTING = 50  # iterations over which the value is watched
 REST_SHARE = 1e-3  # of the tolerance: a smaller relative decrease over these iterations is rest
-NO_DECREASE = "the line search found no decrease, the criterion has a kink there; change C or take the variance criterion."
+NO_DECREASE = (
+    "the line search found no decrease: the criterion has a kink there. Change C or choose another criterion."
+)
 
 
 class Region(ABC):

@@ -1,0 +1,187 @@
+"""Scaling factors as parameters of the support vector machine, with a bound on their norm."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.criteria import SoftMargin
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.scaling.descent import ConstantSum, descend
+from zeronorm.selectors.scaling.kernel_choice import chosen_kernel
+from zeronorm.selectors.scaling.scaled_criterion import (
+    CONSTANT,
+    ScaledCriterion,
+    is_zero,
+    standing,
+    varying_columns,
+)
+from zeronorm.selectors.sparsity.parameters import check_positive
+
+FloatArray = NDArray[np.float64]
+
+SOLVER_TOL = 1e-8
+
+
+@register(
+    "adaptive-scaling",
+    family="scaling",
+    tasks=("binary",),
+    reference="Grandvalet & Canu 2003; Lal et al. 2006, eq. 18",
+    test_params=({}, {"kernel": "linear", "q": 1.0}),
+)
+class AdaptiveScaling(WeightedSelector):
+    r"""Learn one scaling factor per feature together with the support vector machine.
+
+    .. math:: \min_\sigma\ \max_\alpha\ \sum_i \alpha_i
+        - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(\sigma * x_i, \sigma * x_j), \qquad
+        0 \le \alpha_i \le C, \quad \sum_i \alpha_i y_i = 0, \quad \|\sigma\|_q = \sigma_0
+
+    The machine is trained for the current σ; σ then moves down the slope
+    :math:`\partial/\partial\sigma_k^2 = -\tfrac12 v^\top (\partial K / \partial\sigma_k^2)\, v` with
+    :math:`v = \alpha * y`, within the constraint. With q = 2 the constraint is a simplex in :math:`\sigma^2`, and for
+    the linear kernel the problem is convex: its solution is that of the ℓ1-norm machine,
+
+    .. math:: \min_w\ \tfrac{1}{2\sigma_0^2} \|w\|_1^2 + C \sum_i \xi_i, \qquad
+        \sigma_k^2 = \sigma_0^2\, |w_k| / \|w\|_1 .
+
+    The smaller q, the fewer factors remain, and the more the result depends on the start: a factor that has
+    reached zero stays there when q < 2. The descent then starts from the solution for q = 2.
+
+    Use it when a soft-margin machine with a nonlinear kernel is what you will train in the end. It fits the
+    training labels and has no term for the spread of the data, so unlike
+    :class:`~zeronorm.RadiusMarginScaling` it is not guarded against overfitting when there are many features and few
+    samples; lower ``sigma_norm`` or C then.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the features with a factor above zero.
+    kernel : "rbf" (default), "poly" or "linear".
+    q : norm of σ in the constraint, in (0, 2].
+    sigma_norm : :math:`\sigma_0`; None is :math:`p^{1/2}` for q = 2, where all factors could be one, and
+        :math:`p^{1/4 + 1/(2q)}` in general: half-way between the norm of one factor and of p equal ones with
+        the same sum of squares.
+    C : price of the hinge loss.
+    gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
+    degree, coef0 : of the polynomial kernel.
+    zero_tol : factors up to this fraction of the largest count as zero.
+    tol : the descent ends where the slope promises a smaller relative decrease of the objective.
+    max_iter : largest number of steps.
+    standardize, estimator, feature_groups, always_keep : as in all selectors.
+
+    Attributes
+    ----------
+    scale_ : the factors σ.
+    objective_ : the value of the objective.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        kernel: Literal["rbf", "poly", "linear"] = "rbf",
+        q: float = 2.0,
+        sigma_norm: float | None = None,
+        C: float = 1.0,
+        gamma: float | None = None,
+        degree: int = 2,
+        coef0: float = 1.0,
+        standardize: bool = True,
+        zero_tol: float = 1e-3,
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.kernel = kernel
+        self.q = q
+        self.sigma_norm = sigma_norm
+        self.C = C
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.standardize = standardize
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        kernel = chosen_kernel(self, problem.n_features)
+        varying = varying_columns(problem.design)
+        self.scale_ = np.zeros(problem.n_features)
+        self.objective_ = 0.0
+        scores = np.full(problem.n_features, CONSTANT)
+        if varying.size == 0:
+            return SelectionPath.from_scores(scores, scale=self.scale_)
+        criterion = SoftMargin(problem.sample_costs(self.C), SOLVER_TOL)
+        objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.signs)
+        sigma_norm = default_norm(varying.size, self.q) if self.sigma_norm is None else self.sigma_norm
+        norm = NormedFactors(objective, self.q, sigma_norm)
+        start = self._start(objective, sigma_norm)
+        found = descend(norm, start, norm.region, tol=self.tol, max_iter=self.max_iter)
+        scale_sq = norm.scale_sq(found.point)
+        _, slope = objective(scale_sq)
+        scores[varying] = standing(scale_sq, slope, self.zero_tol)
+        self.scale_[varying] = np.sqrt(scale_sq)
+        self.objective_ = found.value
+        return SelectionPath.from_scores(
+            scores,
+            scale=self.scale_,
+            own_size=int(np.count_nonzero(~is_zero(scale_sq, self.zero_tol))),
+            n_iter=found.n_iter,
+            converged=found.converged and objective.converged,
+            remedy=found.remedy,
+        )
+
+    def _start(self, objective: ScaledCriterion, sigma_norm: float) -> FloatArray:
+        """Equal factors; with q < 2, where a step too far cannot be taken back, the factors of q = 2."""
+        m = objective.design.n_features
+        if self.q == 2.0:
+            return np.ones(m)
+        smooth = NormedFactors(objective, 2.0, sigma_norm * np.sqrt(m) / default_norm(m, self.q))
+        found = descend(smooth, np.ones(m), smooth.region, tol=self.tol, max_iter=self.max_iter)
+        start = found.point ** (0.5 * self.q)
+        return np.asarray(m * start / start.sum())
+
+    def _check_parameters(self) -> None:
+        check_positive(self, "C", "tol", "max_iter")
+        if not 0.0 < self.q <= 2.0:
+            raise ValueError(
+                f"The 'q' parameter of AdaptiveScaling must be in (0, 2]. Got {self.q!r} instead."
+            )
+        if self.sigma_norm is not None:
+            check_positive(self, "sigma_norm")
+
+
+def default_norm(m: int, q: float) -> float:
+    """Half-way between one factor and m equal ones with the same sum of squares, m."""
+    return float(m ** (0.25 + 0.5 / q))
+
+
+class NormedFactors:
+    r"""The objective in variables u with a fixed sum, :math:`\sigma_k^q = \sigma_0^q\, u_k / m`, m factors in all."""
+
+    def __init__(self, objective: ScaledCriterion, q: float, sigma_norm: float) -> None:
+        m = objective.design.n_features
+        self.objective, self.exponent = objective, 2.0 / q
+        self.common_sq = sigma_norm**2 / m**self.exponent
+        self.region = ConstantSum(float(m))
+
+    def scale_sq(self, u: FloatArray) -> FloatArray:
+        """The squared factors; ``common_sq`` is their value where all factors are equal."""
+        return np.asarray(self.common_sq * u**self.exponent)
+
+    def __call__(self, u: FloatArray) -> tuple[float, FloatArray]:
+        value, slope = self.objective(self.scale_sq(u))
+        return value, slope * (self.common_sq * self.exponent) * u ** (self.exponent - 1.0)

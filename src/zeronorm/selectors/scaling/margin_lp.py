@@ -1,0 +1,107 @@
+"""The best scaling factors of a linear machine with a hard margin, by one linear program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.copies import first_copies
+from zeronorm.selectors.sparsity.parameters import check_positive
+from zeronorm.selectors.sparsity.rescaling import NO_SOLUTION
+from zeronorm.solvers.l1_svm import L1SvmProgram
+
+
+@register(
+    "margin-lp",
+    family="scaling",
+    tasks=("binary",),
+    reference="Lal et al. 2006, eq. 19",
+    test_params=({"C": 10.0},),
+)
+class MarginLP(WeightedSelector):
+    r"""Scaling factors that give a linear machine the largest margin among those of the same radius.
+
+    For standardised features and a linear kernel the variance of the scaled data is :math:`\sum_k \sigma_k^2`.
+    Minimising the radius/margin bound is then
+
+    .. math:: \min_\sigma\ \max_\alpha\ \sum_i \alpha_i
+        - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j \sum_k \sigma_k^2 x_{ik} x_{jk},
+        \qquad \alpha_i \ge 0, \quad \sum_i \alpha_i y_i = 0, \quad \sum_k \sigma_k^2 = 1,
+
+    a convex problem in :math:`\sigma^2`, whose dual is the linear program
+
+    .. math:: \max_\alpha\ \sum_i \alpha_i, \qquad \alpha_i \ge 0, \quad \sum_i \alpha_i y_i = 0, \quad
+        -1 \le \sum_i \alpha_i y_i x_{ik} \le 1 .
+
+    With the multipliers :math:`\mu^\pm` of its last constraints, :math:`\sigma_k^2 = \mu_k^+ + \mu_k^-`. Now
+    :math:`w = \mu^+ - \mu^-` is the machine of smallest ℓ1 norm that separates the classes, so this is the
+    ℓ1-norm machine with a hard margin and :math:`\sigma_k^2 = |w_k|`; the printed constraint
+    :math:`\sum_k \sigma_k^2 = 1` asks for the division by :math:`\|w\|_1`, which is done here.
+
+    At most as many features as samples have a factor; the others follow by how close they come to their
+    constraint. Use it on wide, separable data where few features should suffice. The chapter warns that it overfits
+    when there are many more features than samples: prefer a finite C or
+    :class:`~zeronorm.RadiusMarginScaling` there.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the features with a factor above zero.
+    C : ``numpy.inf`` (default), the hard margin of the chapter, which needs separable classes. A finite C bounds α
+        and is the ℓ1-norm machine with that price of the hinge loss.
+    standardize : scale columns to mean 0 and variance 1, which the derivation assumes.
+    estimator, feature_groups, always_keep : as in all selectors.
+
+    Attributes
+    ----------
+    scale_ : the factors σ.
+    coef_, intercept_ : the machine, for the features as standardised.
+    dual_coef_ : :math:`\alpha_i y_i` of the linear program.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        C: float = np.inf,
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.C = C
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        check_positive(self, "C")
+        # Of identical columns the program could use any: it sees the first.
+        distinct = np.unique(first_copies(problem.design))
+        program = L1SvmProgram(problem.design.take(distinct), problem.signs, C=problem.sample_costs(self.C))
+        machine = program.solve()
+        if machine.status in NO_SOLUTION:
+            machine.status.check("MarginLP with a hard margin (C=inf)")
+        weights = np.zeros(problem.n_features)
+        weights[distinct] = machine.weights
+        share = np.abs(weights) / max(float(np.abs(weights).sum()), np.finfo(float).tiny)
+        self.scale_ = np.sqrt(share)
+        self.coef_, self.intercept_ = weights[None, :], np.array([machine.bias])
+        self.dual_coef_ = machine.dual_coef
+        # A feature without a factor has |x'v| below one: the closer, the better.
+        closeness = np.minimum(np.abs(problem.design.transpose_dot(machine.dual_coef)), 1.0)
+        return SelectionPath.from_scores(
+            np.where(share > 0.0, 1.0 + share, closeness),
+            last=problem.design.column_stats().is_constant(problem.design.dtype),
+            scale=self.scale_,
+            own_size=max(1, int(np.count_nonzero(weights))),
+            n_iter=machine.n_iter,
+            converged=machine.converged,
+            remedy=machine.status.remedy,
+        )

@@ -1,0 +1,98 @@
+"""MarginLP: the printed linear program, the convex problem behind it, the ℓ1-norm machine, bad input."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.preprocessing import StandardScaler
+
+from zeronorm import L1SVM, MarginLP
+
+
+def data(seed=0, n=30, p=50, shift=1.2):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    X = rng.normal(size=(n, p))
+    X[:, 3] += shift * y
+    X[:, 7] -= y
+    return StandardScaler().fit_transform(X), y
+
+
+def printed_program(X, y):
+    """max Σα, |X'(α∗y)| ≤ 1; the multipliers of the two sets of constraints."""
+    signed = (X * y[:, None]).T
+    result = linprog(
+        -np.ones(y.size),
+        A_ub=np.vstack([signed, -signed]),
+        b_ub=np.ones(2 * X.shape[1]),
+        A_eq=y[None, :],
+        b_eq=[0.0],
+        bounds=(0, None),
+    )
+    assert result.status == 0
+    return -result.fun, -result.ineqlin.marginals.reshape(2, -1).sum(axis=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_factors_are_the_multipliers_of_the_printed_program(seed):
+    X, y = data(seed)
+    value, multipliers = printed_program(X, y)
+    s = MarginLP().fit(X, y)
+    assert np.abs(s.dual_coef_).sum() == pytest.approx(value, rel=1e-6)
+    assert s.scale_**2 == pytest.approx(multipliers / multipliers.sum(), abs=1e-6)
+    assert (s.scale_**2).sum() == pytest.approx(1.0)
+    assert s.n_features_ == np.count_nonzero(multipliers > 1e-9)
+
+
+def test_factors_solve_the_convex_problem_of_the_chapter():
+    X, y = data(5, n=14, p=20)
+    s = MarginLP().fit(X, y)
+    # In the primal: the smallest ½ Σ w²/σ² over machines that separate and over σ² with sum one.
+    share, bound = cp.Variable(20, nonneg=True), cp.Variable(20, nonneg=True)
+    w, b = cp.Variable(20), cp.Variable()
+    cones = cp.SOC(share + bound, cp.vstack([2 * w, share - bound]))  # w² ≤ share · bound
+    constraints = [cp.multiply(y, X @ w + b) >= 1, cp.sum(share) == 1, cones]
+    best = cp.Problem(cp.Minimize(0.5 * cp.sum(bound)), constraints).solve(solver=cp.CLARABEL)
+    assert 0.5 * np.abs(s.coef_).sum() ** 2 == pytest.approx(best, rel=1e-5)
+    assert s.scale_**2 == pytest.approx(share.value, abs=1e-3)
+
+
+def test_it_is_the_hard_l1_machine():
+    X, y = data(1)
+    hard, soft = MarginLP().fit(X, y), MarginLP(C=0.3).fit(X, y)
+    machine = L1SVM(C=0.3).fit(X, y)
+    assert soft.coef_ == pytest.approx(machine.coef_, abs=1e-6)
+    assert np.all(y * (X @ hard.coef_[0] + hard.intercept_[0]) >= 1.0 - 1e-6)
+    assert hard.scale_**2 == pytest.approx(np.abs(hard.coef_[0]) / np.abs(hard.coef_).sum())
+
+
+def test_features_without_a_factor_follow_by_their_constraint():
+    X, y = data(2)
+    s = MarginLP().fit(X, y)
+    pull = np.abs(X.T @ s.dual_coef_)
+    rest = s.path_.order[s.n_features_ :]
+    assert np.all(np.diff(pull[rest]) <= 1e-9)
+    assert pull.max() <= 1.0 + 1e-6
+
+
+def test_the_first_of_identical_columns_gets_the_factor():
+    X, y = data(3)
+    X = np.column_stack([X, X[:, 3], X[:, 7]])
+    s = MarginLP().fit(X, y)
+    assert s.scale_[3] > 0.0
+    assert s.scale_[50] == 0.0
+    assert s.scale_[51] == 0.0
+
+
+def test_inseparable_classes_and_bad_prices():
+    X = np.ones((6, 3))
+    X[:, 0] = [1, 2, 1, 2, 1, 2]
+    y = [0, 0, 1, 1, 0, 1]
+    with pytest.raises(ValueError, match="MarginLP with a hard margin"):
+        MarginLP().fit(X, y)
+    s = MarginLP(C=1.0).fit(X, y)
+    assert np.all(np.isfinite(s.scores_))
+    with pytest.raises(ValueError, match="'C' parameter of MarginLP must be positive"):
+        MarginLP(C=-1.0).fit(X, y)
