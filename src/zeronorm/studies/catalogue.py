@@ -7,7 +7,18 @@ import importlib
 
 from zeronorm.studies.study import Study, StudyError
 
-NAMES: tuple[str, ...] = ("weston2003-linear",)
+NAMES: tuple[str, ...] = (
+    "weston2003-linear",
+    "weston2000-nonlinear",
+    "huang2008-accuracy",
+    "huang2008-time",
+    "huang2008-dual",
+    "weston2003-colon",
+    "weston2003-lymphoma",
+    "weston2003-yeast",
+    "weston2003-polynomial",
+    "lal2006-claims",
+)
 
 
 def get_study(name: str) -> Study:

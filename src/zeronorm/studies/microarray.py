@@ -1,0 +1,88 @@
+"""The two-class microarray experiments of Weston et al. (2003), which share methods and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+from zeronorm.datasets import make_linear_toy
+from zeronorm.studies.expectations import Claim, Judged
+from zeronorm.studies.machines import linear_machine
+from zeronorm.studies.results import Results
+from zeronorm.studies.study import Arm, Data, Plan
+from zeronorm.studies.trials import Sample, resplits
+
+HARD = 1e6
+ALL = "SVM, all features"
+SELECTORS = (
+    Arm("corr", "golub"),
+    Arm("RFE", "rfe", {"C": HARD, "step": 0.1}),
+    Arm("R2W2", "radius-margin-scaling", {"kernel": "linear"}),
+    Arm("FSV", "fsv"),
+    Arm("AROM l2", "arom", {"C": HARD}),
+)
+SIZES = (20, 50, 100, 250, 500, 1000)
+
+
+def toy_sample() -> Sample:
+    """A small sample for quick versions."""
+    X, y, _ = make_linear_toy(60, standardize=False, random_state=0)
+    return X, y
+
+
+def full_plan(data: Data) -> Plan:
+    return Plan((data,), (Arm(ALL), *SELECTORS), SIZES, linear_machine(100.0))
+
+
+def quick_plan(label: str) -> Plan:
+    """AROM, the filter and all features on resplits of a small toy sample."""
+    data = resplits(label, toy_sample, n_trials=6, test_size=15, stratify=True)
+    arms = (Arm(ALL), SELECTORS[0], SELECTORS[-1])
+    return Plan((data,), arms, (2, 20), linear_machine(100.0))
+
+
+def claims(label: str, smallest: int) -> tuple[Claim, ...]:
+    """What the text of the paper says about both data sets."""
+    return (
+        Claim(
+            "no significant differences between the methods",
+            "none significant by the corrected resampled t-test"
+            + (" apart from corr at one size" if label == "Colon" else ""),
+            f"no pair with p < 0.05, corr with {smallest} genes aside",
+            _no_differences(label, smallest),
+            in_quick=False,
+        ),
+        Claim(
+            "few genes are enough",
+            "zero-norm selection performs about as well as the best alternative",
+            "some AROM subset has a mean error of at most that of all genes plus one standard error",
+            _few_are_enough(label),
+        ),
+    )
+
+
+def _no_differences(label: str, smallest: int) -> Callable[[Results], Judged]:
+    def check(results: Results) -> Judged:
+        arms = [arm.label for arm in results.plan.arms if not arm.keeps_all]
+        found = [
+            (a, b, size, results.difference(label, a, b, size))
+            for size in results.plan.sizes
+            for a, b in combinations(arms, 2)
+            if not (size == smallest and "corr" in (a, b))
+        ]
+        different = [(a, b, size, d) for a, b, size, d in found if d.p_value < 0.05]
+        shown = "; ".join(f"{a} − {b} at {size}: {d}" for a, b, size, d in different)
+        return Judged(f"{len(different)} of {len(found)} pairs. {shown}", not different)
+
+    return check
+
+
+def _few_are_enough(label: str) -> Callable[[Results], Judged]:
+    def check(results: Results) -> Judged:
+        every, error = results.mean_and_error(label, ALL, None)
+        means = {size: results.mean(label, "AROM l2", size) for size in results.plan.sizes}
+        best = min(means, key=lambda size: means[size])
+        shown = f"AROM with {best} features {means[best]:.4f}, all features {every:.4f} ± {error:.4f}"
+        return Judged(shown, means[best] <= every + error)
+
+    return check
