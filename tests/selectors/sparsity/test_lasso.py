@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.datasets import make_regression
-from sklearn.linear_model import Lasso, MultiTaskLasso
+from sklearn.linear_model import Lasso, MultiTaskLasso, lars_path
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import LassoSelector
@@ -64,3 +65,63 @@ def test_own_size_is_the_largest_visited():
     X, y = regression(2, n=15, p=40)
     s = LassoSelector(task="regression").fit(X, y)
     assert s.support_.sum() == max(len(v) for v in s.path_.subsets) <= 14
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+def test_norm_bound_is_the_constrained_problem(share):
+    X, y = regression(0)
+    largest = np.abs(LassoSelector(task="regression").fit(X, y).coef_).sum()
+    bound = share * largest
+    selector = LassoSelector(task="regression", norm_bound=bound).fit(X, y)
+    w = cp.Variable(X.shape[1])
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ w - (y - y.mean()))), [cp.norm1(w) <= bound])
+    problem.solve(solver=cp.CLARABEL)
+    ours = np.sum((X @ selector.coef_ - (y - y.mean())) ** 2)
+    assert np.abs(selector.coef_).sum() == pytest.approx(bound, rel=1e-9)
+    assert ours == pytest.approx(problem.value, rel=1e-5)
+    assert np.flatnonzero(selector.support_).tolist() == np.flatnonzero(selector.coef_).tolist()
+
+
+def test_norm_bound_meets_the_optimality_conditions():
+    X, y = regression(1)
+    w = LassoSelector(task="regression", norm_bound=30.0).fit(X, y).coef_
+    pull = X.T @ (y - y.mean() - X @ w)
+    penalty = np.abs(pull).max()
+    assert np.allclose(pull[w != 0], penalty * np.sign(w[w != 0]), rtol=1e-8)
+
+
+def test_norm_bound_of_several_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = StandardScaler().fit_transform(rng.normal(size=(60, 20)) + 1.5 * (y[:, None] == np.arange(20)))
+    selector = LassoSelector(norm_bound=0.5, n_alphas=10).fit(X, y)
+    assert selector.coef_.sum() == pytest.approx(0.5, rel=1e-4)
+
+
+def test_a_bound_that_does_not_bind_is_least_squares():
+    X, y = regression(3, n=50, p=5)
+    selector = LassoSelector(task="regression", norm_bound=1e6).fit(X, y)
+    assert np.allclose(selector.coef_, np.linalg.lstsq(X, y - y.mean(), rcond=None)[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lars_order_is_that_of_the_active_set(seed):
+    X, y = regression(seed, n=80, p=60)
+    path = LassoSelector(method="lars", task="regression").fit(X, y).path_
+    _, active, _ = lars_path(X, y - y.mean(), method="lar")
+    assert path.is_nested
+    assert path.order[: len(active)].tolist() == list(active)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"norm_bound": 0.0}, "'norm_bound' parameter"),
+        ({"norm_bound": 1.0, "method": "lars"}, "needs method='lasso'"),
+        ({"method": "ridge"}, "'method' parameter"),
+    ],
+)
+def test_bad_parameters(params, message):
+    X, y = regression(0)
+    with pytest.raises(ValueError, match=message):
+        LassoSelector(task="regression", **params).fit(X, y)

@@ -14,42 +14,63 @@ from zeronorm.selectors.base import WeightedSelector
 from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.entry_order import entry_scores, path_of_entries
+from zeronorm.selectors.sparsity.norm_bound import check_norm_bound, penalty_at_bound
+from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 
 FloatArray = NDArray[np.float64]
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
+SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all
+GRID_TOL = 1e-8  # duality gap of the grid, relative
 
 
 @register(
     "lasso",
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
-    reference="Tibshirani 1996; Lal et al. 2006, section 4.4",
-    test_params=({}, {"task": "regression"}),
+    reference="Tibshirani 1996; Efron et al. 2004; Lal et al. 2006, section 4.4",
+    test_params=({}, {"task": "regression"}, {"method": "lars"}),
 )
 class LassoSelector(WeightedSelector):
     r"""Select with the LASSO: squared loss under a bound on the sum of absolute weights.
 
     .. math:: \min_{w, b} \sum_i (w \cdot x_i + b - y_i)^2 \quad \text{subject to} \quad \sum_k |w_k| \le \sigma_0
 
-    The solution is followed from :math:`\sigma_0 = 0` upwards. Features enter and may leave again, so the
-    visited subsets are not nested. Class labels are coded ±1; for more than two classes one indicator
-    per class is fitted jointly and a feature enters for all classes at once (multi-task LASSO on a grid of penalties).
+    The solution is followed from :math:`\sigma_0 = 0` upwards, to ``norm_bound`` if one is given. Features enter
+    and may leave again, so the visited subsets are not nested. ``method="lars"`` follows least angle regression
+    instead, in which features never leave: its path is the order of entry alone (for more than two classes, of
+    the first entry for any class).
+
+    Class labels are coded ±1; for more than two classes one indicator per class is fitted jointly and a feature
+    enters for all classes at once (multi-task LASSO on a grid of penalties; a feature then counts in the
+    bound with the Euclidean norm of its weights).
 
     The path is computed by scikit-learn on a dense copy of the data.
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the largest subset on the path.
+    n_features_to_select : count, fraction, or None for the features with a weight at ``norm_bound``, or for
+        the largest subset on the path.
+    norm_bound : σ₀, for the columns as standardised, or None for the whole path. A bound that the
+        solution of least squares meets has no effect.
+    method : "lasso" or "lars".
     task : "classification" or "regression".
     n_alphas : number of penalties on the grid for more than two classes.
     standardize : scale columns to unit variance first.
     estimator, feature_groups, always_keep : as in all selectors.
+
+    Attributes
+    ----------
+    coef_ : weights at the end of the path of "lasso", of the columns as standardised; for more than two
+        classes their Euclidean norms over the classes.
     """
 
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
+        norm_bound: float | None = None,
+        method: Literal["lasso", "lars"] = "lasso",
         task: Literal["classification", "regression"] = "classification",
         n_alphas: int = 100,
         standardize: bool = True,
@@ -58,6 +79,8 @@ class LassoSelector(WeightedSelector):
         always_keep: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.norm_bound = norm_bound
+        self.method = method
         self.task = task
         self.n_alphas = n_alphas
         self.standardize = standardize
@@ -66,26 +89,44 @@ class LassoSelector(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
         X, Y = centred_least_squares(problem)
         correlation = np.abs(X.T @ Y).max(axis=1)
+        if self.method == "lars":
+            return self._entry_order(X, Y, correlation)
         if Y.shape[1] == 1:
-            weights, penalties = _exact_path(X, Y[:, 0])
+            weights, penalties = _exact_path(X, Y[:, 0], "lasso")
+            if self.norm_bound is not None:
+                weights, penalties = _cut_at_bound(weights, penalties, float(self.norm_bound))
+            levels = _levels_of_entry(penalties)
         else:
-            weights, penalties = _grid_path(X, Y, self.n_alphas)
-        subsets = [np.flatnonzero(w) for w in weights]
-        visited = [s for s in subsets if s.size]
-        entry = entry_scores(weights, penalties)
-        # Features that never enter follow by their correlation with the target, below all that do.
-        scale = float(entry[entry > 0].min(initial=1.0)) / max(float(correlation.max(initial=0.0)), 1e-300)
-        scores = np.where(entry > 0, entry, 0.5 * scale * correlation)
-        return SelectionPath.from_subsets(
-            visited,
-            n_features=problem.n_features,
-            tie_break=scores,
-            scores=scores,
-            own_size=max((s.size for s in visited), default=None),
-            n_iter=len(weights),
+            weights, penalties = _grid_path(X, Y, self.n_alphas, self.norm_bound)
+            levels = penalties
+        self.coef_ = weights[-1]
+        supports = [np.flatnonzero(w) for w in weights]
+        own_size = supports[-1].size if self.norm_bound is not None else max(s.size for s in supports)
+        strengths = [np.abs(w[s]) for w, s in zip(weights, supports, strict=True)]
+        return path_of_entries(
+            supports, levels, correlation, strengths, own_size=own_size, n_iter=len(weights)
         )
+
+    def _entry_order(self, X: FloatArray, Y: FloatArray, correlation: FloatArray) -> SelectionPath:
+        scores, n_steps = np.zeros(X.shape[1]), 0
+        for y in Y.T:
+            weights, penalties = _exact_path(X, y, "lar")
+            supports = [np.flatnonzero(w) for w in weights]
+            scores = np.maximum(scores, entry_scores(supports, _levels_of_entry(penalties), correlation))
+            n_steps = max(n_steps, len(weights))
+        return SelectionPath.from_scores(scores, own_size=min(n_steps - 1, scores.size), n_iter=n_steps)
+
+    def _check_parameters(self) -> None:
+        check_choice(self, "method", ("lasso", "lars"))
+        check_positive(self, "n_alphas")
+        check_norm_bound(self)
+        if self.method == "lars" and self.norm_bound is not None:
+            raise ValueError(
+                "The 'norm_bound' parameter of LassoSelector needs method='lasso'. Got method='lars' instead."
+            )
 
 
 def centred_least_squares(problem: Problem) -> tuple[FloatArray, FloatArray]:
@@ -104,28 +145,64 @@ def centred_least_squares(problem: Problem) -> tuple[FloatArray, FloatArray]:
     return X, Y
 
 
-def entry_scores(weights: FloatArray, penalties: FloatArray) -> FloatArray:
-    """The largest penalty at which each feature has a weight, 0 for those that never have one."""
-    active = weights != 0
-    first = np.argmax(active, axis=0)
-    # A feature that is active at a breakpoint entered at the penalty before it.
-    return np.where(active.any(axis=0), penalties[np.maximum(first - 1, 0)], 0.0)
+def _levels_of_entry(penalties: FloatArray) -> FloatArray:
+    """A feature with a weight at a breakpoint entered at the penalty of the one before.
+
+    At the end of a path, where columns depend on each other, computed penalties may grow again.
+    """
+    before = np.minimum.accumulate(np.concatenate([penalties[:1], penalties[:-1]]))
+    return np.asarray(np.maximum(before, np.finfo(float).tiny))
 
 
-def _exact_path(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _exact_path(
+    X: FloatArray, y: FloatArray, method: Literal["lasso", "lar"]
+) -> tuple[FloatArray, FloatArray]:
     """Weights (breakpoints × features) of the homotopy, and the penalty at each breakpoint."""
     with warnings.catch_warnings():
         # Near the end of the path the active columns become dependent; the path up to there is exact.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        penalties, _, coefficients = lars_path(X, y, method="lasso", copy_X=False)
+        penalties, _, coefficients = lars_path(X, y, method=method, copy_X=method == "lar")
     return coefficients.T, penalties
 
 
-def _grid_path(X: FloatArray, Y: FloatArray, n_alphas: int) -> tuple[FloatArray, FloatArray]:
-    largest = np.sqrt(((X.T @ Y) ** 2).sum(axis=1)).max(initial=0.0) / len(X)
-    penalties = max(largest, np.finfo(float).tiny) * np.geomspace(1.0, GRID_END, n_alphas)
+def _cut_at_bound(
+    weights: FloatArray, penalties: FloatArray, norm_bound: float
+) -> tuple[FloatArray, FloatArray]:
+    """End the path where the sum of absolute weights, which grows linearly between breakpoints, meets the bound."""
+    norms = np.abs(weights).sum(axis=1)
+    beyond = int(np.searchsorted(norms, norm_bound))
+    if beyond == len(norms):
+        return weights, penalties
+    t = (norm_bound - norms[beyond - 1]) / (norms[beyond] - norms[beyond - 1])
+    last = (1.0 - t) * weights[beyond - 1] + t * weights[beyond]
+    penalty = (1.0 - t) * penalties[beyond - 1] + t * penalties[beyond]
+    return np.vstack([weights[:beyond], last]), np.append(penalties[:beyond], penalty)
+
+
+def _grid_path(
+    X: FloatArray, Y: FloatArray, n_alphas: int, norm_bound: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """Norms of the weights over the targets, and the penalties."""
+    X = np.asfortranarray(X)
+    largest = max(np.sqrt(((X.T @ Y) ** 2).sum(axis=1)).max(initial=0.0) / len(X), np.finfo(float).tiny)
+    penalties = largest * np.geomspace(1.0, GRID_END, n_alphas)
+    weights = _multitask(X, Y, penalties)
+    if norm_bound is None:
+        return weights, penalties
+    inside = weights.sum(axis=1) <= norm_bound
+    high = float(penalties[inside][-1])
+
+    def norm(penalty: float) -> float:
+        return float(_multitask(X, Y, np.asarray([penalty])).sum())
+
+    last = penalty_at_bound(norm, high, SMALLEST_PENALTY * largest, norm_bound)
+    solution = _multitask(X, Y, np.asarray([last]))
+    return np.vstack([weights[inside], solution]), np.append(penalties[inside], last)
+
+
+def _multitask(X: FloatArray, Y: FloatArray, penalties: FloatArray) -> FloatArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        penalties, coefficients, _ = lasso_path(np.asfortranarray(X), Y, alphas=penalties)
-    return np.sqrt((coefficients**2).sum(axis=0)).T, penalties
+        _, coefficients, _ = lasso_path(X, Y, alphas=penalties, tol=GRID_TOL, max_iter=10_000)
+    return np.asarray(np.sqrt((coefficients**2).sum(axis=0)).T)

@@ -1,0 +1,166 @@
+"""The generalized LASSO: logistic loss under a bound on the sum of absolute weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.entry_order import path_of_entries
+from zeronorm.selectors.sparsity.logistic_machines import LogisticMachines
+from zeronorm.selectors.sparsity.norm_bound import check_norm_bound, penalty_at_bound
+from zeronorm.selectors.sparsity.parameters import check_positive
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
+GRID_END = 1e-3
+SMALLEST_PENALTY = 1e-5  # relative; a bound that does not bind here is taken not to bind at all
+EXPLAINED = 0.99  # share of the loss without features, after which the path adds nothing
+
+
+@register(
+    "logistic_lasso",
+    family="sparsity",
+    tasks=("binary", "multiclass"),
+    reference="Roth 2004; Lal et al. 2006, section 4.4",
+    test_params=({"n_alphas": 12}, {"norm_bound": 2.0, "n_alphas": 4}),
+)
+class LogisticLasso(WeightedSelector):
+    r"""Select with the generalized LASSO: logistic loss under a bound on the sum of absolute weights.
+
+    .. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)})
+              \quad \text{subject to} \quad \sum_k |w_k| \le \sigma_0
+
+    The problem with a penalty :math:`\lambda \sum_k |w_k|` on the mean loss has the same solutions. It is solved
+    on a grid of falling λ, each from the last solution, by reweighted least squares, each step of which is a
+    LASSO that scikit-learn solves. Only columns that can get a weight are read. With a ``norm_bound`` the λ that
+    meets the bound is found between the steps and the path ends there. Features are ordered by the λ at which
+    they enter; those that never do, by the slope of the loss without features.
+
+    Several classes: one machine against the rest for each, all with the same λ; the support is the union and the bound
+    holds for the sum over all machines.
+
+    Use it as the convex, reproducible first choice when the loss should be that of a probability model. It
+    shrinks the weights it keeps, and picks one or a few of a group of correlated features.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the features with a weight at ``norm_bound``, or at
+        the end of the path.
+    norm_bound : σ₀, for the columns as standardised, or None for the whole path. A bound that the solution
+        without penalty meets has no effect.
+    n_alphas : number of penalties on the grid.
+    tol : largest violation of the optimality conditions, relative to the largest slope without features.
+    standardize : centre and scale the columns first.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    verbose : show progress.
+
+    Attributes
+    ----------
+    coef_, intercept_ : weights and bias at the end of the path, one row for each machine, of the columns as
+        standardised.
+    penalty_ : λ at the end of the path.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        norm_bound: float | None = None,
+        n_alphas: int = 100,
+        tol: float = 1e-7,
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.norm_bound = norm_bound
+        self.n_alphas = n_alphas
+        self.tol = tol
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        check_positive(self, "n_alphas", "tol")
+        check_norm_bound(self)
+        walk = _PenaltyWalk(LogisticMachines(problem, float(self.tol)))
+        with problem.progress.task("Penalties", int(self.n_alphas)) as advance:
+            for penalty in self._grid(problem, walk.machines.largest_penalty):
+                walk.visit(float(penalty))
+                advance(1)
+                if walk.ends(self.norm_bound):
+                    break
+        if self.norm_bound is not None:
+            walk.meet(float(self.norm_bound))
+        self.coef_, self.intercept_ = walk.machines.weights(), walk.machines.bias()
+        self.penalty_ = walk.penalties[-1]
+        return walk.path()
+
+    def _grid(self, problem: Problem, largest: float) -> FloatArray:
+        end = WIDE_GRID_END if problem.n_features > problem.n_samples else GRID_END
+        return max(largest, np.finfo(float).tiny) * np.geomspace(1.0, end, int(self.n_alphas))
+
+
+class _PenaltyWalk:
+    """Solutions for falling penalties."""
+
+    def __init__(self, machines: LogisticMachines) -> None:
+        self.machines = machines
+        self.penalties: list[float] = []
+        self.supports: list[IntArray] = []
+        self.strengths: list[FloatArray] = []
+        self.norms: list[float] = []
+
+    def visit(self, penalty: float) -> None:
+        """Solve and remember."""
+        norm = self._norm_at(penalty)
+        support = self.machines.support
+        self.penalties.append(penalty)
+        self.supports.append(support)
+        self.strengths.append(self.machines.absolute_weights()[support])
+        self.norms.append(norm)
+
+    def _norm_at(self, penalty: float) -> float:
+        self.machines.solve(np.full(self.machines.n_features, penalty))
+        return self.machines.norm
+
+    def ends(self, norm_bound: float | None) -> bool:
+        """Whether the bound is reached, or, without one, the loss explained."""
+        if norm_bound is not None:
+            return self.norms[-1] >= norm_bound
+        return self.machines.loss <= (1.0 - EXPLAINED) * self.machines.loss_without_features
+
+    def meet(self, norm_bound: float) -> None:
+        """Replace what lies beyond the bound by the solution at the bound."""
+        while self.norms and self.norms[-1] > norm_bound:
+            for remembered in (self.penalties, self.supports, self.strengths, self.norms):
+                remembered.pop()
+        high = self.penalties[-1] if self.penalties else self.machines.largest_penalty
+        low = SMALLEST_PENALTY * self.machines.largest_penalty
+        if high > low:
+            self.visit(penalty_at_bound(self._norm_at, high, low, norm_bound))
+
+    def path(self) -> SelectionPath:
+        return path_of_entries(
+            self.supports,
+            self.penalties,
+            self.machines.first_slopes(),
+            self.strengths,
+            own_size=int(self.supports[-1].size),
+            n_iter=self.machines.n_solved,
+            converged=self.machines.all_converged,
+            remedy="raise tol, or lower norm_bound.",
+        )

@@ -1,0 +1,105 @@
+"""LogisticLasso against a convex solver, the optimality conditions and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from oracles.logistic import l1_logistic
+from zeronorm import LogisticLasso
+
+
+def classes(seed, n=60, p=80):
+    rng = np.random.default_rng(seed)
+    X = StandardScaler().fit_transform(rng.normal(size=(n, p)))
+    return X, (X[:, :4].sum(axis=1) + rng.normal(size=n) > 0.5).astype(int)
+
+
+def slopes(X, signs, w, b):
+    return X.T @ (signs / (1.0 + np.exp(signs * (X @ w + b)))) / len(X)
+
+
+@pytest.mark.parametrize("bound", [0.3, 2.0, 8.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_norm_bound_is_the_constrained_problem(seed, bound):
+    X, y = classes(seed)
+    signs = 2.0 * y - 1.0
+    selector = LogisticLasso(norm_bound=bound, n_alphas=10).fit(X, y)
+    w, b = selector.coef_[0], selector.intercept_[0]
+    _, _, value = l1_logistic(X, signs, bound=bound)
+    assert np.abs(w).sum() == pytest.approx(bound, rel=1e-6)
+    assert np.mean(np.logaddexp(0, -signs * (X @ w + b))) == pytest.approx(value, rel=1e-5)
+    assert np.array_equal(selector.support_, w != 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_end_of_the_path_meets_the_optimality_conditions(seed):
+    X, y = classes(seed)
+    selector = LogisticLasso(n_alphas=10).fit(X, y)
+    w, b, penalty = selector.coef_[0], selector.intercept_[0], selector.penalty_
+    pull = slopes(X, 2.0 * y - 1.0, w, b)
+    tolerance = 1e-6 * np.abs(slopes(X, 2.0 * y - 1.0, 0 * w, np.log(y.mean() / (1 - y.mean())))).max()
+    assert np.all(np.abs(pull) <= penalty + tolerance)
+    assert np.allclose(pull[w != 0], penalty * np.sign(w[w != 0]), atol=tolerance)
+    assert selector.converged_
+
+
+def test_features_enter_in_the_order_of_the_path():
+    X, y = classes(0)
+    path = LogisticLasso(3, n_alphas=200).fit(X, y).path_
+    first = int(np.argmax(np.abs(X.T @ (y - y.mean()))))
+    assert path.support(1).tolist() == [first]
+    entered = [set(path.order[:k].tolist()) for k in (1, 2, 3)]
+    assert all(entered[i] <= set(path.subsets[-1].tolist()) | entered[2] for i in range(3))
+
+
+def test_sample_weights_equal_duplicates():
+    X, y = classes(4, n=40, p=20)
+    weight = np.where(np.arange(40) < 10, 3.0, 1.0)
+    rows = np.repeat(np.arange(40), weight.astype(int))
+    a = LogisticLasso(norm_bound=1.5, n_alphas=5, standardize=False).fit(X, y, sample_weight=weight)
+    b = LogisticLasso(norm_bound=1.5, n_alphas=5, standardize=False).fit(X[rows], y[rows])
+    assert np.allclose(a.coef_, b.coef_, atol=1e-6)
+
+
+def test_classes_are_taken_against_the_rest():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = StandardScaler().fit_transform(rng.normal(size=(60, 15)) + 1.2 * (y[:, None] == np.arange(15)))
+    selector = LogisticLasso(norm_bound=2.0, n_alphas=5).fit(X, y)
+    assert np.abs(selector.coef_).sum() == pytest.approx(2.0, rel=1e-6)
+    for c in range(3):
+        _, _, value = l1_logistic(X, np.where(y == c, 1.0, -1.0), penalty=np.full(15, selector.penalty_))
+        w, b = selector.coef_[c], selector.intercept_[c]
+        loss = np.mean(np.logaddexp(0, -np.where(y == c, 1.0, -1.0) * (X @ w + b)))
+        assert loss + selector.penalty_ * np.abs(w).sum() == pytest.approx(value, rel=1e-5)
+
+
+def test_a_bound_that_does_not_bind_is_logistic_regression():
+    X, y = classes(1, n=100, p=3)
+    selector = LogisticLasso(norm_bound=1e3).fit(X, y)
+    pull = slopes(X, 2.0 * y - 1.0, selector.coef_[0], selector.intercept_[0])
+    assert np.abs(pull).max() < 1e-4
+    assert selector.support_.all()
+
+
+def test_separable_classes_end_early():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 200))
+    selector = LogisticLasso(n_alphas=40).fit(X, (X[:, 0] > 0).astype(int))
+    assert selector.path_.support(1).tolist() == [0]
+    assert np.all(np.isfinite(selector.coef_))
+
+
+def test_two_samples():
+    assert LogisticLasso(n_alphas=5).fit([[0.0, 1.0], [1.0, 1.0]], [0, 1]).support_.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("params", "name"), [({"norm_bound": -1.0}, "norm_bound"), ({"n_alphas": 0}, "n_alphas")]
+)
+def test_bad_parameters(params, name):
+    X, y = classes(0)
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        LogisticLasso(**params).fit(X, y)
