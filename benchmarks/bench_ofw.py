@@ -19,8 +19,8 @@ def leukemia_selector(**settings) -> OptimalFeatureWeighting:
 
 def measure_leukemia(method: str, **settings) -> Measurement:
     X, y = load("leukemia")
-    leukemia_selector(method=method, batch_size=8, max_iter=5, n_jobs=2).fit(X, y)  # compile
-    selector = leukemia_selector(method=method, batch_size=8, max_iter=N_STEPS, n_jobs=2, **settings)
+    leukemia_selector(method=method, batch_size=16, max_iter=5, n_jobs=2).fit(X, y)  # compile
+    selector = leukemia_selector(method=method, batch_size=16, max_iter=N_STEPS, n_jobs=2, **settings)
     seconds, _ = timed(lambda: selector.fit(X, y))
     uniform = np.full(X.shape[1], 1.0 / X.shape[1])
     before = selector.mean_error(X, y, weights=uniform, n_subsets=5000, random_state=1)
@@ -34,7 +34,7 @@ def measure_leukemia(method: str, **settings) -> Measurement:
 
 @job("OFW Leukemia 72x7129, exponential")
 def leukemia_exponential() -> Measurement:
-    return measure_leukemia("exponential", step_size=0.4 * N_STEPS)
+    return measure_leukemia("exponential", step_size=0.7 * N_STEPS)
 
 
 @job("OFW Leukemia 72x7129, one subset per step")
