@@ -9,6 +9,7 @@ import numpy as np
 from zeronorm._jit import kernel
 
 _REFINEMENTS = 60
+_HALVINGS = 30
 
 
 @kernel
@@ -24,18 +25,20 @@ def gain_of(variance, s, q):
 @kernel
 def best_variance_of(s, q):
     """The prior variance of largest evidence, 0 when the column is better out; outputs share it."""
-    best, best_gain, high = 0.0, 0.0, 0.0
+    high = 0.0
     for c in range(s.shape[0]):
         if s[c] > 0.0 and q[c] * q[c] > s[c]:
-            alone = (q[c] * q[c] - s[c]) / (s[c] * s[c])
-            gain = gain_of(alone, s, q)
-            high = max(high, alone)
-            if gain > best_gain:
-                best, best_gain = alone, gain
-    if s.shape[0] == 1 or best == 0.0:
-        return best
-    # All stationary points lie below the largest optimum of an output; climb from the best of these.
-    low, variance = 0.0, best
+            high = max(high, (q[c] * q[c] - s[c]) / (s[c] * s[c]))
+    if s.shape[0] == 1 or high == 0.0:
+        return high
+    # All stationary points lie below the largest optimum of an output: halve from there, climb from the best.
+    variance, best_gain, trial = 0.0, 0.0, high
+    for _ in range(_HALVINGS):
+        gain = gain_of(trial, s, q)
+        if gain > best_gain:
+            variance, best_gain = trial, gain
+        trial *= 0.5
+    low, high = 0.5 * variance, min(2.0 * variance, high)
     for _ in range(_REFINEMENTS):
         slope, bend = 0.0, 0.0
         for c in range(s.shape[0]):
@@ -52,7 +55,7 @@ def best_variance_of(s, q):
             following = 0.5 * (low + high)
         change = abs(following - variance)
         variance = following
-        if change <= 1e-13 * variance:
+        if change <= 1e-13 * variance:  # also when it is zero: better out
             break
     return variance
 

@@ -1,0 +1,245 @@
+"""Sparse Bayesian learning: evidence, stationarity, and the two algorithms against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from oracles.sparse_bayes import (
+    bernoulli_log_evidence_by_integration,
+    gaussian_log_evidence,
+    laplace_mode,
+)
+from zeronorm.design import as_design
+from zeronorm.solvers.sparse_bayes import best_variance, solve_sparse_bayes
+from zeronorm.solvers.sparse_bayes_posterior import BernoulliLikelihood, GaussianLikelihood
+from zeronorm.solvers.status import Status
+
+
+def regression(n=60, p=25, seed=0, noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, 1.0 + 2.0 * X[:, 0] - X[:, 1] + noise * rng.normal(size=n)
+
+
+def labels(n=120, p=20, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    signal = np.column_stack([2.0 * X[:, 0], -2.0 * X[:, 0] + X[:, 1], 2.0 * X[:, 2]])[:, :n_classes]
+    y = np.argmax(signal + rng.gumbel(size=signal.shape), axis=1)
+    targets = (y[:, None] == np.arange(n_classes)).astype(float)
+    return X, targets[:, 1:] if n_classes == 2 else targets
+
+
+def solve(X, likelihood, **settings):
+    settings = {"tol": 1e-7, "max_iter": 5000} | settings
+    return solve_sparse_bayes(as_design(X), likelihood, **settings)
+
+
+def eq_22_residual(X, likelihood, solution):
+    """Largest relative difference between β and Σ_c (1 - βΣ_kk) / Σ_c w_k², with Σ computed from scratch."""
+    F = np.column_stack([np.ones(len(X)), X[:, solution.active]])
+    precision = np.concatenate([[0.0], solution.precision[solution.active]])
+    determined, squares = 0.0, 0.0
+    for c in range(likelihood.n_outputs):
+        weights = np.concatenate([[solution.bias[c]], solution.weights[solution.active, c]])
+        if isinstance(likelihood, GaussianLikelihood):
+            curvature = likelihood.sample_weight / likelihood.noise_variance
+        else:
+            p = 1.0 / (1.0 + np.exp(-F @ weights))
+            curvature = likelihood.sample_weight * p * (1.0 - p)
+        spread = np.diag(np.linalg.inv(F.T @ (F * curvature[:, None]) + np.diag(precision)))
+        determined = determined + 1.0 - precision * spread
+        squares = squares + weights**2
+    return np.max(np.abs((determined / squares)[1:] / precision[1:] - 1.0))
+
+
+# -- pieces -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_best_variance_is_the_maximum_of_the_evidence(n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    s = rng.gamma(2.0, size=(40, n_outputs))
+    q = rng.normal(scale=2.5, size=(40, n_outputs))
+    variance, gain = best_variance(s, q)
+
+    def value(v, k):
+        return 0.5 * np.sum(v * q[k] ** 2 / (1.0 + v * s[k]) - np.log1p(v * s[k]))
+
+    for k in range(40):
+        grid = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 500)])
+        values = np.array([value(v, k) for v in grid])
+        assert gain[k] >= values.max() - 1e-9
+        assert gain[k] == pytest.approx(value(variance[k], k), abs=1e-12)
+    assert 5 < np.count_nonzero(variance) < 40
+
+
+def test_the_gaussian_evidence_is_a_normal_density():
+    X, y = regression()
+    likelihood = GaussianLikelihood(y, np.ones(len(y)), noise_variance=0.3)
+    solution = solve(X, likelihood)
+    expected = gaussian_log_evidence(X, y, solution.precision, 0.3)
+    assert solution.log_evidence == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_laplace_mode_and_evidence():
+    X, targets = labels(n=60, p=4)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=60)
+    likelihood = BernoulliLikelihood(targets, weight)
+    F = np.column_stack([np.ones(60), X])
+    precision = np.array([0.0, 0.5, 1.0, 2.0, 4.0])
+    posterior = likelihood.posterior(F, precision, np.zeros((1, 5)))
+    np.testing.assert_allclose(
+        posterior.mean[0], laplace_mode(X, targets[:, 0], precision[1:], weight), atol=1e-6
+    )
+    plain = BernoulliLikelihood(targets, np.ones(60))
+    one = plain.posterior(F[:, :2], np.array([0.0, 1.0]), np.zeros((1, 2)))
+    exact = bernoulli_log_evidence_by_integration(X[:, 0], targets[:, 0], 1.0)
+    assert one.log_evidence == pytest.approx(exact, abs=0.05)  # the approximation, not rounding
+
+
+def test_a_weight_of_two_is_a_duplicated_sample():
+    X, y = regression()
+    repeats = np.where(np.arange(len(y)) < 15, 2, 1)
+    twice = np.repeat(np.arange(len(y)), repeats)
+    weighted = GaussianLikelihood(y, repeats.astype(float))
+    repeated = GaussianLikelihood(y[twice], np.ones(twice.size))
+    a, b = solve(X, weighted), solve(X[twice], repeated)
+    np.testing.assert_allclose(a.precision, b.precision, rtol=1e-5)
+    assert weighted.noise_variance == pytest.approx(repeated.noise_variance)
+    assert a.log_evidence == pytest.approx(b.log_evidence)
+
+
+# -- optimality ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise_variance", [0.25, None])
+def test_gaussian_evidence_never_decreases(noise_variance):
+    for seed in range(5):
+        X, y = regression(n=40, p=100, seed=seed)
+        solution = solve(X, GaussianLikelihood(y, np.ones(40), noise_variance), tol=1e-3)
+        assert len(solution.history) > 3
+        assert np.diff(solution.history).min() >= -1e-8 * abs(solution.log_evidence)
+
+
+def test_no_precision_can_be_improved_on_alone():
+    X, y = regression()
+    likelihood = GaussianLikelihood(y, np.ones(len(y)), noise_variance=0.25)
+    solution = solve(X, likelihood)
+    assert solution.status is Status.CONVERGED
+    assert {0, 1} <= set(solution.active.tolist())
+    for k in range(X.shape[1]):
+
+        def negative(log_precision, k=k):
+            precision = solution.precision.copy()
+            precision[k] = np.exp(log_precision)
+            return -gaussian_log_evidence(X, y, precision, 0.25)
+
+        best = minimize_scalar(negative, bounds=(-10.0, 25.0), method="bounded", options={"xatol": 1e-9})
+        assert -best.fun <= solution.log_evidence + 1e-6
+
+
+def test_the_noise_is_at_its_maximum_too():
+    X, y = regression()
+    likelihood = GaussianLikelihood(y, np.ones(len(y)))
+    solution = solve(X, likelihood, tol=1e-9)
+    values = [
+        gaussian_log_evidence(X, y, solution.precision, f * likelihood.noise_variance)
+        for f in (0.99, 1.0, 1.01)
+    ]
+    assert values[1] > max(values[0], values[2])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("method", ["sequential", "fixed_point"])
+def test_the_fixed_point_equation_holds_for_labels(n_classes, method):
+    X, targets = labels(n_classes=n_classes)
+    likelihood = BernoulliLikelihood(targets, np.ones(len(X)))
+    solution = solve(X, likelihood, method=method)
+    assert solution.status is Status.CONVERGED
+    assert 0 in solution.active
+    assert eq_22_residual(X, likelihood, solution) < 1e-5
+    inside = np.isfinite(solution.precision)
+    np.testing.assert_array_equal(np.flatnonzero(inside), np.sort(solution.active))
+    assert np.all(solution.weights[~inside] == 0.0)
+
+
+@pytest.mark.parametrize("noise_variance", [0.25, None])
+def test_sequential_and_fixed_point_agree(noise_variance):
+    X, y = regression(n=80, p=8, seed=3)
+    found = []
+    for method in ("sequential", "fixed_point"):
+        likelihood = GaussianLikelihood(y, np.ones(80), noise_variance)
+        solution = solve(X, likelihood, method=method)
+        assert eq_22_residual(X, likelihood, solution) < 1e-5
+        found.append(solution)
+    sequential, fixed = found
+    assert set(sequential.active) == set(fixed.active)
+    np.testing.assert_allclose(sequential.weights, fixed.weights, atol=1e-4)
+    assert sequential.log_evidence == pytest.approx(fixed.log_evidence, abs=1e-5)
+
+
+def test_sequential_and_fixed_point_agree_on_labels():
+    X, targets = labels(n=200, p=6, seed=2)
+    found = [
+        solve(X, BernoulliLikelihood(targets, np.ones(200)), method=m) for m in ("sequential", "fixed_point")
+    ]
+    assert set(found[0].active) == set(found[1].active)
+    np.testing.assert_allclose(found[0].weights, found[1].weights, atol=1e-4)
+
+
+def test_columns_that_are_out_would_lower_the_evidence():
+    X, y = regression(n=50, p=300)
+    solution = solve(X, GaussianLikelihood(y, np.ones(50), noise_variance=0.25))
+    outside = np.setdiff1d(np.arange(300), solution.active)
+    assert solution.relevance[outside].max() <= 1.0 + 1e-2
+    assert np.all(solution.relevance[solution.active] == 0.0)
+
+
+# -- hard cases ---------------------------------------------------------------------------------------------
+
+
+def test_separable_labels_leave_weights_finite():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0.0, 1.0], 25)
+    X = rng.normal(size=(50, 200)) + 10.0 * (2 * y - 1)[:, None] * (np.arange(200) < 3)
+    solution = solve(X, BernoulliLikelihood(y[:, None], np.ones(50)))
+    assert solution.status is Status.CONVERGED
+    assert solution.active.size >= 1
+    assert np.abs(solution.weights).max() < 10.0
+    assert np.isfinite(solution.log_evidence)
+
+
+def test_a_constant_target_needs_no_column():
+    X, _ = regression()
+    solution = solve(X, GaussianLikelihood(np.full(60, 3.0), np.ones(60)))
+    assert solution.active.size == 0
+    assert solution.bias[0] == pytest.approx(3.0)
+
+
+def test_a_target_without_noise_stops_at_the_floor():
+    X, _ = regression()
+    y = 2.0 * X[:, 0] - X[:, 1]
+    likelihood = GaussianLikelihood(y, np.ones(60), min_noise=1e-6)
+    solution = solve(X, likelihood, tol=1e-3)
+    assert {0, 1} <= set(solution.active.tolist())
+    np.testing.assert_allclose(solution.weights[:2, 0], [2.0, -1.0], atol=1e-3)
+    assert likelihood.noise_variance == pytest.approx(1e-6 * y.var())
+
+
+def test_copies_and_constants_stay_out():
+    X, y = regression()
+    X = np.column_stack([X, X[:, 0], np.full(60, 2.0), np.zeros(60)])
+    solution = solve(X, GaussianLikelihood(y, np.ones(60)), tol=1e-4)
+    assert 0 in solution.active
+    assert not {25, 26, 27} & set(solution.active.tolist())
+    assert np.all(np.isfinite(solution.relevance))
+
+
+def test_the_iteration_limit_is_reported():
+    X, y = regression(n=40, p=100)
+    solution = solve(X, GaussianLikelihood(y, np.ones(40)), max_iter=1)
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.n_iter == 1
