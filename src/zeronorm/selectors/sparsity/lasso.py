@@ -110,12 +110,16 @@ class LassoSelector(WeightedSelector):
             supports, levels, correlation, strengths, own_size=own_size, n_iter=len(weights)
         )
 
-    def _entry_order(self, X: FloatArray, Y: FloatArray, correlation: FloatArray) -> SelectionPath:
+    @staticmethod
+    def _entry_order(X: FloatArray, Y: FloatArray, correlation: FloatArray) -> SelectionPath:
+        """Score by the step at which a feature enters; of several targets the one where it enters first."""
         scores, n_steps = np.zeros(X.shape[1]), 0
         for y in Y.T:
-            weights, penalties = _exact_path(X, y, "lar")
+            weights, _ = _exact_path(X, y, "lar")
             supports = [np.flatnonzero(w) for w in weights]
-            scores = np.maximum(scores, entry_scores(supports, _levels_of_entry(penalties), correlation))
+            scores = np.maximum(
+                scores, entry_scores(supports, 1.0 / np.arange(1, len(weights) + 1), correlation)
+            )
             n_steps = max(n_steps, len(weights))
         return SelectionPath.from_scores(scores, own_size=min(n_steps - 1, scores.size), n_iter=n_steps)
 
@@ -146,12 +150,8 @@ def centred_least_squares(problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 
 def _levels_of_entry(penalties: FloatArray) -> FloatArray:
-    """A feature with a weight at a breakpoint entered at the penalty of the one before.
-
-    At the end of a path, where columns depend on each other, computed penalties may grow again.
-    """
-    before = np.minimum.accumulate(np.concatenate([penalties[:1], penalties[:-1]]))
-    return np.asarray(np.maximum(before, np.finfo(float).tiny))
+    """A feature with a weight at a breakpoint entered at the penalty of the one before."""
+    return np.asarray(np.maximum(np.concatenate([penalties[:1], penalties[:-1]]), np.finfo(float).tiny))
 
 
 def _exact_path(
