@@ -92,6 +92,20 @@ def test_every_method_lowers_the_energy(method):
     assert set(s.path_.order[:2].tolist()) == {0, 1}
 
 
+def test_mean_error_on_a_test_set_of_its_own():
+    X, y = gaussian_classes(n=200, p=4, shift=2.0)
+    s = selector(max_iter=50).fit(X[:100], y[:100])
+    fresh = s.mean_error(X[:100], y[:100], X[100:], y[100:], n_subsets=4000, random_state=1)
+    assert 0.05 < fresh < 0.45
+    # Turned labels of the test set turn the error.
+    turned = s.mean_error(X[:100], y[:100], X[100:], 1 - y[100:], n_subsets=4000, random_state=1)
+    assert turned == pytest.approx(1.0 - fresh)
+    with pytest.raises(ValueError, match="y_test holds classes that y does not: 2"):
+        s.mean_error(X, y, X, y + 1)
+    with pytest.raises(ValueError, match="The weights are for 4 features"):
+        s.mean_error(X[:, :3], y)
+
+
 def test_exact_trajectory_descends():
     X, y = gaussian_classes(n=60, p=6)
     s = selector(method="exact", max_iter=60).fit(X, y)

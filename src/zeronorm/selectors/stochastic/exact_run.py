@@ -6,7 +6,6 @@ import numpy as np
 
 from zeronorm.selectors.stochastic.batches import BatchEvaluator
 from zeronorm.selectors.stochastic.exact import ExactEnergy, all_subsets, descend
-from zeronorm.selectors.stochastic.pool import FloatArray
 from zeronorm.selectors.stochastic.run import Outcome
 from zeronorm.selectors.stochastic.schedule import record_steps
 from zeronorm.selectors.stochastic.state import RunState
@@ -46,8 +45,3 @@ def run_exact(
     if tol is None:
         return Outcome(True, f"all {max_iter} steps were done")
     return Outcome(False, f"the weights still moved after {max_iter} steps; raise max_iter or tol.")
-
-
-def uniform(n_features: int) -> FloatArray:
-    """The law every run starts from."""
-    return np.full(n_features, 1.0 / n_features)

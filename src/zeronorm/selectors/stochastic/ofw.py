@@ -6,15 +6,17 @@ import os
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from zeronorm.design import Design, as_design
-from zeronorm.selectors.base import BaseSelector, generator_from
+from zeronorm.design import Design
+from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.filters.fisher import FisherScore
 from zeronorm.selectors.path import SelectionPath, order_by_score
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
 from zeronorm.selectors.stochastic.checkpoint import Checkpoint, data_digest
 from zeronorm.selectors.stochastic.coding import MultiClass
+from zeronorm.selectors.stochastic.energy import estimate_energy
 from zeronorm.selectors.stochastic.exact_run import run_exact, tabulate_energy
 from zeronorm.selectors.stochastic.experiment import Experiment
 from zeronorm.selectors.stochastic.pool import FloatArray, IntArray
@@ -321,17 +323,7 @@ class OptimalFeatureWeighting(BaseSelector):
 
         Each is trained on a bootstrap sample of X and tested on one of X_test, by default of X too.
         """
-        weights = self.weights_ if weights is None else np.asarray(weights, dtype=np.float64)
-        active = np.flatnonzero(weights)
-        classes, codes = np.unique(np.asarray(y), return_inverse=True)
-        rng = generator_from(random_state)
-        design = as_design(X).take(active)
-        view = design.standardized() if self.standardize else design
-        experiment = Experiment.of(self, view, codes.astype(np.int64), classes, rng, n_features=weights.size)
-        if X_test is not None:
-            test = as_design(X_test).take(active)
-            experiment = experiment.tested_on(test, np.searchsorted(classes, np.asarray(y_test)))
-        evaluator = experiment.evaluator(n_subsets)
-        with evaluator.workers(self.n_jobs):
-            errors = evaluator.evaluate(np.cumsum(weights[active]), int(rng.integers(2**63)), 0)
-        return float(errors.mean())
+        check_is_fitted(self, "weights_")
+        law = self.weights_ if weights is None else np.asarray(weights, dtype=np.float64)
+        test = None if X_test is None else (X_test, y_test)
+        return estimate_energy(self, law, (X, y), test, n_subsets=n_subsets, random_state=random_state)
