@@ -25,6 +25,13 @@ LOSS_NAMES = {
 }
 
 
+def gathered(design: Design) -> Design:
+    """The same data in one array when they are small, so that products need no gathering."""
+    if 8 * design.n_samples * design.n_features > GATHER_BYTES:
+        return design
+    return as_design(np.ascontiguousarray(design.block(slice(None))))
+
+
 class TallMachines(LinearValue):
     """``Machines`` of the elimination loop, trained from the last solution on the features that are left."""
 
@@ -46,15 +53,8 @@ class TallMachines(LinearValue):
         self.solutions: list[LinearSvm | None] = [None] * self.targets.shape[1]
         self.status, self.n_iter = Status.CONVERGED, 0
 
-    def _columns(self) -> Design:
-        """The features that are left; gathered once when they are small, so that products need no gathering."""
-        left = self.design.take(self.alive)
-        if 8 * left.n_samples * left.n_features > GATHER_BYTES:
-            return left
-        return as_design(np.ascontiguousarray(left.block(slice(None))))
-
     def train(self) -> None:
-        design = self._columns()
+        design = gathered(self.design.take(self.alive))
         for c, start in enumerate(self.solutions):
             solution = self.solve(design, self.targets[:, c], warm_start=start, **self.settings)
             self.status = max(self.status, solution.status)

@@ -1,0 +1,159 @@
+"""Optimal Brain Damage: prune a neural network until few inputs are left."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.greedy.elimination import Elimination, check_step, eliminate
+from zeronorm.selectors.greedy.network_machines import NetworkMachines
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+CANNOT_FIT = (
+    "the trained network is no better than a constant; decrease penalty, increase n_hidden or max_iter, "
+    "or look at the data: the order of the features means little."
+)
+
+
+@register(
+    "optimal-brain-damage",
+    family="greedy",
+    tasks=("binary", "multiclass", "regression"),
+    reference="LeCun et al. 1990; Lal et al. 2006, section 2.3",
+    test_params=(
+        {"n_hidden": 3, "step": 0.3, "random_state": 0},
+        {"n_hidden": 3, "step": 0.3, "random_state": 0, "task": "regression"},
+        {"n_hidden": 3, "rule": "first_layer", "random_state": 0},
+    ),
+)
+class OptimalBrainDamage(WeightedSelector):
+    r"""Train a neural network with one hidden layer, delete its least useful weights, train on, repeat.
+
+    The usefulness of a weight is its saliency: how much the objective rises, to second order, when the weight is
+    set to zero at a minimum,
+
+    .. math:: s_i = \tfrac12 h_{ii} w_i^2, \qquad h_{ii} = \partial^2 T / \partial w_i^2 .
+
+    The second derivatives are exact. Weights of both layers are deleted; a feature leaves when all its weights to the
+    hidden layer are gone. ``rule="first_layer"`` removes whole features instead, those with the smallest
+    :math:`\sum_q w_{pq}^2` over hidden units q; for a network trained with a quadratic penalty this is to first
+    order the change of the objective when the feature is scaled down.
+
+    The objective T is the mean loss (logistic for classes, one against the rest for more than two; squared for a
+    real target, which is standardised) plus :math:`\tfrac\lambda2` times the sum of squared weights. Each training
+    begins at the last weights, so only the first one is long.
+
+    Use it for a few hundred features at most with effects that no linear method sees. The penalty decides: with too
+    small a one and few samples the network fits noise features, with too large a one it stays linear or constant.
+    Training ends in a local minimum: try several ``random_state``. ``RFE`` and ``BoundElimination`` with an RBF
+    kernel have no local minima.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for half of the features.
+    rule : "saliency" or "first_layer".
+    n_hidden : units of the hidden layer (hyperbolic tangent).
+    penalty : λ.
+    step : what leaves per round: a count, or a fraction of what is left; weights for "saliency", features (or
+        groups) for "first_layer".
+    task : "classification" or "regression".
+    tol : largest entry of the gradient at the end of a training.
+    max_iter : iterations of L-BFGS per training.
+    random_state : seed of the first weights.
+    standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        rule: Literal["saliency", "first_layer"] = "saliency",
+        n_hidden: int = 10,
+        penalty: float = 0.03,
+        step: int | float = 0.1,
+        task: Literal["classification", "regression"] = "classification",
+        standardize: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.rule = rule
+        self.n_hidden = n_hidden
+        self.penalty = penalty
+        self.step = step
+        self.task = task
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        machines = NetworkMachines(
+            problem, n_hidden=self.n_hidden, penalty=self.penalty, tol=self.tol, max_iter=self.max_iter
+        )
+        machines.train()
+        fits = machines.fits()
+        record = Elimination(problem)
+        if self.rule == "saliency":
+            prune_weights(machines, record, self.step)
+        else:
+            eliminate(machines, record, self.step)
+        path = record.path()
+        return path if fits else replace(path, converged=False, remedy=CANNOT_FIT)
+
+    def _check_parameters(self) -> None:
+        check_step(self.step, "OptimalBrainDamage")
+        if self.rule not in ("saliency", "first_layer"):
+            raise ValueError(
+                "The 'rule' parameter of OptimalBrainDamage must be 'saliency' or 'first_layer'. "
+                f"Got {self.rule!r} instead."
+            )
+        for name in ("n_hidden", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Integral) or value < 1:
+                raise ValueError(
+                    f"The '{name}' parameter of OptimalBrainDamage must be an integer of at least 1. "
+                    f"Got {value!r} instead."
+                )
+        for name in ("penalty", "tol"):
+            if not getattr(self, name) > 0.0:
+                raise ValueError(
+                    f"The '{name}' parameter of OptimalBrainDamage must be positive. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+
+
+def prune_weights(machines: NetworkMachines, record: Elimination, step: int | float) -> None:
+    """Delete weights round by round until one feature, or only forced ones, are left."""
+    problem = record.problem
+    fewest = max(1, problem.always_keep.size)
+    with problem.progress.task("Pruning the network", problem.n_features) as advance:
+        while True:
+            saliency = machines.saliencies()
+            record.sizes.append(machines.alive.size)
+            record.scores[machines.alive] = np.maximum(saliency[0], 0.0).sum(axis=1)
+            if machines.alive.size <= fewest:
+                break
+            gone = machines.prune(saliency, step, problem.always_keep)
+            if gone.size:
+                record.eliminated.extend(int(feature) for feature in gone)
+                machines.remove(gone)
+                advance(gone.size)
+            machines.train()
+    record.note(machines)
