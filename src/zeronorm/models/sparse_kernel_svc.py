@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from zeronorm.design.dense import DenseDesign
 from zeronorm.models.two_norm_machine import TwoNormMachine
 from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.machines import Part, linear_machine
+from zeronorm.selectors.sparsity.machines import LinearMachine, Part
 from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 from zeronorm.selectors.sparsity.rescaling import Rescaling, power_rule, rescale_until_sparse
 
@@ -132,7 +132,7 @@ class SparseKernelSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_machines = 1 if self.classes_.size == 2 else self.classes_.size
         positive = [1] if n_machines == 1 else range(n_machines)
         parts = [Part(np.where(codes == c, 1.0, -1.0), price) for c in positive]
-        machine: Any = linear_machine(columns.shape, parts, loss="hinge")
+        machine: Any = LinearMachine(parts, loss="hinge")
         if self.two_norm > 0.0:
             machine = TwoNormMachine(machine, self._kernel(X[vectors], X[vectors]), self.two_norm)
         result = rescale_until_sparse(

@@ -12,7 +12,13 @@ from zeronorm import AROM, ZeroNormSVM
 from zeronorm.design import as_design
 from zeronorm.selectors.sparsity.copies import first_copies
 from zeronorm.selectors.sparsity.iterates import IteratePath
-from zeronorm.selectors.sparsity.machines import GramMachine, Part, PrimalMachine, SlackRescaling
+from zeronorm.selectors.sparsity.machines import (
+    GramMachine,
+    LinearMachine,
+    Part,
+    PrimalMachine,
+    SlackRescaling,
+)
 from zeronorm.selectors.sparsity.rescaling import (
     multiplicative,
     power_rule,
@@ -145,6 +151,18 @@ def test_primal_and_dual_machines_agree(loss):
     primal = run(machine_for(y, 2.0, loss, PrimalMachine), X)
     assert [s.tolist() for s, _ in dual.iterates] == [s.tolist() for s, _ in primal.iterates]
     np.testing.assert_allclose(dual.iterates[-1][1], primal.iterates[-1][1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+def test_the_way_changes_when_fewer_features_than_samples_are_left(loss):
+    X, y = noisy(280, 320, noise=1.0)
+    machine = machine_for(y, 2.0, loss, LinearMachine)
+    assert machine.in_dual((280, 320))
+    assert not machine.in_dual((280, 200))
+    adaptive, dual = run(machine, X, max_iter=8), run(machine_for(y, 2.0, loss), X, max_iter=8)
+    assert adaptive.iterates[-1][0].size < 280
+    assert [s.tolist() for s, _ in adaptive.iterates] == [s.tolist() for s, _ in dual.iterates]
+    np.testing.assert_allclose(adaptive.iterates[-1][1], dual.iterates[-1][1], rtol=1e-3)
 
 
 def test_survivors_of_a_hard_margin_have_unit_weight_on_the_rescaled_data():

@@ -16,7 +16,7 @@ from zeronorm.selectors.registry import register
 from zeronorm.selectors.sparsity.copies import first_copies
 from zeronorm.selectors.sparsity.joint_machine import JointMachine
 from zeronorm.selectors.sparsity.l1_machine import L1Machine, SwitchingMachine
-from zeronorm.selectors.sparsity.machines import Part, SlackRescaling, linear_machine, parts_of
+from zeronorm.selectors.sparsity.machines import LinearMachine, Part, SlackRescaling, parts_of
 from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 from zeronorm.selectors.sparsity.rescaling import (
     LinearModel,
@@ -140,7 +140,7 @@ class AROM(WeightedSelector):
         l1 = L1Machine(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
         if self.norm == "l1":
             return l1
-        plain = linear_machine(problem.design.shape, parts, loss="squared", epsilon=epsilon)
+        plain = LinearMachine(parts, loss="squared", epsilon=epsilon)
         l2 = SlackRescaling(plain, self.zero_tol, self.tol) if count_slacks else plain
         return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
 

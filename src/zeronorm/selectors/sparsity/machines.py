@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,9 +12,12 @@ from numpy.typing import NDArray
 from zeronorm.design import Design, StandardizedDesign
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.sparsity.rescaling import NO_SOLUTION
-from zeronorm.solvers.linear_svm import prefers_gram, solve_linear_svm, solve_linear_svr
+from zeronorm.solvers.box_dual import BoxDual
+from zeronorm.solvers.interior_point import solve_linear_loss
+from zeronorm.solvers.linear_svm import DEFAULT_MEMORY_BUDGET, prefers_gram
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm_dual import solve_svm_dual
+from zeronorm.solvers.svm_tall import TallSolution, solve_squared_loss
 from zeronorm.solvers.svr import solve_svr_dual
 
 FloatArray = NDArray[np.float64]
@@ -61,12 +63,13 @@ def _pairs(problem: Problem, price: FloatArray) -> list[Part]:
     return parts
 
 
-class LinearMachine(ABC):
-    """Machines that share the scaling factors; ``Machine`` of the rescaling engine.
+class LinearMachine:
+    """Machines that share the scaling factors; ``LinearModel`` of the rescaling engine.
 
-    After training, ``weights`` holds one column per machine for the features as they are, before
-    rescaling, and ``bias`` one number per machine; a training without a solution leaves both as they were.
-    With an ``epsilon`` the machines are regressions.
+    In the dual, on the Gram matrix that all machines share, as long as there are at least as many features as
+    samples (or few samples); in the primal after that. After training, ``weights`` holds one column per
+    machine for the features as they are, before rescaling, and ``bias`` one number per machine; a training
+    without a solution leaves both as they were. With an ``epsilon`` the machines are regressions.
     """
 
     settled = True
@@ -78,9 +81,15 @@ class LinearMachine(ABC):
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, len(parts)))
         self.bias: FloatArray = np.zeros(len(parts))
+        self._was_in_dual = True
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        rescaled_weights = self._solve_all(design, scale)
+        in_dual = self.in_dual(design.shape)
+        if in_dual != self._was_in_dual:
+            self._was_in_dual = in_dual
+            for part in self.parts:
+                part.solution = None  # the other kind of solution is no start
+        rescaled_weights = (self._solve_in_dual if in_dual else self._solve_in_primal)(design, scale)
         self.status = max(part.solution.status for part in self.parts)
         if self.status in NO_SOLUTION:
             return np.zeros(scale.size)
@@ -88,18 +97,67 @@ class LinearMachine(ABC):
         self.weights = scale[:, None] * rescaled_weights
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 
-    @abstractmethod
-    def _solve_all(self, design: Design, scale: FloatArray) -> FloatArray:
-        """Solve every part; the weights of the rescaled features, one column per machine."""
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        """Whether data of this shape are better solved on the Gram matrix."""
+        n, p = shape
+        if n <= FEW_SAMPLES:
+            return True
+        primal_fits = 16 * (p + 1) ** 2 <= DEFAULT_MEMORY_BUDGET
+        return prefers_gram(shape) if p >= n or not primal_fits else False
 
-    @abstractmethod
     def keep(self, staying: BoolArray) -> None:
-        """Forget the features that do not stay."""
+        """Dual variables belong to samples; in the primal, weights of other features are no start."""
 
-    @property
-    def _loss_name(self) -> Any:
+    def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
+        """Solve every part; the weights of the rescaled features, one column per machine."""
+        gram = design.gram(scale**2)
+        for part in self.parts:
+            options = self._options(part) | {"max_iter": SOLVER_MAX_ITER}
+            if self.epsilon is None:
+                part.solution = solve_svm_dual(gram, part.target, **options)
+            else:
+                part.solution = solve_svr_dual(gram, part.target, epsilon=self.epsilon, **options)
+        dual = np.column_stack([part.solution.dual_coef for part in self.parts])
+        return scale[:, None] * design.transpose_dot(dual)
+
+    def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
+        """The same for more samples than features."""
+        rescaled = StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale)
+        squared = self.loss == "squared"
+        for part in self.parts:
+            if self.epsilon is None:
+                problem = BoxDual.classification(part.target, part.price, squared)
+            else:
+                problem = BoxDual.regression(part.target, part.price, self.epsilon, squared)
+            part.solution = _solve_tall(rescaled, problem, part.solution)
+        return np.column_stack([part.solution.weights for part in self.parts])
+
+    def _options(self, part: Part) -> dict[str, Any]:
         base = "hinge" if self.epsilon is None else "epsilon_insensitive"
-        return base if self.loss == "hinge" else f"squared_{base}"
+        loss = base if self.loss == "hinge" else f"squared_{base}"
+        return {"C": part.price, "loss": loss, "tol": SOLVER_TOL, "warm_start": part.solution}
+
+
+def _solve_tall(design: Design, problem: BoxDual, last: TallSolution | None) -> TallSolution:
+    if not problem.ridge.any():
+        return solve_linear_loss(design, problem, tol=SOLVER_TOL)
+    usable = last is not None and last.weights.size == design.n_features
+    start = (last.weights, last.bias) if last is not None and usable else None
+    return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
+
+
+class GramMachine(LinearMachine):
+    """Always in the dual."""
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        return True
+
+
+class PrimalMachine(LinearMachine):
+    """Always in the primal."""
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        return False
 
 
 class SlackRescaling:
@@ -146,48 +204,3 @@ class SlackRescaling:
 
     def keep(self, staying: BoolArray) -> None:
         self.machine.keep(staying)
-
-
-class GramMachine(LinearMachine):
-    """In the dual, on the Gram matrix of the rescaled features, which all machines share."""
-
-    def _solve_all(self, design: Design, scale: FloatArray) -> FloatArray:
-        gram = design.gram(scale**2)
-        for part in self.parts:
-            options = {"C": part.price, "loss": self._loss_name, "tol": SOLVER_TOL}
-            options |= {"max_iter": SOLVER_MAX_ITER, "warm_start": part.solution}
-            if self.epsilon is None:
-                part.solution = solve_svm_dual(gram, part.target, **options)
-            else:
-                part.solution = solve_svr_dual(gram, part.target, epsilon=self.epsilon, **options)
-        dual = np.column_stack([part.solution.dual_coef for part in self.parts])
-        return scale[:, None] * design.transpose_dot(dual)
-
-    def keep(self, staying: BoolArray) -> None:
-        """The dual variables belong to samples: there is nothing to forget."""
-
-
-class PrimalMachine(LinearMachine):
-    """In the primal, for more samples than features."""
-
-    def _solve_all(self, design: Design, scale: FloatArray) -> FloatArray:
-        rescaled = StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale)
-        for part in self.parts:
-            options = {"C": part.price, "loss": self._loss_name, "tol": SOLVER_TOL}
-            options |= {"warm_start": part.solution}
-            if self.epsilon is None:
-                part.solution = solve_linear_svm(rescaled, part.target, **options)
-            else:
-                part.solution = solve_linear_svr(rescaled, part.target, epsilon=self.epsilon, **options)
-        return np.column_stack([part.solution.weights for part in self.parts])
-
-    def keep(self, staying: BoolArray) -> None:
-        """Weights of other features are no start; the solvers see that by themselves."""
-
-
-def linear_machine(
-    shape: tuple[int, int], parts: Sequence[Part], *, loss: Loss, epsilon: float | None = None
-) -> LinearMachine:
-    """The machine for data of this shape: dual for wide data or few samples, primal for tall data."""
-    kind = GramMachine if shape[0] <= FEW_SAMPLES or prefers_gram(shape) else PrimalMachine
-    return kind(parts, loss=loss, epsilon=epsilon)

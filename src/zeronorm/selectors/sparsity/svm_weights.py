@@ -11,7 +11,7 @@ from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
 from zeronorm.selectors.sparsity.l1_machine import L1Machine
-from zeronorm.selectors.sparsity.machines import linear_machine, parts_of
+from zeronorm.selectors.sparsity.machines import LinearMachine, parts_of
 from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 from zeronorm.selectors.sparsity.rescaling import NO_SOLUTION
 
@@ -77,9 +77,8 @@ class SVMWeights(WeightedSelector):
         check_positive(self, "C")
         parts = parts_of(problem, self.C)
         epsilon = self.epsilon if problem.task == "regression" else None
-        shape = problem.design.shape
         l1 = L1Machine(parts, epsilon=epsilon)
-        machine = l1 if self.norm == "l1" else linear_machine(shape, parts, loss="hinge", epsilon=epsilon)
+        machine = l1 if self.norm == "l1" else LinearMachine(parts, loss="hinge", epsilon=epsilon)
         scores = machine.train(problem.design, np.ones(problem.n_features))
         if machine.status in NO_SOLUTION:
             machine.status.check("SVMWeights with a hard margin (C=inf)")

@@ -11,7 +11,7 @@ from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
 from zeronorm.selectors.sparsity.copies import first_copies
-from zeronorm.selectors.sparsity.machines import linear_machine, parts_of
+from zeronorm.selectors.sparsity.machines import LinearMachine, parts_of
 from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 from zeronorm.selectors.sparsity.probit_machine import ProbitMachine
 from zeronorm.selectors.sparsity.rescaling import SHRUNK, LinearModel, power_rule, rescale_until_sparse
@@ -136,7 +136,7 @@ class ZeroNormSVM(WeightedSelector):
         if self.loss == "probit":
             return ProbitMachine(parts_of(problem, 1.0, self.multi_class), self.tol)
         parts = parts_of(problem, self.C / 2.0, self.multi_class)
-        return linear_machine(problem.design.shape, parts, loss="hinge")
+        return LinearMachine(parts, loss="hinge")
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:
         """One linear program per machine; weights at the bound are ordered by how hard they press on it."""
