@@ -33,6 +33,8 @@ from zeronorm.selectors.sparsity.fsv import FSV as FSV
 from zeronorm.selectors.sparsity.l1_svm import L1SVM as L1SVM
 from zeronorm.selectors.sparsity.lasso import LassoSelector as LassoSelector
 from zeronorm.selectors.sparsity.logistic_lasso import LogisticLasso as LogisticLasso
+from zeronorm.selectors.sparsity.potential_svm import PotentialSVM as PotentialSVM
+from zeronorm.selectors.sparsity.sparse_kernel_fisher import SparseKernelFisher as SparseKernelFisher
 from zeronorm.selectors.sparsity.svm_weights import SVMWeights as SVMWeights
 from zeronorm.selectors.sparsity.zeronorm_logistic import ZeroNormLogistic as ZeroNormLogistic
 from zeronorm.selectors.sparsity.zeronorm_svm import ZeroNormSVM as ZeroNormSVM

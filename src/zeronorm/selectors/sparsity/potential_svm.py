@@ -1,0 +1,151 @@
+"""The potential support vector machine: one dual variable per feature."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.design import Design
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.box_lasso import BoxLassoSolution, empty_solution, solve_box_lasso
+from zeronorm.selectors.sparsity.entry_order import path_of_entries
+from zeronorm.selectors.sparsity.parameters import check_positive
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+SMALLEST_EPSILON = 1e-2  # end of the path without an epsilon, relative to where the first feature enters
+
+
+@register(
+    "potential_svm",
+    family="sparsity",
+    tasks=("binary", "regression"),
+    reference="Hochreiter & Obermayer 2004, 2006; Lal et al. 2006, section 4.5",
+    test_params=({"n_steps": 8}, {"task": "regression", "C": 2.0, "n_steps": 8}),
+)
+class PotentialSVM(WeightedSelector):
+    r"""Select with the potential support vector machine, whose dual variables belong to features.
+
+    Columns are centred and scaled to unit length. The dual problem
+
+    .. math:: \min_\alpha\ \tfrac12 \|X\alpha\|^2 - y^\top X \alpha + \epsilon \|\alpha\|_1, \qquad |\alpha_k| \le C
+
+    has one variable for each feature; those with :math:`\alpha_k \ne 0` are the support features. It asks that the
+    correlation of the error with each feature be at most ε, unless the feature has reached the bound C. With
+    ``C=inf`` it is the LASSO; a finite C limits the influence of a single feature, and others share its part.
+
+    The problem is solved along a path of falling ε. Features are ordered by the ε at which they enter; those
+    that never do, by their correlation with what is left of the target.
+
+    Use it where a few dominating features should not hide the others; with ``C=inf``, ``LassoSelector`` gives the exact
+    path.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the support features at ``epsilon``.
+    C : largest absolute dual variable.
+    epsilon : end of the path, in units of the target times the square root of the number of samples; None for a
+        hundredth of the ε at which the first feature enters.
+    n_steps : number of values of ε on the path.
+    task : "classification" (two classes, ±1) or "regression".
+    tol : largest violation of the optimality conditions, relative to the ε at which the first feature enters.
+    max_iter : most sweeps over the variables for one set of features.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    verbose : show progress.
+
+    Attributes
+    ----------
+    dual_coef_ : α at the end of the path.
+    """
+
+    standardize = True
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        C: float = np.inf,
+        epsilon: float | None = None,
+        n_steps: int = 50,
+        task: Literal["classification", "regression"] = "classification",
+        tol: float = 1e-8,
+        max_iter: int = 10_000,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.C = C
+        self.epsilon = epsilon
+        self.n_steps = n_steps
+        self.task = task
+        self.tol = tol
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        check_positive(self, "C", "n_steps", "tol", "max_iter")
+        if self.epsilon is not None:
+            check_positive(self, "epsilon")
+        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+        factor = _UnitColumns(problem.design, weight / weight.sum())
+        y = problem.targets()[:, 0] * np.sqrt(weight)
+        q = factor.transpose_dot(y)
+        largest = max(float(np.abs(q).max(initial=0.0)), np.finfo(float).tiny)
+        solution = empty_solution(q, problem.n_samples)
+        steps: list[tuple[float, BoxLassoSolution]] = []
+        with problem.progress.task("Tolerances", int(self.n_steps)) as advance:
+            for epsilon in self._grid(largest):
+                solution = solve_box_lasso(
+                    factor,
+                    q,
+                    epsilon,
+                    float(self.C),
+                    solution,
+                    tol=self.tol * largest,
+                    max_iter=int(self.max_iter),
+                )
+                steps.append((epsilon, solution))
+                advance(1)
+        self.dual_coef_ = np.zeros(problem.n_features)
+        self.dual_coef_[solution.columns] = solution.weights
+        return path_of_entries(
+            [step.columns for _, step in steps],
+            [epsilon for epsilon, _ in steps],
+            np.abs(solution.pull),
+            [np.abs(step.weights) for _, step in steps],
+            own_size=solution.columns.size,
+            n_iter=len(steps),
+            converged=all(step.converged for _, step in steps),
+            remedy="raise max_iter, or raise epsilon or tol.",
+        )
+
+    def _grid(self, largest: float) -> FloatArray:
+        """Falling values of ε, below the one at which the first feature enters."""
+        last = SMALLEST_EPSILON * largest if self.epsilon is None else float(self.epsilon)
+        return np.geomspace(max(largest, last), last, int(self.n_steps) + 1)[1:]
+
+
+class _UnitColumns:
+    """Columns times the square roots of the samples' shares: of length one when standardised."""
+
+    def __init__(self, design: Design, share: FloatArray) -> None:
+        self.design = design
+        self.root = np.sqrt(share)
+
+    def block(self, columns: IntArray) -> FloatArray:
+        return np.asarray(self.design.block(columns) * self.root[:, None])
+
+    def transpose_dot(self, v: FloatArray) -> FloatArray:
+        return self.design.transpose_dot(self.root * v)

@@ -1,0 +1,126 @@
+"""SparseKernelFisher against a quadratic program, its constraints, and Fisher's discriminant."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
+
+from zeronorm import SparseKernelFisher
+
+
+def classes(seed, n=50, p=30):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) % 3 == 0).astype(int)
+    X = rng.normal(size=(n, p)) + np.outer(y, np.r_[1.5, 1.0, 0.7, np.zeros(p - 3)])
+    X[:, 3] = X[:, 0] - 1.5 * y + 0.3 * rng.normal(size=n)  # noise of feature 0 alone
+    return StandardScaler().fit_transform(X), y
+
+
+def quadratic_program(X, y, C, weight=None):
+    """The problem as the paper states it, by a convex solver."""
+    weight = np.ones(len(y)) if weight is None else weight
+    signs = 2.0 * y - 1.0
+    a, b, xi = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(len(y))
+    constraints = [X @ a + b == signs + xi]
+    constraints += [cp.sum(cp.multiply(weight * (y == c), xi)) == 0 for c in (0, 1)]
+    value = cp.sum(cp.multiply(weight, cp.square(xi))) + C * cp.norm1(a)
+    problem = cp.Problem(cp.Minimize(value), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    return a.value, float(b.value), float(problem.value)
+
+
+def objective(selector, X, y, C, weight=1.0):
+    errors = X @ selector.coef_ + selector.intercept_ - (2.0 * y - 1.0)
+    return np.sum(weight * errors**2) + C * np.abs(selector.coef_).sum()
+
+
+@pytest.mark.parametrize("C", [0.5, 5.0, 40.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_matches_a_quadratic_program(seed, C):
+    X, y = classes(seed)
+    selector = SparseKernelFisher(C=C, n_steps=5).fit(X, y)
+    a, b, value = quadratic_program(X, y, C)
+    assert selector.converged_
+    assert objective(selector, X, y, C) == pytest.approx(value, rel=1e-6)
+    assert np.array_equal(selector.support_, np.abs(a) > 1e-5)
+    assert selector.intercept_ == pytest.approx(b, abs=1e-4)
+
+
+def test_class_means_of_the_errors_are_zero():
+    X, y = classes(3, n=30, p=100)
+    selector = SparseKernelFisher(n_steps=8).fit(X, y)
+    errors = X @ selector.coef_ + selector.intercept_ - (2.0 * y - 1.0)
+    assert abs(errors[y == 0].mean()) < 1e-7
+    assert abs(errors[y == 1].mean()) < 1e-7
+
+
+def test_sample_weights():
+    X, y = classes(1)
+    weight = np.random.default_rng(0).uniform(0.3, 2.0, size=len(y))
+    selector = SparseKernelFisher(C=3.0, n_steps=4, standardize=False).fit(X, y, sample_weight=weight)
+    assert objective(selector, X, y, 3.0, weight) == pytest.approx(
+        quadratic_program(X, y, 3.0, weight)[2], rel=1e-6
+    )
+
+
+def test_without_a_penalty_it_is_fishers_discriminant():
+    X, y = classes(2, n=200, p=8)
+    a = SparseKernelFisher(C=1e-6, n_steps=30).fit(X, y).coef_
+    lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).scalings_[:, 0]
+    cosine = a @ lda / np.linalg.norm(a) / np.linalg.norm(lda)
+    assert abs(cosine) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_path_starts_with_the_most_distant_means():
+    X, y = classes(0)
+    path = SparseKernelFisher(n_steps=20).fit(X, y).path_
+    assert path.support(1).tolist() == [
+        int(np.argmax(np.abs(X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0))))
+    ]
+    second = path.subsets[1] if len(path.subsets[0]) == 1 else path.subsets[0]
+    assert 0 in second
+
+
+def test_a_feature_that_cancels_noise_is_found():
+    X, y = classes(5, n=200, p=20)
+    difference = np.abs(X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0))
+    order = SparseKernelFisher(n_steps=30).fit(X, y).path_.order
+    assert difference[3] < np.median(difference)
+    assert 3 in order[:4]
+
+
+def test_columns_of_a_kernel_select_samples():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (np.hypot(*X.T) > 1.1).astype(int)
+    K = rbf_kernel(X, gamma=0.7)
+    selector = SparseKernelFisher(C=2.0, n_steps=6, standardize=False).fit(K, y)
+    assert objective(selector, K, y, 2.0) == pytest.approx(quadratic_program(K, y, 2.0)[2], rel=1e-5)
+    assert selector.support_.sum() < 30
+    assert np.mean((K @ selector.coef_ + selector.intercept_ > 0) == y) > 0.9
+
+
+def test_equal_class_means():
+    X = np.array([[1.0, 2.0], [-1.0, -2.0], [1.0, 2.0], [-1.0, -2.0]])
+    selector = SparseKernelFisher().fit(X, [0, 0, 1, 1])
+    assert not selector.coef_.any()
+    assert selector.support_.sum() == 1
+    assert np.all(np.isfinite(selector.scores_))
+
+
+def test_two_samples():
+    selector = SparseKernelFisher(n_steps=3).fit([[0.0, 1.0], [1.0, 1.0]], [0, 1])
+    assert selector.support_.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("params", "name"), [({"C": 0.0}, "C"), ({"n_steps": 0}, "n_steps"), ({"tol": 0}, "tol")]
+)
+def test_bad_parameters(params, name):
+    X, y = classes(0)
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        SparseKernelFisher(**params).fit(X, y)
