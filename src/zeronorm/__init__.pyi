@@ -27,6 +27,7 @@ from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.scaling.adaptive_scaling import AdaptiveScaling as AdaptiveScaling
 from zeronorm.selectors.scaling.ard import ARD as ARD
 from zeronorm.selectors.scaling.margin_lp import MarginLP as MarginLP
+from zeronorm.selectors.scaling.max_entropy_discrimination import MaxEntropyDiscrimination as MaxEntropyDiscrimination
 from zeronorm.selectors.scaling.radius_margin_scaling import RadiusMarginScaling as RadiusMarginScaling
 from zeronorm.selectors.sparsity.arom import AROM as AROM
 from zeronorm.selectors.sparsity.fsv import FSV as FSV

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.criteria import Criterion, CriterionValue, FactoredMatrix, LinearKernel, ScaledKernel
-from zeronorm.design import Design, as_design
+from zeronorm.design import Design
+from zeronorm.design.dense import DenseDesign
 from zeronorm.solvers.status import UnsolvableError
 
 FloatArray = NDArray[np.float64]
@@ -27,7 +28,7 @@ class ScaledCriterion:
         self, design: Design, kernel: ScaledKernel, criterion: Criterion, target: FloatArray
     ) -> None:
         if 8 * design.n_samples * design.n_features <= RESIDENT_BYTES and not design.is_sparse:
-            design = as_design(design.block(slice(None)))
+            design = DenseDesign(design.block(slice(None)))
         self.design, self.kernel, self.criterion, self.target = design, kernel, criterion, target
         self.gram: FloatArray = np.empty((0, 0))
         self.K: FloatArray = np.empty((0, 0))

@@ -1,0 +1,194 @@
+"""Scaling factors that minimise an estimate of the error of a support vector machine."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from zeronorm.criteria import Criterion, CrossValidation, RadiusMargin, Span, Summed
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.greedy.elimination import check_step
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.scaling.discarding import Discarding
+from zeronorm.selectors.scaling.kernel_choice import chosen_kernel
+from zeronorm.selectors.scaling.scaled_criterion import ScaledCriterion, varying_columns
+from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
+
+SOLVER_TOL = 1e-8
+
+
+@register(
+    "radius-margin-scaling",
+    family="scaling",
+    tasks=("binary", "multiclass"),
+    reference="Weston et al. 2000; Chapelle et al. 2002; Lal et al. 2006, section 3.1",
+    test_params=({}, {"kernel": "linear", "criterion": "radius", "constraint": "box", "step": 3}),
+)
+class RadiusMarginScaling(BaseSelector):
+    r"""Scale every feature so that a bound on the leave-one-out error is smallest; small factors are discarded.
+
+    The kernel sees scaled features, :math:`k_\sigma(x, x') = k(\sigma * x, \sigma * x')`, and the factors minimise
+
+    .. math:: G(\sigma) = R^2(\sigma)\, W^2(\sigma),
+
+    with :math:`W^2 = \|w\|^2` the inverse squared margin of a machine with squared slacks (a ridge 1/C on the
+    kernel matrix) and :math:`R^2` the spread of the samples in feature space, by descent with
+
+    .. math:: \frac{\partial W^2}{\partial\sigma_k^2} = -\sum_{ij} v_i v_j \frac{\partial K_{ij}}{\partial\sigma_k^2},
+        \qquad
+        \frac{\partial R^2}{\partial\sigma_k^2} = \sum_i \beta_i \frac{\partial K_{ii}}{\partial\sigma_k^2}
+        - \sum_{ij} \beta_i \beta_j \frac{\partial K_{ij}}{\partial\sigma_k^2}, \qquad v = \alpha * y .
+
+    All slopes together cost about as much as the kernel matrix. ``criterion`` chooses G: "radius" with the smallest
+    enclosing sphere; "variance" (default), :math:`R^2 = \frac1n\sum_i K_{ii} - \frac1{n^2}\sum_{ij} K_{ij}`,
+    smoother and less sensitive to outliers; "span", an estimate of the leave-one-out error; "validation", a smooth
+    error on held-out folds. The last two are less smooth and end in local minima more often. For more than two
+    classes G is summed over machines of one class against the rest, which share σ.
+
+    Multiplying all factors by one number changes a hard margin with a linear kernel not at all, so the factors need
+    a scale: their squares have the mean one (default), or each lies between 0 and 1 (``constraint="box"``).
+
+    After the descent, features without a factor are discarded, and of the others those that ``discard`` finds
+    worth least; the factors of the remaining ones are then optimised again, until one feature is left.
+    "scale" discards small factors; "removal" takes each feature out in turn, trains anew and looks at G (dear);
+    "curvature" discards small
+
+    .. math:: \sigma_k^2\, \frac{\partial^2 (R^2 W^2)}{\partial \sigma_k^2} .
+
+    The chapter prints a first derivative there; the text and the comparison with optimal brain damage ask for the
+    second.
+
+    Use it with a nonlinear kernel when features matter together: it finds the pair of the nonlinear toy problem,
+    which no score of single features does. It needs an n × n matrix per step, so keep to some thousand samples;
+    with far more features than samples it may overfit.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the features that keep a factor in the first descent.
+    criterion : "variance", "radius", "span" or "validation".
+    kernel : "rbf" (default), "poly" or "linear".
+    C : cost of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` is the hard margin.
+    constraint : "sum" or "box".
+    discard : "scale", "removal" or "curvature" (for the criteria "variance" and "radius").
+    step : features discarded per round: a count, a fraction of those that have a factor, or None for one descent and
+        the order of its factors.
+    gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
+    degree, coef0 : of the polynomial kernel.
+    cv : folds of the validation criterion: a number or a scikit-learn splitter; a single split of a splitter is a
+        plain validation set.
+    steepness : of the sigmoid that replaces the count of validation errors.
+    zero_tol : factors up to this fraction of the largest count as zero.
+    tol : a descent ends where the slope promises a smaller relative decrease of G.
+    max_iter : largest number of steps of one descent.
+    standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
+
+    Attributes
+    ----------
+    scale_ : the factors σ of the first descent, over all features.
+    objective_ : the value of G there.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        criterion: Literal["variance", "radius", "span", "validation"] = "variance",
+        kernel: Literal["rbf", "poly", "linear"] = "rbf",
+        C: float = 1.0,
+        constraint: Literal["sum", "box"] = "sum",
+        discard: Literal["scale", "removal", "curvature"] = "scale",
+        step: int | float | None = 0.5,
+        gamma: float | None = None,
+        degree: int = 2,
+        coef0: float = 1.0,
+        cv: Any = 5,
+        steepness: float = 5.0,
+        standardize: bool = True,
+        zero_tol: float = 1e-3,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.criterion = criterion
+        self.kernel = kernel
+        self.C = C
+        self.constraint = constraint
+        self.discard = discard
+        self.step = step
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cv = cv
+        self.steepness = steepness
+        self.standardize = standardize
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        kernel = chosen_kernel(self, problem.n_features)
+        varying = varying_columns(problem.design)
+        self.scale_, self.objective_ = np.zeros(problem.n_features), 0.0
+        if varying.size == 0:
+            return SelectionPath.from_scores(self.scale_, scale=self.scale_)
+        criterion = Summed(self._criterion(problem))
+        objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.targets())
+        rounds = Discarding(
+            self.discard, self.step, self.constraint == "box", self.zero_tol, self.tol, self.max_iter
+        )
+        rounds.run(objective, problem.progress)
+        assert rounds.first is not None
+        self.scale_[varying] = np.sqrt(rounds.first.point)
+        self.objective_ = rounds.first.value
+        return rounds.path(varying, self.scale_)
+
+    def _criterion(self, problem: Problem) -> Criterion:
+        if self.criterion == "span":
+            return Span(self.C, SOLVER_TOL)
+        if self.criterion == "validation":
+            return CrossValidation.from_splits(self._splits(problem), self.C, self.steepness, SOLVER_TOL)
+        return RadiusMargin(self.C, self.criterion, SOLVER_TOL)
+
+    def _splits(self, problem: Problem) -> list[Any]:
+        """Folds with all classes among their training samples; no more folds than a class has samples."""
+        smallest = int(np.bincount(problem.y).min())
+        if smallest < 2:
+            raise ValueError(
+                "RadiusMarginScaling with criterion='validation' needs at least two samples of every class. "
+                "Got a class with one sample; use criterion='variance'."
+            )
+        cv = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
+        splits = list(check_cv(cv, problem.y, classifier=True).split(np.zeros(problem.n_samples), problem.y))
+        for train, valid in splits:
+            if np.unique(problem.y[train]).size < problem.n_classes or valid.size == 0:
+                raise ValueError(
+                    "The 'cv' parameter of RadiusMarginScaling must leave samples of every class for training and some "
+                    "for validation. Got a split without; use a stratified splitter."
+                )
+        return splits
+
+    def _check_parameters(self) -> None:
+        check_choice(self, "criterion", ("variance", "radius", "span", "validation"))
+        check_choice(self, "constraint", ("sum", "box"))
+        check_choice(self, "discard", ("scale", "removal", "curvature"))
+        check_positive(self, "C", "steepness", "tol", "max_iter")
+        if self.step is not None:
+            check_step(self.step, "RadiusMarginScaling")
+        if self.discard == "curvature" and self.criterion in ("span", "validation"):
+            raise ValueError(
+                "RadiusMarginScaling with discard='curvature' needs criterion='variance' or 'radius'. "
+                f"Got criterion={self.criterion!r}; use discard='removal' with it."
+            )

@@ -1,0 +1,244 @@
+"""RadiusMarginScaling: the convex special case, the nonlinear toy, discarding, several classes, bad input."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+from zeronorm import FisherScore, MarginLP, RadiusMarginScaling
+from zeronorm.criteria import RadiusMargin, RBFKernel, Summed
+from zeronorm.datasets.generators.weston2003 import make_nonlinear_toy
+
+
+def data(seed=0, n=30, p=20):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, p))
+    X[:, 3] += 2.0 * y
+    X[:, 7] -= 1.5 * y
+    return StandardScaler().fit_transform(X), y
+
+
+def pairs_found(seeds, **parameters):
+    found = 0
+    for seed in seeds:
+        toy = make_nonlinear_toy(150, random_state=seed)
+        s = RadiusMarginScaling(2, **parameters).fit(toy.X, toy.y)
+        found += set(s.path_.order[:2].tolist()) == {0, 1}
+    return found
+
+
+# -- the optimum ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_variance_with_a_hard_margin_is_the_linear_program(seed):
+    X, y = data(seed, n=24, p=40)
+    s = RadiusMarginScaling(kernel="linear", C=np.inf, step=None, tol=1e-5, max_iter=5000).fit(X, y)
+    program = MarginLP().fit(X, y)
+    # R² = Σσ² and W² = Σ w²/σ², smallest at ‖w‖₁² with σ² proportional to |w|.
+    assert s.objective_ == pytest.approx(np.abs(program.coef_).sum() ** 2, rel=1e-4)
+    assert s.scale_**2 / 40 == pytest.approx(program.scale_**2, abs=0.01)
+
+
+@pytest.mark.parametrize("criterion", ["variance", "radius", "span", "validation"])
+@pytest.mark.parametrize("constraint", ["sum", "box"])
+def test_factors_satisfy_the_constraint_and_lower_the_criterion(criterion, constraint):
+    X, y = data(1)
+    few, many = (
+        RadiusMarginScaling(criterion=criterion, constraint=constraint, step=None, tol=tol).fit(X, y)
+        for tol in (1e6, 1e-3)
+    )
+    assert np.allclose(few.scale_, 1.0)  # so loose a tolerance is met at the start
+    assert many.objective_ < 0.95 * few.objective_
+    if constraint == "sum":
+        assert (many.scale_**2).sum() == pytest.approx(20.0)
+    else:
+        assert many.scale_.min() >= 0.0
+        assert many.scale_.max() <= 1.0
+    assert set(many.path_.order[:2].tolist()) == {3, 7}
+
+
+def test_objective_is_the_criterion_at_the_factors():
+    X, y = data(2)
+    s = RadiusMarginScaling(criterion="radius", C=3.0, gamma=0.1).fit(X, y)
+    Z = X * s.scale_
+    K = RBFKernel(0.1).matrix(Z @ Z.T)
+    bound = RadiusMargin(3.0, "radius", 1e-10).evaluate(K, 2.0 * y - 1.0)
+    assert s.objective_ == pytest.approx(bound.value, rel=1e-6)
+
+
+# -- the nonlinear toy ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parameters", [{}, {"criterion": "radius"}, {"constraint": "box"}], ids=repr)
+def test_pair_of_the_nonlinear_toy(parameters):
+    assert pairs_found(range(5), **parameters) == 5
+
+
+def test_single_feature_scores_miss_the_pair():
+    orders = [
+        FisherScore(2).fit(*make_nonlinear_toy(150, random_state=seed)[:2]).path_.order for seed in range(5)
+    ]
+    assert sum(set(order[:2].tolist()) == {0, 1} for order in orders) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:RadiusMarginScaling did not converge")  # kinks of the span estimate
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"criterion": "radius"},
+        {"criterion": "span"},
+        {"kernel": "poly"},
+        {"discard": "removal"},
+        {"discard": "curvature"},
+    ],
+    ids=repr,
+)
+def test_pair_of_the_nonlinear_toy_in_thirty_draws(parameters):
+    assert pairs_found(range(100, 130), **parameters) >= 26  # 85 % of 30
+
+
+# -- discarding -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("discard", ["scale", "removal", "curvature"])
+def test_discarding_halves_the_features_down_to_one(discard):
+    X, y = data(3)
+    s = RadiusMarginScaling(discard=discard).fit(X, y)
+    sizes = s.path_.sizes.tolist()
+    assert sizes[0] == 1
+    assert sizes[-1] == s.path_.own_size
+    assert all(small <= (large + 1) // 2 for small, large in itertools.pairwise(sizes))
+    assert set(s.path_.order[:2].tolist()) == {3, 7}
+    assert s.path_.objective.size == len(sizes)
+
+
+def test_rules_decide_who_leaves_first():
+    X, y = data(4, p=8)
+    orders = {
+        rule: RadiusMarginScaling(discard=rule, constraint="box", C=100.0, step=1)
+        .fit(X, y)
+        .path_.order.tolist()
+        for rule in ("scale", "removal", "curvature")
+    }
+    assert len({tuple(order) for order in orders.values()}) > 1
+    s = RadiusMarginScaling(discard="removal", constraint="box", C=100.0, step=None).fit(X, y)
+    alive = np.flatnonzero(s.scale_ > 1e-3 * s.scale_.max())
+    values = []
+    for k in alive:
+        Z = np.delete(X * s.scale_, k, axis=1)
+        K = RBFKernel(1 / 8).matrix(Z @ Z.T)
+        values.append(Summed(RadiusMargin(100.0, "variance")).evaluate(K, (2.0 * y - 1.0)[:, None]).value)
+    assert s.path_.order[: alive.size].tolist() == alive[np.argsort(-np.array(values))].tolist()
+
+
+def test_hard_margin_stops_discarding_where_the_classes_overlap():
+    rng = np.random.default_rng(5)
+    y = np.arange(24) % 2
+    X = rng.normal(size=(24, 30)) + 0.3 * y[:, None]
+    s = RadiusMarginScaling(kernel="linear", C=np.inf, step=1).fit(X, y)
+    smallest = int(s.path_.sizes[0])
+    assert smallest > 1
+    with pytest.raises(ValueError, match="hard margin"):  # one feature less is too few
+        MarginLP().fit(X[:, s.path_.support(smallest - 1)], y)
+    assert MarginLP().fit(X[:, s.path_.support(smallest)], y).converged_
+    assert sorted(s.path_.order.tolist()) == list(range(30))
+
+
+# -- several classes, folds -----------------------------------------------------------------------------
+
+
+def test_several_classes_share_the_factors():
+    rng = np.random.default_rng(0)
+    y = np.arange(45) % 3
+    X = rng.normal(size=(45, 15))
+    X[:, 2] += 2.5 * (y == 0)
+    X[:, 9] += 2.5 * (y == 1)
+    for kernel in ("linear", "rbf"):
+        s = RadiusMarginScaling(2, kernel=kernel).fit(X, y)
+        assert np.flatnonzero(s.support_).tolist() == [2, 9]
+        assert s.scale_.shape == (15,)
+
+
+@pytest.mark.parametrize(
+    "cv", [2, StratifiedKFold(3), ShuffleSplit(1, test_size=0.4, random_state=0)], ids=repr
+)
+def test_validation_folds(cv):
+    X, y = data(6, n=40)
+    s = RadiusMarginScaling(2, criterion="validation", cv=cv, tol=0.05).fit(X, y)
+    assert {3, 7} & set(np.flatnonzero(s.support_).tolist())
+    assert 0.0 <= s.objective_ < 0.5
+
+
+# -- bad input ------------------------------------------------------------------------------------------
+
+
+def test_constant_features_get_no_factor():
+    X, y = data()
+    s = RadiusMarginScaling().fit(np.column_stack([X, np.full(30, 5.0)]), y)
+    assert s.scale_[20] == 0.0
+    assert s.path_.order[-1] == 20
+    flat = RadiusMarginScaling().fit(np.ones((6, 3)), [0, 1, 0, 1, 0, 1])
+    assert flat.path_.order.tolist() == [0, 1, 2]
+    assert np.all(flat.scale_ == 0.0)
+
+
+@pytest.mark.parametrize("criterion", ["variance", "radius", "span", "validation"])
+def test_identical_samples_give_finite_results(criterion):
+    X = np.tile([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0]], (4, 1))
+    for standardize in (True, False):
+        s = RadiusMarginScaling(1, criterion=criterion, standardize=standardize, cv=2).fit(
+            X, [0, 0, 0, 0, 1, 1, 1, 1]
+        )
+        assert np.all(np.isfinite(s.scale_))
+        assert np.all(np.isfinite(s.scores_))
+        assert np.isfinite(s.objective_)
+
+
+def test_hard_margin_on_identical_samples_is_an_error():
+    with pytest.raises(ValueError, match="finite C"):
+        RadiusMarginScaling(C=np.inf).fit([[0.0, 1.0], [1.0, 0.0]] * 3, [0, 0, 0, 1, 1, 1])
+
+
+def test_too_few_steps_are_reported():
+    X, y = data()
+    with pytest.warns(UserWarning, match="max_iter"):
+        s = RadiusMarginScaling(max_iter=1).fit(X, y)
+    assert not s.converged_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"criterion": "leave-one-out"}, "'criterion' parameter of RadiusMarginScaling"),
+        ({"constraint": "ball"}, "'constraint' parameter"),
+        ({"discard": "random"}, "'discard' parameter"),
+        ({"discard": "curvature", "criterion": "span"}, "discard='curvature' needs"),
+        ({"step": 0}, "'step' parameter"),
+        ({"step": 1.5}, "'step' parameter"),
+        ({"C": -1.0}, "'C' parameter"),
+        ({"gamma": 0.0}, "'gamma' parameter"),
+        ({"kernel": "sigmoid"}, "'kernel' parameter"),
+        ({"steepness": 0.0}, "'steepness' parameter"),
+        ({"criterion": "validation", "cv": KFold(15)}, "'cv' parameter"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    X, y = data()
+    with pytest.raises(ValueError, match=message):
+        RadiusMarginScaling(**parameters).fit(
+            X, np.sort(y) if "cv" not in parameters else np.r_[np.ones(2), np.zeros(28)]
+        )
+
+
+def test_validation_needs_two_samples_of_each_class():
+    X, _ = data()
+    with pytest.raises(ValueError, match="at least two samples of every class"):
+        RadiusMarginScaling(criterion="validation").fit(X, np.r_[1, np.zeros(29)])
