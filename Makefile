@@ -9,7 +9,7 @@ export NUMBA_CACHE_DIR = $(CURDIR)/.cache/numba-$(SOURCE_HASH)
 TEST_THREADS = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: demo test test-slow bench docs lint format index warmup browser clean
+.PHONY: demo test test-oldest test-slow bench docs lint format index warmup browser clean
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -29,6 +29,11 @@ demo: $(VENV)/.dev  ## run the main job on bundled data and end with the path of
 
 test: $(VENV)/.dev  ## all tests but the slow ones
 	$(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal -q
+
+test-oldest: $(VENV)/.dev  ## the contract of every method on the oldest supported scikit-learn
+	test -x $(VENV)-oldest/bin/python || $(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' 'scikit-learn==1.6.*'
+	$(TEST_THREADS) $(VENV)-oldest/bin/python -m pytest -n $(WORKERS) --dist worksteal -q tests/test_contract.py
 
 test-slow: $(VENV)/.dev  ## the full Monte Carlo and large-data checks
 	$(BIN)/python -m pytest -m slow -q -s
