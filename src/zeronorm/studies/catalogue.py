@@ -18,6 +18,15 @@ NAMES: tuple[str, ...] = (
     "weston2003-yeast",
     "weston2003-polynomial",
     "lal2006-claims",
+    "gadat2007-iris",
+    "gadat2007-synthetic",
+    "gadat2007-spam",
+    "gadat2007-leukemia",
+    "gadat2007-challenge",
+    "gadat2007-usps",
+    "gadat2007-faces",
+    "guyon2003-spectra",
+    "systematic",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -54,7 +55,12 @@ def wine() -> Sample:
 
 def papers_data(n_trials: int) -> tuple[Data, ...]:
     """The four data sets of Table 1."""
-    loaders = {"Sonar": sonar, "Breast": breast, "Colon": colon, "Lymphoma": lymphoma}
+    loaders: dict[str, Callable[[], Sample]] = {
+        "Sonar": sonar,
+        "Breast": breast,
+        "Colon": colon,
+        "Lymphoma": lymphoma,
+    }
     return tuple(
         resplits(name, load, n_trials=n_trials, test_size=TEST_SHARE) for name, load in loaders.items()
     )

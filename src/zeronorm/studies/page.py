@@ -74,7 +74,7 @@ def to_html(page: Page) -> str:
     )
     header = element("header", element("h1", page.title), element("p", page.subtitle, class_="source"))
     body = element("body", header, element("main", *(_html_section(section) for section in page.sections)))
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+    return str(Markup("<!doctype html>\n") + element("html", head, body, lang="en") + "\n")
 
 
 def _html_section(section: Section) -> str:

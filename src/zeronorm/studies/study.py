@@ -81,7 +81,14 @@ class Arm:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed: every arm on every trial of every data set."""
+    """What is computed: every arm on every trial of every data set.
+
+    Parameters
+    ----------
+    cap_s : largest time of one cell; a cell that exceeds it ends as a timeout.
+    one_timeout_is_enough : after a timeout, the further trials of this arm on this data set count as timeouts
+        too and are not tried.
+    """
 
     data: tuple[Data, ...]
     arms: tuple[Arm, ...]
@@ -89,6 +96,7 @@ class Plan:
     estimator: Any = None
     metrics: tuple[Any, ...] = ("error_rate",)
     cap_s: float = 60.0
+    one_timeout_is_enough: bool = False
 
 
 @dataclass(frozen=True)

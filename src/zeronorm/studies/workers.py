@@ -16,6 +16,7 @@ from zeronorm.studies.study import Plan
 Job = tuple[int, int, int]
 """Place of the data set, place of the arm, number of the trial."""
 
+TIMEOUT = "timeout"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -35,12 +36,22 @@ def run_capped(
     """
     plan, waiting = make_plan(), list(reversed(jobs))
     workers = [Worker(make_plan, plan) for _ in range(min(n_jobs, len(jobs)))]
+    given_up: set[tuple[int, int]] = set()
     try:
         while waiting or any(worker.job is not None for worker in workers):
+            while waiting and waiting[-1][:2] in given_up:
+                job = waiting.pop()
+                yield (
+                    job,
+                    failed_cell(plan, plan.arms[job[1]], f"{TIMEOUT}: an earlier trial took too long", cap_s),
+                )
             for worker in workers:
                 if worker.job is None and waiting:
                     worker.begin(waiting.pop())
-            yield from _finished(workers, plan, cap_s)
+            for job, cell in _finished(workers, plan, cap_s):
+                if cell.get("cap_s") is not None and plan.one_timeout_is_enough:
+                    given_up.add(job[:2])
+                yield job, cell
     finally:
         for worker in workers:
             worker.end()
@@ -48,6 +59,8 @@ def run_capped(
 
 def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple[Job, Cell]]:
     busy = [worker for worker in workers if worker.job is not None]
+    if not busy:
+        return
     patience = min(max(0.0, worker.started + cap_s - time.perf_counter()) for worker in busy)
     wait([worker.pipe for worker in busy], timeout=patience)
     for worker in busy:
@@ -58,7 +71,7 @@ def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple
             yield job, worker.take(arm)
         elif time.perf_counter() - worker.started >= cap_s:
             worker.restart()
-            yield job, failed_cell(plan, arm, f"timeout: not finished after {cap_s:g} s", cap_s)
+            yield job, failed_cell(plan, arm, f"{TIMEOUT}: not finished after {cap_s:g} s", cap_s)
 
 
 class Worker:

@@ -1,0 +1,139 @@
+"""Ranks of methods over data sets, with time, stability and probes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zeronorm.evaluation.significance import CriticalDifference, critical_difference
+from zeronorm.evaluation.stability import nogueira_stability
+from zeronorm.studies.page import Section, Table
+from zeronorm.studies.real_data import N_PROBES
+from zeronorm.studies.results import Results
+
+METRIC = "balanced_error_rate"
+CHANCE = 0.5
+"""Balanced error of always predicting one class: what a method without a result is given."""
+
+
+def error_table(results: Results, size: int) -> tuple[list[str], list[str], np.ndarray]:
+    """Data sets that have the size, methods, and mean errors; no result counts as chance."""
+    arms = [arm.label for arm in results.plan.arms if not arm.keeps_all and arm.label not in results.missing]
+    keys = set(results.keys)
+    data = [d.label for d in results.plan.data if any((d.label, arm, size) in keys for arm in arms)]
+    table = np.full((len(data), len(arms)), CHANCE)
+    for i, name in enumerate(data):
+        for j, arm in enumerate(arms):
+            if (name, arm, size) in keys:
+                found = [row.get(METRIC) for row in results.rows_of(name, arm, size)]
+                table[i, j] = np.mean([CHANCE if value is None else value for value in found])
+    return data, arms, table
+
+
+def mean_rank_of(results: Results, size: int) -> dict[str, float]:
+    found = _ranks(results, size)
+    return dict(zip(found.methods, map(float, found.mean_ranks), strict=True))
+
+
+def _ranks(results: Results, size: int) -> CriticalDifference:
+    _, arms, table = error_table(results, size)
+    return critical_difference(table, arms, greater_is_better=False)
+
+
+def ranking_sections(results: Results) -> list[Section]:
+    """One section per size, then times, stability and probes."""
+    sizes = [size for size in results.plan.sizes if size is not None]
+    return [_rank_section(results, size) for size in sizes] + [_cost_section(results, sizes)]
+
+
+def _rank_section(results: Results, size: int) -> Section:
+    data, _, _ = error_table(results, size)
+    found = _ranks(results, size)
+    rows = tuple((name, f"{rank:.2f}") for name, rank in zip(found.methods, found.mean_ranks, strict=True))
+    test = found.friedman
+    text = (
+        f"{len(data)} data sets. Friedman: χ² = {test.statistic:.2f}, p = {test.p_value:.3g}. Methods whose mean ranks "
+        f"differ by less than {found.difference:.2f} (Nemenyi, 5 %) cannot be told apart."
+    )
+    drawing = str(diagram(found))
+    return Section(f"Mean ranks, {size} features", (text,), Table(("method", "mean rank"), rows), drawing)
+
+
+def _cost_section(results: Results, sizes: list[int]) -> Section:
+    rows = []
+    for arm in results.plan.arms:
+        if arm.keeps_all:
+            continue
+        found = [row for row in results.rows if row["arm"] == arm.label]
+        seconds = [row["fit_seconds"] for row in found if row.get("fit_seconds") is not None]
+        late = {
+            (row["data"], row["trial"]) for row in found if str(row.get("error") or "").startswith("timeout")
+        }
+        failed = {(row["data"], row["trial"]) for row in found if row.get("error")} - late
+        rows.append(
+            (
+                arm.label,
+                f"{np.median(seconds):.3g}" if seconds else "–",
+                str(len(late)),
+                str(len(failed)),
+                *_stability_and_probes(results, arm.label, sizes),
+            )
+        )
+    header = ("method", "median time, s", "timeouts", "failures", "stability", "probes, %")
+    text = (
+        f"Stability (Nogueira et al.; 1 is best, 0 is chance) and the share of the {N_PROBES} appended probes among "
+        f"the selected, both at {sizes[len(sizes) // 2]} features, averaged over the data sets with results."
+    )
+    return Section("Time, stability and probes", (text,), Table(header, tuple(rows)))
+
+
+def _stability_and_probes(results: Results, arm: str, sizes: list[int]) -> tuple[str, str]:
+    size = sizes[len(sizes) // 2]
+    stable, probes = [], []
+    for data in results.plan.data:
+        if (data.label, arm, size) not in results.keys:
+            continue
+        selected = results.selections(data.label, arm, size)
+        if len(selected) > 1:
+            p = int(data.draw(0).X.shape[1])
+            stable.append(nogueira_stability(selected, p).estimate)
+            probes.append(np.mean([np.mean(np.asarray(s) >= p - N_PROBES) for s in selected]))
+    if not stable:
+        return "–", "–"
+    return f"{np.mean(stable):.2f}", f"{100 * np.mean(probes):.1f}"
+
+
+def diagram(found: CriticalDifference) -> str:
+    """Critical-difference diagram: methods on a scale of mean ranks, bars join those that cannot be told apart."""
+    from zeronorm.report.svg.markup import chart, element
+
+    width, margin, line = 720, 40, 16
+    ranks = [float(rank) for rank in found.mean_ranks]
+    low, high = min(ranks), max(max(ranks), min(ranks) + 1e-9)
+
+    def x(rank: float) -> float:
+        return margin + (width - 2 * margin) * (rank - low) / (high - low)
+
+    parts = []
+    for i, (name, rank) in enumerate(zip(found.methods, ranks, strict=True)):
+        y = 30.0 + line * i
+        parts.append(element("circle", cx=x(rank), cy=y, r=4, fill="var(--s0)"))
+        side = "start" if rank < (low + high) / 2 else "end"
+        shift = 8 if side == "start" else -8
+        label = element(
+            "text",
+            f"{name} {rank:.2f}",
+            x=x(rank) + shift,
+            y=y + 4,
+            text_anchor=side,
+            font_size=12,
+            fill="var(--ink)",
+        )
+        parts.append(label)
+    bottom = 30.0 + line * len(ranks)
+    place = dict(zip(found.methods, ranks, strict=True))
+    for i, group in enumerate(found.groups):
+        y = bottom + 8.0 * i
+        ends = x(place[group[0]]), x(place[group[-1]])
+        parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, stroke="var(--s1)", stroke_width=4))
+    height = bottom + 8.0 * len(found.groups) + 12
+    return chart("critical-difference", "Critical-difference diagram", height, *parts, width=width)
