@@ -41,12 +41,10 @@ def run_capped(
         while waiting or any(worker.job is not None for worker in workers):
             while waiting and waiting[-1][:2] in given_up:
                 job = waiting.pop()
-                yield (
-                    job,
-                    failed_cell(plan, plan.arms[job[1]], f"{TIMEOUT}: an earlier trial took too long", cap_s),
-                )
+                reason = f"{TIMEOUT}: an earlier trial took too long"
+                yield job, failed_cell(plan, plan.arms[job[1]], reason, cap_s)
             for worker in workers:
-                if worker.job is None and waiting:
+                if worker.job is None and waiting and waiting[-1][:2] not in given_up:
                     worker.begin(waiting.pop())
             for job, cell in _finished(workers, plan, cap_s):
                 if cell.get("cap_s") is not None and plan.one_timeout_is_enough:
@@ -70,7 +68,7 @@ def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple
         if worker.pipe.poll():
             yield job, worker.take(arm)
         elif time.perf_counter() - worker.started >= cap_s:
-            worker.restart()
+            worker.end()
             yield job, failed_cell(plan, arm, f"{TIMEOUT}: not finished after {cap_s:g} s", cap_s)
 
 
@@ -81,7 +79,7 @@ class Worker:
         self.make_plan, self.plan = make_plan, plan
         self.job: Job | None = None
         self.started = 0.0
-        self._start()
+        self.process: Any = None
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -93,6 +91,8 @@ class Worker:
         self.pipe.recv()
 
     def begin(self, job: Job) -> None:
+        if self.process is None:
+            self._start()
         self.job, self.started = job, time.perf_counter()
         self.pipe.send(job)
 
@@ -101,20 +101,19 @@ class Worker:
         try:
             cell: Cell = self.pipe.recv()
         except EOFError:
-            self.restart()
+            self.end()
             return failed_cell(self.plan, arm, "the process of this cell died (out of memory?)")
         self.job = None
         return cell
 
-    def restart(self) -> None:
-        self.end()
-        self.job = None
-        self._start()
-
     def end(self) -> None:
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
+        """End the process, whatever it does; the next job starts another."""
+        self.job = None
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.pipe.close()
+            self.process = None
 
 
 def serve(pipe: Connection, make_plan: Callable[[], Plan]) -> None:
