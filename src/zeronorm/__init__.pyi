@@ -18,6 +18,7 @@ from zeronorm.selectors.greedy.gram_schmidt import GramSchmidt as GramSchmidt
 from zeronorm.selectors.greedy.optimal_brain_damage import OptimalBrainDamage as OptimalBrainDamage
 from zeronorm.selectors.greedy.perceptron_rfe import PerceptronRFE as PerceptronRFE
 from zeronorm.selectors.greedy.rfe import RFE as RFE
+from zeronorm.selectors.greedy.sensitivity import SensitivityElimination as SensitivityElimination
 from zeronorm.selectors.greedy.tree import TreeSelector as TreeSelector
 from zeronorm.selectors.meta.knockoff_selector import KnockoffSelector as KnockoffSelector
 from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelector
@@ -26,6 +27,7 @@ from zeronorm.selectors.meta.stability_selection import StabilitySelection as St
 from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.scaling.adaptive_scaling import AdaptiveScaling as AdaptiveScaling
 from zeronorm.selectors.scaling.ard import ARD as ARD
+from zeronorm.selectors.scaling.kernel_multiplicative_update import KernelMultiplicativeUpdate as KernelMultiplicativeUpdate
 from zeronorm.selectors.scaling.margin_lp import MarginLP as MarginLP
 from zeronorm.selectors.scaling.max_entropy_discrimination import MaxEntropyDiscrimination as MaxEntropyDiscrimination
 from zeronorm.selectors.scaling.radius_margin_scaling import RadiusMarginScaling as RadiusMarginScaling

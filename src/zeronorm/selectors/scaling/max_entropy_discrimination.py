@@ -1,0 +1,146 @@
+"""Maximum entropy discrimination with a switch for each feature."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.parameters import check_positive
+from zeronorm.solvers.max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
+
+FloatArray = NDArray[np.float64]
+
+
+@register(
+    "max_entropy_discrimination",
+    family="scaling",
+    tasks=("binary", "regression"),
+    reference="Jebara & Jaakkola 2000; Lal et al. 2006, section 3.3",
+    test_params=({}, {"task": "regression"}),
+)
+class MaxEntropyDiscrimination(WeightedSelector):
+    r"""Select by the posterior probability that a feature is switched on.
+
+    The discriminant is :math:`\sum_k s_k\theta_k x_k + b`, where the switch :math:`s_k` is on with prior probability
+    :math:`p_0`. Among the distributions that separate the samples by the expected margin, the one nearest to the
+    prior is taken. Its dual is concave; for labels it is
+
+    .. math:: \max_\lambda\ \sum_t \Bigl[\lambda_t + \log\Bigl(1 - \frac{\lambda_t}{C}\Bigr)\Bigr]
+        - \sum_k \log\bigl(1 - p_0 + p_0 e^{W_k^2/2}\bigr), \qquad
+        W_k = \sum_t \lambda_t y_t x_{tk}, \quad \sum_t \lambda_t y_t = 0.
+
+    The expected weight of a feature is
+
+    .. math:: E[s_k\theta_k] = \frac{W_k}{1 + \frac{1-p_0}{p_0} e^{-W_k^2/2}}:
+
+    features with :math:`W_k^2` well below :math:`2 \log\frac{1-p_0}{p_0}` are off. (The chapter prints
+    :math:`e^{-w^2}` without the ½.) For real targets there are two multipliers for each sample, one for each side
+    of a tube of half-width ``epsilon``; the derivation is in ``zeronorm.solvers.max_entropy``.
+
+    A smooth relative of the SVM with hard selection: take it for an estimate of how probable each feature
+    is, given how many you expect. On very wide data many features share the field: lower the prior until
+    few are on. Needs an n×n matrix of the samples in each of some 50 Newton steps.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for the features with probability above one half
+        (at least one).
+    task : "classification" or "regression".
+    inclusion_prior : :math:`p_0`, between 0 and 1; towards 1 all features are on and the machine is a plain one.
+    C : upper end of the multipliers, greater than 1 for labels; larger values tolerate smaller margins less.
+    epsilon : regression: half-width of the tube, in standard deviations of the target if standardised.
+    standardize : scale columns, and a real target, to unit variance first.
+    tol : duality gap to be reached, relative to one plus the objective.
+    max_iter : largest number of Newton steps.
+    estimator, feature_groups, always_keep : as in all selectors.
+
+    Attributes
+    ----------
+    inclusion_probability_ : posterior probability of each feature.
+    coef_, intercept_ : expected weights for the features as standardised, and the bias.
+    objective_ : the maximum of the dual.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        task: Literal["classification", "regression"] = "classification",
+        inclusion_prior: float = 0.01,
+        C: float = 10.0,
+        epsilon: float = 0.1,
+        standardize: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.task = task
+        self.inclusion_prior = inclusion_prior
+        self.C = C
+        self.epsilon = epsilon
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters(problem)
+        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+        terms, centre, unit = self._terms(problem, weight)
+        solution = solve_max_entropy(
+            problem.design, terms, self.inclusion_prior, tol=self.tol, max_iter=self.max_iter
+        )
+        probability = inclusion_probability(solution.field, self.inclusion_prior)
+        self.inclusion_probability_ = probability
+        self.coef_ = unit * probability * solution.field
+        self.intercept_ = centre + unit * solution.bias
+        self.objective_ = solution.objective
+        # Probabilities round to one for several features; their order is that of the fields.
+        return SelectionPath.from_scores(
+            np.abs(solution.field),
+            own_size=int(np.count_nonzero(probability > 0.5)),
+            scale=probability,
+            n_iter=solution.n_iter,
+            converged=solution.status.converged,
+            remedy="raise max_iter, loosen tol, or standardize the features.",
+        )
+
+    def _check_parameters(self, problem: Problem) -> None:
+        check_positive(self, "C", "tol", "max_iter")
+        if not 0.0 < self.inclusion_prior < 1.0:
+            raise ValueError(
+                "The 'inclusion_prior' parameter of MaxEntropyDiscrimination must be a probability strictly between "
+                f"0 and 1. Got {self.inclusion_prior!r} instead."
+            )
+        if not np.isfinite(self.C):
+            raise ValueError("The 'C' parameter of MaxEntropyDiscrimination must be finite. Got inf instead.")
+        if problem.task == "regression":
+            check_positive(self, "epsilon")
+        elif self.C <= 1.0:
+            raise ValueError(
+                "The 'C' parameter of MaxEntropyDiscrimination must be greater than 1 for classification, where "
+                f"smaller values leave every multiplier at zero. Got {self.C!r} instead."
+            )
+
+    def _terms(self, problem: Problem, weight: FloatArray) -> tuple[MarginTerms, float, float]:
+        """The multipliers, and the centre and the unit of the target."""
+        if problem.task != "regression":
+            return MarginTerms.labels(problem.signs, weight, self.C), 0.0, 1.0
+        y = problem.targets()[:, 0]
+        centre = float(np.average(y, weights=weight))
+        unit = 1.0
+        if self.standardize:
+            deviation = float(np.sqrt(np.average((y - centre) ** 2, weights=weight)))
+            unit = deviation if deviation > 1e-12 * abs(centre) else 1.0
+        return MarginTerms.targets((y - centre) / unit, weight, self.C, self.epsilon), centre, unit
