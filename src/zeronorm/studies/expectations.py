@@ -13,6 +13,7 @@ from zeronorm.studies.results import NotMeasured, Results
 Origin = Literal["figure", "claim", "from memory", "expected here"]
 Verdict = Literal["agrees", "differs", "not measured"]
 
+PRINTED_DECIMALS = 0.0051
 ORIGINS = {
     "figure": "a number printed in the paper",
     "claim": "a statement of the paper's text",
@@ -45,7 +46,8 @@ class Judged(NamedTuple):
 class PublishedFigure:
     """A published mean of a metric, compared with ours by standard errors.
 
-    ``scale`` turns our value into the published unit (100 for per cent).
+    ``scale`` turns our value into the published unit (100 for per cent); a ``width`` of 0 is for one fixed split,
+    where ours must equal the printed decimals.
     """
 
     what: str
@@ -57,22 +59,27 @@ class PublishedFigure:
     scale: float = 100.0
     unit: str = " %"
     width: float = 2.0
-    published_error: float = 0.0
     origin: Origin = "figure"
     in_quick: bool = False
     note: str = ""
 
     def judge(self, results: Results) -> Finding:
         shown = f"{self.value:g}{self.unit}"
-        rule = f"|ours − published| ≤ {self.width:g} standard errors"
+        rule = f"|ours − published| ≤ {self.width:g} standard errors, corrected for resplits"
+        if self.width == 0.0:
+            rule = "equal to the printed decimals"
         try:
             mean, error = results.mean_and_error(self.data, self.arm, self.size, self.metric)
         except NotMeasured as reason:
             return Finding(self.what, self.origin, shown, str(reason), "not measured", rule, self.note)
         mean, error = mean * self.scale, error * self.scale
-        reach = self.width * float(np.hypot(error, self.published_error))
+        values = results.values(self.data, self.arm, self.size, self.metric)
+        reach = self.width * error if self.width else PRINTED_DECIMALS
         verdict: Verdict = "agrees" if abs(mean - self.value) <= reach else "differs"
-        ours = f"{mean:.2f} ± {error:.2f}{self.unit}"
+        ours = f"{mean:.2f}{self.unit}"
+        if values.size > 1:
+            plain = self.scale * float(values.std(ddof=1)) / np.sqrt(values.size)
+            ours = f"{mean:.2f} ± {error:.2f}{self.unit} (sd/√J: {plain:.2f})"
         return Finding(self.what, self.origin, shown, ours, verdict, rule, self.note)
 
 
