@@ -22,7 +22,8 @@ from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm_dual import per_sample
 
 ALL_AT_ONCE = 200  # so few features are all in the program from the start
-BATCH = 100  # features added at a time
+FIRST = 50  # of more features, those the program starts with
+BATCH = 25  # features added at a time: rounds are cheap, needless columns are not
 PRICE_TOL = 1e-7  # relative violation of |x'v| <= c that is left alone
 SLACK_TOL = 1e-7  # slacks of a hard margin that are rounding
 LARGEST_PRICE = 1e12  # beyond, a hard margin cannot be told from one that does not exist
@@ -110,7 +111,7 @@ class L1SvmProgram:
         if p <= ALL_AT_ONCE:
             return np.arange(p)
         pull = np.abs(self.design.transpose_dot(self.y - self.y.mean()))
-        return np.sort(np.argsort(-pull, kind="stable")[:ALL_AT_ONCE])
+        return np.sort(np.argsort(-pull, kind="stable")[:FIRST])
 
     def _build(self, epsilon: float | None) -> LinearProgram:
         """Bias and slacks; the features come later. Costs are set before each solution."""

@@ -14,6 +14,7 @@ from zeronorm.solvers.arrays import FloatArray
 from zeronorm.solvers.status import Status
 
 _LARGEST_INDEX = 2**31 - 1
+_DUAL_SIMPLEX = 1
 _PRIMAL_SIMPLEX = 4
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.CONVERGED,
@@ -52,7 +53,9 @@ class LinearProgram:
         \mathrm{col\_lower} \le x \le \mathrm{col\_upper}.
 
     Bounds are numbers or arrays and may be infinite. The model stays in the solver: after
-    :meth:`set_costs` or :meth:`add_columns` the next :meth:`solve` starts from the last basis.
+    :meth:`set_costs`, :meth:`add_columns` or a change of bounds the next :meth:`solve` starts from the
+    last basis. ``presolve=False`` skips the search for simplifications, which takes longer than it saves when
+    the matrix is dense and has few rows.
     """
 
     def __init__(
@@ -63,12 +66,15 @@ class LinearProgram:
         row_upper: ArrayLike,
         col_lower: ArrayLike = 0.0,
         col_upper: ArrayLike = np.inf,
+        *,
+        presolve: bool = True,
     ) -> None:
         columns = sp.csc_array(matrix, dtype=np.float64)
         self._model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._model.setOptionValue("output_flag", False)
         self._model.setOptionValue("threads", 1)
         self._model.setOptionValue("parallel", "off")
+        self._model.setOptionValue("presolve", "choose" if presolve else "off")
         n_rows = columns.shape[0]
         empty = np.empty(0, np.int32)
         lower, upper = _broadcast(row_lower, n_rows), _broadcast(row_upper, n_rows)
@@ -92,6 +98,21 @@ class LinearProgram:
         """Append variables; their part of the matrix has all rows."""
         self._add_columns(cost, sp.csc_array(matrix, dtype=np.float64), col_lower, col_upper)
         self._keep_feasible_basis()
+
+    def set_column_bounds(self, col_lower: ArrayLike, col_upper: ArrayLike) -> None:
+        """Change the bounds of all variables; the last solution stays dual feasible."""
+        n_columns = self.shape[1]
+        index = np.arange(n_columns, dtype=np.int32)
+        lower, upper = _broadcast(col_lower, n_columns), _broadcast(col_upper, n_columns)
+        self._model.changeColsBounds(n_columns, index, lower, upper)
+        self._keep_optimal_basis()
+
+    def set_row_bounds(self, row_lower: ArrayLike, row_upper: ArrayLike) -> None:
+        """Change the bounds of all rows; the last solution stays dual feasible."""
+        n_rows = self.shape[0]
+        lower, upper = _broadcast(row_lower, n_rows), _broadcast(row_upper, n_rows)
+        self._model.changeRowsBounds(n_rows, np.arange(n_rows, dtype=np.int32), lower, upper)
+        self._keep_optimal_basis()
 
     def solve(self) -> LinearProgramSolution:
         """Solve, from the last basis if there is one."""
@@ -132,6 +153,10 @@ class LinearProgram:
     def _keep_feasible_basis(self) -> None:
         """The basis stays primal feasible under such changes, so the primal simplex method goes on from it."""
         self._model.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
+
+    def _keep_optimal_basis(self) -> None:
+        """The basis stays dual feasible under such changes, so the dual simplex method goes on from it."""
+        self._model.setOptionValue("simplex_strategy", _DUAL_SIMPLEX)
 
 
 def _broadcast(value: ArrayLike, size: int) -> FloatArray:

@@ -7,7 +7,10 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from oracles.linear_programs import l1_machine
-from zeronorm import L1SVM
+from zeronorm import L1SVM, as_design
+from zeronorm.solvers.l1_svm import L1SvmProgram
+from zeronorm.solvers.l1_svm_tall import L1SvmDualProgram
+from zeronorm.solvers.status import Status
 
 
 def classes(seed, n=40, p=60, noise=1.0):
@@ -122,3 +125,29 @@ def test_bad_parameters(params, name):
     X, y = classes(0)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         L1SVM(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.2])
+@pytest.mark.parametrize("C", [0.01, 0.1])
+def test_the_two_programs_agree_on_tall_data(C, epsilon):
+    X, y = classes(0, n=150, p=12, noise=3.0)
+    target = 2.0 * y - 1.0 if epsilon is None else X[:, 0] + np.random.default_rng(0).normal(size=150)
+    cost = np.random.default_rng(1).uniform(0.5, 2.0, size=12)
+    wide, tall = (
+        kind(as_design(X), target, C=1.0, epsilon=epsilon) for kind in (L1SvmProgram, L1SvmDualProgram)
+    )
+    for program in (wide, tall):
+        program.set_price(C)
+    a, b = wide.solve(cost), tall.solve(cost)
+    _, value = l1_machine(X, target, C, cost, epsilon)
+    assert a.objective == pytest.approx(value, rel=1e-8)
+    assert b.objective == pytest.approx(value, rel=1e-8)
+    assert np.allclose(a.weights, b.weights, atol=1e-7)
+    assert a.slack.sum() == pytest.approx(b.slack.sum(), rel=1e-7)  # the bias need not be unique
+    assert np.all(np.abs(b.pull) <= cost * (1 + 1e-7))
+
+
+def test_the_dual_program_reports_that_no_hard_margin_exists():
+    X, y = classes(5, n=60, p=3, noise=3.0)
+    found = L1SvmDualProgram(as_design(X), 2.0 * y - 1.0, C=np.inf).solve()
+    assert found.status is Status.INFEASIBLE

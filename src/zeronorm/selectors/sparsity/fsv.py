@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from zeronorm.selectors.base import WeightedSelector
 from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.copies import first_copies
 from zeronorm.selectors.sparsity.entry_order import relative
 from zeronorm.selectors.sparsity.parameters import check_positive
-from zeronorm.solvers.l1_svm import L1Svm, L1SvmProgram
+from zeronorm.solvers.l1_svm import L1Svm
+from zeronorm.solvers.l1_svm_tall import l1_svm_program
 from zeronorm.solvers.status import Status
 
 FloatArray = NDArray[np.float64]
@@ -49,7 +52,7 @@ class FSV(WeightedSelector):
     are brought into the programs only when they can improve the solution.
 
     Features are ranked by how many of the programs they survive, then by their last weight; features that never
-    have one, by how close they came to it in the first program.
+    have one, by how close they came to it in the first program. The weight of identical columns goes to the first.
 
     Huang et al. (2008) print the exponent as 1 - α|w| inside the exponential; the formula above is the one of
     the original paper.
@@ -107,7 +110,8 @@ class FSV(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
         price, rate = self._prices(problem)
-        program = L1SvmProgram(problem.design, problem.signs, C=price)
+        program = l1_svm_program(problem.design, problem.signs, C=price)
+        first_copy = first_copies(problem.design)
         machines: list[L1Svm] = []
         objectives: list[float] = []
         alpha, converged, rested = float(self.alpha), False, np.empty(0, dtype=np.intp)
@@ -116,6 +120,9 @@ class FSV(WeightedSelector):
             for _ in range(int(self.max_iter)):
                 machine = program.solve(rate * alpha * np.exp(-alpha * weights))
                 self._check_solution(machine)
+                # The program may share a weight between identical columns in any way.
+                merged = np.bincount(first_copy, machine.weights, weights.size).astype(np.float64)
+                machine = replace(machine, weights=merged)
                 moved = float(np.abs(np.abs(machine.weights) - weights).max(initial=0.0))
                 weights = np.abs(machine.weights)
                 machines.append(machine)

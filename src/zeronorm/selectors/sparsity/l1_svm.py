@@ -11,9 +11,11 @@ from zeronorm.selectors.base import WeightedSelector
 from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
+from zeronorm.selectors.sparsity.copies import first_copies
 from zeronorm.selectors.sparsity.entry_order import path_of_entries
 from zeronorm.selectors.sparsity.parameters import check_positive
-from zeronorm.solvers.l1_svm import L1Svm, L1SvmProgram
+from zeronorm.solvers.l1_svm import L1Svm
+from zeronorm.solvers.l1_svm_tall import l1_svm_program
 from zeronorm.solvers.status import Status
 
 FloatArray = NDArray[np.float64]
@@ -45,6 +47,7 @@ class L1SVM(WeightedSelector):
     looked for between the steps of the path; there is none where the solution jumps from fewer to more, and
     then the larger solution is cut. Features are ordered by the C at which they enter; those that
     never do, by how close they came: :math:`|x_k \cdot (\alpha * y)|`, which is 1 for a feature with a weight.
+    The weight of identical columns goes to the first.
 
     Several classes: one machine against the rest for each at the same C; the support is the union.
 
@@ -126,9 +129,11 @@ class _PriceWalk:
         self.problem = problem
         targets = np.ascontiguousarray(problem.targets().T)
         self.programs = [
-            L1SvmProgram(problem.design, y, C=problem.sample_costs(1.0), epsilon=epsilon) for y in targets
+            l1_svm_program(problem.design, y, C=problem.sample_costs(1.0), epsilon=epsilon) for y in targets
         ]
         self.machines: list[L1Svm] = []
+        self.weights = np.zeros((len(self.programs), problem.n_features))
+        self.first_copy = first_copies(problem.design)
         self.visited: list[tuple[float, IntArray, FloatArray]] = []
         self.pull = np.zeros(problem.n_features)
         self.converged = True
@@ -160,16 +165,15 @@ class _PriceWalk:
         self.machines = [program.solve() for program in self.programs]
         self.converged &= all(machine.converged for machine in self.machines)
         self.pull = np.max([np.abs(machine.pull) for machine in self.machines], axis=0)
+        # The program may share a weight between identical columns in any way.
+        p = self.problem.n_features
+        self.weights = np.asarray([np.bincount(self.first_copy, m.weights, p) for m in self.machines])
         total = np.abs(self.weights).sum(axis=0)
         support = np.flatnonzero(
             total > ZERO_WEIGHT * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
         )
         self.visited.append((C, support, total[support]))
         return int(support.size)
-
-    @property
-    def weights(self) -> FloatArray:
-        return np.asarray([machine.weights for machine in self.machines])
 
     @property
     def bias(self) -> FloatArray:

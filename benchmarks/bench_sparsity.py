@@ -1,0 +1,147 @@
+"""Sparsity terms: concave and ℓ1 machines, best subsets of logistic regression."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from harness import Measurement, job, load, timed, under, wide_problem
+from zeronorm import FSV, L1SVM, ZeroNormLogistic
+
+SIZES = range(1, 20)
+N_PROBLEMS = 20
+
+
+def lymphoma() -> tuple[np.ndarray, np.ndarray]:
+    """96×4026, malignant or not; missing values are replaced by the mean of their column."""
+    with np.load(Path(os.environ["ZERONORM_DATA"]) / "lymphoma.npz") as data:
+        X, y = data["X"].astype(np.float64), data["y_malignant"]
+    return np.where(np.isnan(X), np.nanmean(X, axis=0), X), y
+
+
+def fsv_on_lymphoma(selector: FSV) -> Measurement:
+    """77 training samples, as in Huang et al. (2008), Table 2: 23.6 s there."""
+    X, y = lymphoma()
+    X, _, y, _ = train_test_split(X, y, train_size=77, stratify=y, random_state=0)
+    selector.fit(X[:, :100], y)
+    measured = under(1.5, lambda: selector.fit(X, y))
+    note = f"{int((selector.coef_ != 0).sum())} features with a weight after {selector.n_iter_} programs"
+    return Measurement(measured.ours_s, measured.target, measured.reached, note=note)
+
+
+@job("FSV to 20 features, lymphoma 77×4026")
+def fsv_overlapping() -> Measurement:
+    return fsv_on_lymphoma(FSV(20))
+
+
+@job("FSV of separable classes, lymphoma 77×4026")
+def fsv_separable() -> Measurement:
+    return fsv_on_lymphoma(FSV(20, sparsity=None))
+
+
+@job("L1SVM, whole path, 100×100,000")
+def l1_svm_wide() -> Measurement:
+    X, y = wide_problem(100, 100_000)
+    return under(5.0, lambda: L1SVM(20).fit(X, y))
+
+
+def against_liblinear(X: np.ndarray, y: np.ndarray, C: float) -> Measurement:
+    """Time of one exact solution and of scikit-learn's (squared hinge) with as many features, ±10 %."""
+    ours = L1SVM(C=C, n_steps=1)
+    ours_s, _ = timed(lambda: ours.fit(X, y), repeat=3)
+    n_ours = int((ours.coef_ != 0).sum())
+    scaled = StandardScaler()
+    low, high = 1e-6 * C, 1e3 * C
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for _ in range(30):
+            middle = float(np.sqrt(low * high))
+            peer = LinearSVC(penalty="l1", dual=False, C=middle)
+            # Each side starts from the data as they are.
+            peer_s, _ = timed(lambda peer=peer: peer.fit(scaled.fit_transform(X), y))
+            n_peer = int((peer.coef_ != 0).sum())
+            if abs(n_peer - n_ours) <= 0.1 * n_ours:
+                break
+            low, high = (middle, high) if n_peer < n_ours else (low, middle)
+    note = f"{n_ours} features, peer {n_peer}"
+    matched = abs(n_peer - n_ours) <= 0.1 * n_ours
+    target = "at most 3 × LinearSVC(penalty='l1')"
+    return Measurement(ours_s, target, matched and ours_s <= 3 * peer_s, "LinearSVC", peer_s, note)
+
+
+@job("L1SVM against liblinear, 100×100,000")
+def l1_svm_liblinear_wide() -> Measurement:
+    return against_liblinear(*wide_problem(100, 100_000), C=0.045)
+
+
+@job("L1SVM against liblinear, lymphoma 96×4026")
+def l1_svm_liblinear_lymphoma() -> Measurement:
+    return against_liblinear(*lymphoma(), C=0.1)
+
+
+@job("L1SVM against liblinear, spambase 4601×57")
+def l1_svm_liblinear_tall() -> Measurement:
+    return against_liblinear(*load("spambase"), C=0.01)
+
+
+def logistic_problem(seed: int, n: int = 500, p: int = 5000, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Independent Gaussian features, ten of them in a logistic model."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    relevant = rng.choice(p, k, replace=False)
+    w = rng.choice([-1.0, 1.0], k) * rng.uniform(0.5, 1.5, k)
+    return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-X[:, relevant] @ w))).astype(int)
+
+
+@job("ZeroNormLogistic sizes 0–19, 500×5000: time")
+def best_subset_time() -> Measurement:
+    from abess import LogisticRegression
+
+    largest = max(SIZES)
+    ZeroNormLogistic(largest).fit(*logistic_problem(100, 100, 300))
+    ours, peers = [], []
+    for seed in range(5):
+        X, y = logistic_problem(seed)
+        ours.append(timed(lambda X=X, y=y: ZeroNormLogistic(largest).fit(X, y))[0])
+        peer = LogisticRegression(support_size=range(largest + 1))
+        peers.append(timed(lambda X=X, y=y, peer=peer: peer.fit(X, y))[0])
+    ours_s, peer_s = float(np.median(ours)), float(np.median(peers))
+    return Measurement(
+        ours_s, "at most 2 × abess", ours_s <= 2 * peer_s, "abess", peer_s, "5 problems, median"
+    )
+
+
+def refitted(X: np.ndarray, y: np.ndarray, columns: np.ndarray) -> float:
+    """The objective on these features, whoever selected them."""
+    selector = ZeroNormLogistic(columns.size, always_keep=columns.tolist(), max_features=columns.size)
+    return float(selector.fit(X, y).path_.objective[-1])
+
+
+@job("ZeroNormLogistic sizes 1–19, 500×5000: objective")
+def best_subset_objective() -> Measurement:
+    """abess returns one size per call; without a price of features it returns the largest."""
+    from abess import LogisticRegression
+
+    worst, better, seconds, peer_seconds = 0.0, 0, [], []
+    for seed in range(N_PROBLEMS):
+        X, y = logistic_problem(seed)
+        spent, selector = timed(lambda X=X, y=y: ZeroNormLogistic(max(SIZES)).fit(X, y))
+        seconds.append(spent)
+        for k, value in zip(SIZES, selector.path_.objective, strict=True):
+            peer = LogisticRegression(support_size=range(k + 1), ic_coef=0.0)
+            peer_s, _ = timed(lambda X=X, y=y, peer=peer: peer.fit(X, y))
+            excess = value / refitted(X, y, np.flatnonzero(peer.coef_)) - 1.0
+            worst, better = max(worst, excess), better + (excess < -1e-6)
+        peer_seconds.append(peer_s)
+    note = f"largest excess {worst:.1e}, strictly better at {better} of {N_PROBLEMS * len(SIZES)} sizes"
+    target = f"no worse than abess at any size of {N_PROBLEMS} problems (relative 1e-6)"
+    return Measurement(
+        float(np.median(seconds)), target, worst <= 1e-6, "abess", float(np.median(peer_seconds)), note
+    )
