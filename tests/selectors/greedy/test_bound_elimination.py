@@ -71,7 +71,7 @@ def test_retraining_gives_the_bound_without_the_feature(criterion):
 
 
 def test_fixed_span_matches_its_definition():
-    trained, X, y = machines(RBFKernel(0.1), Span(2.0, tol=1e-11), "removal")
+    trained, X, _ = machines(RBFKernel(0.1), Span(2.0, tol=1e-11), "removal")
     dual = trained.bound.warm
     support = dual.alpha > 1e-9 * dual.alpha.max()
     for k, value in enumerate(trained.importance()):

@@ -29,8 +29,14 @@ class Machines(Protocol):
     """One or more trained machines on a shrinking set of features."""
 
     alive: IntArray  # sorted indices of the features that are left
-    status: Status  # the worst so far
-    n_iter: int
+
+    @property
+    def status(self) -> Status:
+        """The worst of all trainings so far."""
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations of all trainings so far."""
 
     def train(self) -> None:
         """Fit on the features that are left, starting from the last solution."""

@@ -32,7 +32,8 @@ class NetworkMachines:
         self.penalty, self.tol, self.max_iter = penalty, tol, max_iter
         self.alive: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
-        self.network = NeuralNetwork.random(problem.n_features, n_hidden, self.targets.shape[1], problem.rng)
+        self.first = NeuralNetwork.random(problem.n_features, n_hidden, self.targets.shape[1], problem.rng)
+        self.network = self.first
         self.value = np.inf
         self._objective: NetworkObjective | None = None
 
@@ -78,6 +79,12 @@ class NetworkMachines:
         stay = ~np.isin(self.alive, features)
         self.alive = self.alive[stay]
         self.network = self.network.take(stay)
+        self._objective = None
+
+    def restart(self, features: IntArray) -> None:
+        """Forget what was learned and begin again with the given features and the first random weights."""
+        self.alive = features
+        self.network = self.first.take(features)
         self._objective = None
 
     # -- single weights ------------------------------------------------------------------------------

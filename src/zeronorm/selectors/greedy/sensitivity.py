@@ -1,0 +1,212 @@
+"""Selection by the sensitivity of a trained function to its inputs."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+
+from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.greedy.elimination import check_step
+from zeronorm.selectors.greedy.numerical_model import NumericalModel
+from zeronorm.selectors.greedy.sensitive_models import KernelModel, LinearModel, NetworkModel, SensitiveModel
+from zeronorm.selectors.greedy.sensitivity_measure import Sensitivity
+from zeronorm.selectors.greedy.sensitivity_search import SEARCHES
+from zeronorm.selectors.path import SelectionPath
+from zeronorm.selectors.problem import Problem
+from zeronorm.selectors.registry import register
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "search": ("backward", "forward", "nested"),
+    "criterion": ("output", "objective"),
+    "order": (0, 1, 2),
+    "norm": ("l1", "l2"),
+    "loss": ("hinge", "squared"),
+}
+
+
+@register(
+    "sensitivity",
+    family="greedy",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Leray & Gallinari 1999; Lal et al. 2006, section 2.1",
+    test_params=(
+        {"step": 2},
+        {"kernel": "poly", "search": "nested", "order": 0, "step": 2, "task": "regression"},
+        {"learner": "network", "n_hidden": 3, "criterion": "objective", "step": 3, "random_state": 0},
+    ),
+)
+class SensitivityElimination(BaseSelector):
+    r"""Keep the features to which a trained function is most sensitive.
+
+    A learner is trained, its function f is looked at in every training sample, and a feature is worth the norm over
+    samples k (and over classes, one against the rest) of
+
+    .. math:: t_{i,k} = \left.\frac{\partial f}{\partial x^i}\right|_{x = x_k} \quad (\texttt{order=1}).
+
+    ``order=0`` takes the change of f when the feature is replaced by its mean :math:`\bar x^i`, and ``order=2`` the
+    second-order approximation of this change,
+    :math:`\delta\, \partial_i f + \tfrac12 \delta^2\, \partial_i^2 f` with :math:`\delta = \bar x^i - x_k^i`.
+
+    ``criterion="objective"`` measures the training objective instead: how much it changes, to first order, when the
+    feature is scaled down,
+
+    .. math:: \Bigl| \sum_k L'(f(x_k), y_k)\, x_{k,i}\, \frac{\partial f}{\partial x^i}(x_k) \Bigr| .
+
+    For a linear support vector machine the first is :math:`|w_i|` and the second :math:`w_i^2`: both rank as ``RFE``
+    does. Derivatives are exact for the built-in learners and numerical for any other.
+
+    ``search="backward"`` trains, removes the least sensitive feature, and repeats. ``"forward"`` trains once with
+    each feature outside, and adds the one to which the function is most sensitive; ``"nested"`` adds twice and then
+    removes the worst, so that early choices can be undone. Both need about as many trainings per step as there are
+    features: for a few hundred features at most.
+
+    Use it with a learner that fits well: the criterion "output" knows the target through f only. A kernel machine with
+    C and γ so small that most samples sit at the bound is nearly linear and hides interactions; C is 10 here
+    for that reason. Of two redundant features each looks half as important; backward search
+    deals with that. Functions with steps, such as trees, have no derivatives: take ``order=0``.
+
+    The kernels need a matrix of samples × samples.
+
+    Parameters
+    ----------
+    n_features_to_select : count, fraction, or None for half of the features.
+    search : "backward", "forward" or "nested".
+    criterion : "output" or "objective"; the latter does not use ``order`` and ``norm``.
+    order : 0, 1 or 2.
+    norm : "l1" or "l2", over samples and classes.
+    learner : "svm", "network" (one hidden layer, see ``OptimalBrainDamage``), or a scikit-learn estimator with
+        ``decision_function``, ``predict_proba`` or ``predict``; the first of these it has is f.
+    kernel : "rbf", "poly" or "linear", of the svm.
+    gamma : width of "rbf" and factor of "poly"; None is one over the number of features of X and stays fixed.
+    degree, coef0 : of the polynomial kernel.
+    C, loss, epsilon : of the svm, as in ``RFE``.
+    n_hidden, penalty, max_iter : of the network.
+    difference_step : of numerical derivatives, in standard deviations of the feature.
+    step : features (or groups) that leave or enter per round: a count, or a fraction of what is left.
+    task : "classification" or "regression".
+    tol : accuracy of the training.
+    random_state : seed of the first weights of the network.
+    standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        search: Literal["backward", "forward", "nested"] = "backward",
+        criterion: Literal["output", "objective"] = "output",
+        order: Literal[0, 1, 2] = 1,
+        norm: Literal["l1", "l2"] = "l2",
+        learner: Any = "svm",
+        kernel: Literal["rbf", "poly", "linear"] = "rbf",
+        gamma: float | None = None,
+        degree: int = 2,
+        coef0: float = 1.0,
+        C: float = 10.0,
+        loss: Literal["hinge", "squared"] = "hinge",
+        epsilon: float = 0.1,
+        n_hidden: int = 10,
+        penalty: float = 0.03,
+        max_iter: int = 1000,
+        difference_step: float = 1e-3,
+        step: int | float = 1,
+        task: Literal["classification", "regression"] = "classification",
+        standardize: bool = True,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.search = search
+        self.criterion = criterion
+        self.order = order
+        self.norm = norm
+        self.learner = learner
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.C = C
+        self.loss = loss
+        self.epsilon = epsilon
+        self.n_hidden = n_hidden
+        self.penalty = penalty
+        self.max_iter = max_iter
+        self.difference_step = difference_step
+        self.step = step
+        self.task = task
+        self.standardize = standardize
+        self.tol = tol
+        self.random_state = random_state
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self._check_parameters()
+        model = self._model(problem)
+        measure = Sensitivity(self.criterion, self.order, self.norm)
+        path = SEARCHES[self.search](problem, model, measure, self.step)
+        if not np.any(path.feature_scores()):
+            warnings.warn(
+                "The function trained by SensitivityElimination does not change with any feature; the order of the "
+                "features means nothing. Use order=0 for learners with steps, such as trees, or another learner.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return path
+
+    def _model(self, problem: Problem) -> SensitiveModel:
+        if isinstance(self.learner, str) and self.learner == "network":
+            return NetworkModel(
+                problem, n_hidden=self.n_hidden, penalty=self.penalty, tol=self.tol, max_iter=self.max_iter
+            )
+        if not (isinstance(self.learner, str) and self.learner == "svm"):
+            return NumericalModel(problem, self.learner, self.difference_step)
+        kernel = make_kernel(
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            n_features=problem.n_features,
+        )
+        settings: dict[str, Any] = {"C": self.C, "loss": self.loss, "epsilon": self.epsilon, "tol": self.tol}
+        if isinstance(kernel, LinearKernel):
+            return LinearModel(problem, **settings)
+        assert isinstance(kernel, (PolynomialKernel, RBFKernel))
+        return KernelModel(problem, kernel, **settings)
+
+    def _check_parameters(self) -> None:
+        check_step(self.step, "SensitivityElimination")
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"The '{name}' parameter of SensitivityElimination must be one of {allowed}. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+        for name in ("C", "penalty", "tol", "difference_step"):
+            if not 0.0 < getattr(self, name) < np.inf:
+                raise ValueError(
+                    f"The '{name}' parameter of SensitivityElimination must be positive and finite. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+        for name in ("n_hidden", "max_iter", "degree"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Integral) or value < 1:
+                raise ValueError(
+                    f"The '{name}' parameter of SensitivityElimination must be an integer of at least 1. "
+                    f"Got {value!r} instead."
+                )
+        if not self.epsilon >= 0.0:
+            raise ValueError(
+                "The 'epsilon' parameter of SensitivityElimination must not be negative. "
+                f"Got {self.epsilon!r} instead."
+            )
