@@ -134,6 +134,13 @@ def test_a_cell_that_takes_too_long_is_a_timeout():
     assert [row["error"] for row in cell["rows"]] == ["timeout: not finished after 1e-06 s"]
 
 
+def test_after_a_timeout_the_other_trials_are_not_tried_where_the_plan_says_so():
+    made = get_study("systematic")
+    assert made.quick().one_timeout_is_enough
+    cells = dict(run_capped(made.quick, [(0, 1, 0), (0, 1, 1)], n_jobs=1, cap_s=1e-6))
+    assert "an earlier trial took too long" in cells[0, 1, 1]["rows"][0]["error"]
+
+
 def test_timeouts_are_results_and_are_tried_again_under_a_larger_cap(tmp_path):
     made = study(plan)
     run_study(made, in_process=True, journal=tmp_path)
