@@ -73,7 +73,7 @@ def against_liblinear(X: np.ndarray, y: np.ndarray, C: float) -> Measurement:
     note = f"{n_ours} features, peer {n_peer}"
     matched = abs(n_peer - n_ours) <= 0.1 * n_ours
     target = "at most 3 × LinearSVC(penalty='l1')"
-    return Measurement(ours_s, target, matched and ours_s <= 3 * peer_s, "LinearSVC", peer_s, note)
+    return Measurement(ours_s, target, bool(matched and ours_s <= 3 * peer_s), "LinearSVC", peer_s, note)
 
 
 @job("L1SVM against liblinear, 100×100,000")
@@ -114,7 +114,7 @@ def best_subset_time() -> Measurement:
         peers.append(timed(lambda X=X, y=y, peer=peer: peer.fit(X, y))[0])
     ours_s, peer_s = float(np.median(ours)), float(np.median(peers))
     return Measurement(
-        ours_s, "at most 2 × abess", ours_s <= 2 * peer_s, "abess", peer_s, "5 problems, median"
+        ours_s, "at most 2 × abess", bool(ours_s <= 2 * peer_s), "abess", peer_s, "5 problems, median"
     )
 
 
@@ -143,5 +143,5 @@ def best_subset_objective() -> Measurement:
     note = f"largest excess {worst:.1e}, strictly better at {better} of {N_PROBLEMS * len(SIZES)} sizes"
     target = f"no worse than abess at any size of {N_PROBLEMS} problems (relative 1e-6)"
     return Measurement(
-        float(np.median(seconds)), target, worst <= 1e-6, "abess", float(np.median(peer_seconds)), note
+        float(np.median(seconds)), target, bool(worst <= 1e-6), "abess", float(np.median(peer_seconds)), note
     )
