@@ -27,6 +27,7 @@ from zeronorm.selectors.meta.stability_selection import StabilitySelection as St
 from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.scaling.adaptive_scaling import AdaptiveScaling as AdaptiveScaling
 from zeronorm.selectors.scaling.ard import ARD as ARD
+from zeronorm.selectors.scaling.jcfo import JCFO as JCFO
 from zeronorm.selectors.scaling.kernel_multiplicative_update import KernelMultiplicativeUpdate as KernelMultiplicativeUpdate
 from zeronorm.selectors.scaling.margin_lp import MarginLP as MarginLP
 from zeronorm.selectors.scaling.max_entropy_discrimination import MaxEntropyDiscrimination as MaxEntropyDiscrimination

@@ -1,0 +1,171 @@
+"""JCFO: a likelihood that never falls, exact gradients, optimality at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from zeronorm import JCFO
+from zeronorm.criteria import make_kernel
+from zeronorm.datasets.generators import make_linear_toy, make_nonlinear_toy
+from zeronorm.design import as_design
+from zeronorm.selectors.scaling.sparse_probit import SparseProbit
+
+KERNELS = ("linear", "poly", "rbf")
+
+
+def problem(n=40, p=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = np.where(2.0 * X[:, 1] - X[:, 4] + rng.normal(size=n) > 0.0, 1.0, -1.0)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def model_of(X, y, kernel="rbf", penalties=(0.1, 1.0)):
+    scale = np.full(X.shape[1], 0.5)
+    return SparseProbit(as_design(X), y, make_kernel(kernel, gamma=1.0), scale, penalties, 5)
+
+
+def penalised_likelihood(X, y, kernel, scale, beta, bias, penalties):
+    """L from its definition, with scikit-learn's kernels."""
+    Z = X * scale
+    K = {
+        "linear": lambda: Z @ Z.T,
+        "poly": lambda: polynomial_kernel(Z, Z, degree=2, gamma=1.0, coef0=1.0),
+        "rbf": lambda: rbf_kernel(Z, Z, gamma=1.0),
+    }[kernel]()
+    likelihood = norm.logcdf(y * (K @ beta + bias)).sum()
+    return likelihood - penalties[0] * np.abs(beta).sum() - penalties[1] * scale.sum()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_penalised_likelihood_never_decreases(kernel, seed):
+    X, y = problem(seed=seed)
+    s = JCFO(kernel=kernel, sample_penalty=0.2, feature_penalty=0.5).fit(X, y)
+    assert s.converged_
+    assert len(s.objective_) > 5
+    assert np.diff(s.objective_).min() >= -1e-10
+    assert s.objective_[-1] > s.objective_[0] + 1.0
+    expected = penalised_likelihood(X, y, kernel, s.scale_, s.dual_coef_, s.intercept_, (0.2, 0.5))
+    assert s.objective_[-1] == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_gradient_in_the_scaling_factors(kernel):
+    X, y = problem()
+    model = model_of(X, y, kernel)
+    rng = np.random.default_rng(1)
+    scale, expected, resistance = rng.uniform(0.2, 0.8, 8), rng.normal(size=40), rng.uniform(0.5, 2.0, 8)
+    _, gradient = model.scale_loss(scale, expected, resistance)
+    for k in range(8):
+        h = 1e-6 * np.eye(8)[k]
+        high, _ = model.scale_loss(scale + h, expected, resistance)
+        low, _ = model.scale_loss(scale - h, expected, resistance)
+        assert gradient[k] == pytest.approx((high - low) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+def test_the_weights_of_the_samples_minimise_their_part():
+    X, y = problem()
+    model = model_of(X, y)
+    expected = np.random.default_rng(2).normal(size=40)
+    omega = 0.1 / np.abs(model.beta)
+    beta, bias = model._solve_samples(expected)
+
+    def loss(u):
+        return 0.5 * np.sum((expected - model.K @ u[1:] - u[0]) ** 2) + 0.5 * omega @ u[1:] ** 2
+
+    at = np.concatenate([[bias], beta])
+    generic = minimize(loss, at + 0.01, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    assert loss(at) <= generic.fun + 1e-8
+    slope = [(loss(at + h) - loss(at - h)) / 2e-6 for h in 1e-6 * np.eye(41)]
+    np.testing.assert_allclose(slope, 0.0, atol=1e-5)
+
+
+def test_the_end_is_stationary():
+    """Subgradient conditions of L in the weights, and zero gradient in the scaling factors that are left."""
+    X, y = problem(n=30, p=5)
+    penalties = (0.3, 0.5)
+    s = JCFO(kernel="rbf", sample_penalty=0.3, feature_penalty=0.5, tol=1e-12, max_iter=20_000).fit(X, y)
+
+    def likelihood(scale, beta, bias):
+        return penalised_likelihood(X, y, "rbf", scale, beta, bias, (0.0, 0.0))
+
+    h = 1e-6
+    for j in range(30):
+        e = h * np.eye(30)[j]
+        slope = (
+            likelihood(s.scale_, s.dual_coef_ + e, s.intercept_)
+            - likelihood(s.scale_, s.dual_coef_ - e, s.intercept_)
+        ) / (2 * h)
+        assert abs(slope) <= penalties[0] + 0.02
+        if abs(s.dual_coef_[j]) > 1e-2:
+            assert slope == pytest.approx(penalties[0] * np.sign(s.dual_coef_[j]), abs=0.02)
+    for k in np.flatnonzero(s.scale_ > 1e-2):
+        e = h * np.eye(5)[k]
+        slope = (
+            likelihood(s.scale_ + e, s.dual_coef_, s.intercept_)
+            - likelihood(s.scale_ - e, s.dual_coef_, s.intercept_)
+        ) / (2 * h)
+        assert slope == pytest.approx(penalties[1], abs=0.02)
+
+
+def test_sparse_in_samples_and_in_features():
+    data = make_nonlinear_toy(150, random_state=0)
+    s = JCFO(kernel="rbf").fit(data.X, data.y)
+    assert set(s.path_.support(2).tolist()) == {0, 1}
+    assert s.n_features_ < 15
+    assert np.count_nonzero(np.abs(s.dual_coef_) > 1e-3 * np.abs(s.dual_coef_).max()) < 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_kernel_on_the_linear_toy(seed):
+    data = make_linear_toy(60, random_state=seed)
+    s = JCFO().fit(data.X, data.y)
+    assert set(s.path_.support(2).tolist()) <= set(range(6))
+    assert s.n_features_ <= 10
+
+
+def test_more_penalty_keeps_fewer_features():
+    data = make_linear_toy(60, random_state=0)
+    sizes = [JCFO(feature_penalty=g).fit(data.X, data.y).n_features_ for g in (0.1, 2.0, 20.0)]
+    assert sizes[0] > sizes[1] >= sizes[2]
+
+
+def test_overwhelming_penalties_and_identical_samples_stay_finite():
+    X, y = problem()
+    s = JCFO(feature_penalty=1e6, sample_penalty=1e3).fit(X, y)
+    assert np.all(np.isfinite(s.scores_))
+    assert s.support_.sum() == 1
+    s = JCFO(kernel="rbf").fit(np.ones((10, 3)), np.arange(10) % 2)
+    assert np.all(np.isfinite(s.scores_))
+    assert np.all(np.isfinite(s.dual_coef_))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"sample_penalty": -0.1}, "'sample_penalty' parameter of JCFO must be positive"),
+        ({"feature_penalty": 0.0}, "'feature_penalty' parameter of JCFO must be positive"),
+        ({"gradient_steps": 0}, "'gradient_steps' parameter of JCFO must be positive"),
+        ({"kernel": "cosine"}, "'kernel' parameter must be one of"),
+        ({"gamma": -1.0}, "'gamma' parameter of JCFO"),
+        ({"degree": 0}, "'degree' parameter of JCFO"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    X, y = problem()
+    with pytest.raises(ValueError, match=message):
+        JCFO(**parameters).fit(X, y)
+
+
+def test_an_iteration_limit_is_reported():
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="JCFO did not converge: raise max_iter"):
+        s = JCFO(max_iter=2).fit(X, y)
+    assert not s.converged_
+    assert s.n_iter_ == 2
