@@ -15,6 +15,8 @@ from oracles.subsets import gaussian_classes
 from zeronorm import OptimalFeatureWeighting
 from zeronorm.datasets.generators.gadat2007 import make_reusable_features
 from zeronorm.selectors.stochastic import source
+from zeronorm.selectors.stochastic.batches import shrinking_parts
+from zeronorm.selectors.stochastic.learners.centroid import SubsetCentroid
 from zeronorm.selectors.stochastic.learners.knn import SubsetKNN
 from zeronorm.selectors.stochastic.run import Run
 
@@ -176,6 +178,24 @@ def test_weights_do_not_depend_on_the_number_of_workers(base_estimator):
     assert np.array_equal(runs[0].weights_, runs[1].weights_)
     assert np.array_equal(runs[0].weights_, runs[2].weights_)
     assert runs[0].n_redrawn_ == runs[1].n_redrawn_
+
+
+@pytest.mark.parametrize(("size", "n_workers"), [(1, 2), (7, 2), (64, 2), (100, 8)])
+def test_parts_cover_a_batch_once(size, n_workers):
+    parts = shrinking_parts(size, n_workers)
+    assert [i for first, last in parts for i in range(first, last)] == list(range(size))
+
+
+def test_a_failing_worker_is_heard():
+    class Broken(SubsetCentroid):
+        def errors(self, pool, draws, first, last, out):
+            if last == 64:  # the last part, whoever takes it
+                raise RuntimeError("broken learner")
+            super().errors(pool, draws, first, last, out)
+
+    X, y = gaussian_classes()
+    with pytest.raises(RuntimeError, match="broken learner"):
+        selector(base_estimator=Broken(), batch_size=64, n_jobs=2).fit(X, y)
 
 
 def test_scikit_learn_classifiers_do_not_depend_on_the_number_of_workers():

@@ -33,7 +33,7 @@ class BatchEvaluator:
         self.last_redrawn = 0
         self._threads: ThreadPoolExecutor | None = None
         self._processes: Any = None
-        self._bounds = [0, batch_size]
+        self._n_workers = 1
 
     @contextmanager
     def workers(self, n_jobs: int | None) -> Iterator[None]:
@@ -43,7 +43,7 @@ class BatchEvaluator:
             with Parallel(n_jobs=n_workers) as self._processes:
                 yield
         elif n_workers > 1:
-            self._bounds = np.linspace(0, self.errors.size, n_workers + 1).astype(int).tolist()
+            self._n_workers = n_workers
             with ThreadPoolExecutor(n_workers - 1) as self._threads:
                 yield
         else:
@@ -99,15 +99,24 @@ class BatchEvaluator:
             self._share(lambda first, last: learner.errors(pool, draws, first, last, self.errors))
 
     def _share(self, work: Callable[[int, int], None]) -> None:
-        """Run ``work`` on consecutive parts of the batch, the first one on this thread."""
-        parts = list(zip(self._bounds[:-1], self._bounds[1:], strict=True))
+        """Run ``work`` on consecutive parts of the batch; whoever is free takes the next part.
+
+        This thread never waits for a worker that has not started, so that a busy machine costs little.
+        """
         if self._threads is None:
-            work(*parts[0])
+            work(0, self.errors.size)
             return
-        others = [self._threads.submit(work, *part) for part in parts[1:]]
-        work(*parts[0])
+        parts = iter(shrinking_parts(self.errors.size, self._n_workers))
+
+        def take_parts() -> None:
+            for first, last in parts:
+                work(first, last)
+
+        others = [self._threads.submit(take_parts) for _ in range(self._n_workers - 1)]
+        take_parts()
         for other in others:
-            other.result()
+            if not other.cancel():
+                other.result()
 
     def _count_redraws(self) -> None:
         redraws = self.draws.redraws
@@ -118,3 +127,14 @@ class BatchEvaluator:
                 "that takes samples of one class (knn, cart, lda, centroid)."
             )
         self.last_redrawn = int(redraws.sum())
+
+
+def shrinking_parts(size: int, n_workers: int) -> list[tuple[int, int]]:
+    """Consecutive ranges that cover ``size``, smaller and smaller, so that all workers finish together."""
+    parts = []
+    first = 0
+    while first < size:
+        last = min(size, first + max(2, (size - first) // (2 * n_workers)))
+        parts.append((first, last))
+        first = last
+    return parts
