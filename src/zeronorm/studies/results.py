@@ -22,15 +22,19 @@ class NotMeasured(ValueError):
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of a minus b over the same trials, with its p-value (two-sided)."""
+    """Mean of a minus b over the same trials, with a two-sided p-value and the interval that goes with the test:
+    of the mean for the corrected t-test, of the pseudo-median for the signed rank test.
+    """
 
     mean: float
     low: float
     high: float
     p_value: float
+    interval_of: str
 
     def __str__(self) -> str:
-        return f"{self.mean:+.4f} (95 % {self.low:+.4f} to {self.high:+.4f}, p = {self.p_value:.3g})"
+        interval = f"95 % of the {self.interval_of}: {self.low:+.4f} to {self.high:+.4f}"
+        return f"mean {self.mean:+.4f} ({interval}; p = {self.p_value:.3g})"
 
 
 class Results:
@@ -97,7 +101,8 @@ class Results:
             row = self.rows_of(data, a, size)[0]
             test = corrected_resampled_t(left, right, n_train=row["n_train"], n_test=row["n_test"])
         effect = test.difference
-        return Difference(float(np.mean(left - right)), effect.low, effect.high, float(test.p_value))
+        kind = "pseudo-median" if overlap == 0.0 else "mean"
+        return Difference(float(np.mean(left - right)), effect.low, effect.high, float(test.p_value), kind)
 
     def selections(self, data: str, arm: str, size: int | None) -> list[list[int]]:
         """The selected columns in every trial that has a result."""

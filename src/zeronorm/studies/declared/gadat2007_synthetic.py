@@ -27,7 +27,7 @@ def _plan(n_trials: int, n_features: int = 100, **settings: float) -> Plan:
         "standardize": False,
         **settings,
     }
-    arms = (Arm(ALL), Arm(OFW, "ofw", learner), Arm("mutual information", "mutual_information"))
+    arms = (Arm(ALL), Arm(OFW, "ofw", learner), Arm("mutual information", "mutual-information"))
     data = generated(
         DATA, make_reusable_features, n_train=N_TRAIN, n_test=100, n_trials=n_trials, n_features=n_features
     )

@@ -47,9 +47,9 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "GS": ("gram-schmidt", {}),
     "NLMU": ("kernel-multiplicative-update", {"kernel": "rbf"}),
     "OMMU": ("arom", {}),
-    "SC": ("shrunken_centroids", {}),
+    "SC": ("shrunken-centroids", {}),
     "INTER": ("interval", {}),
-    "GSR_K4": ("gram_schmidt_relief", {"n_neighbors": 4}),
+    "GSR_K4": ("gram-schmidt-relief", {"n_neighbors": 4}),
     "rand": ("random", {}),
 }
 OTHER_DATA = "on the original 15 000-point spectra; here 779 peaks"
