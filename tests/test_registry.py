@@ -39,6 +39,7 @@ def test_every_method_is_described():
     for method in all_methods():
         assert method.summary, method.name
         assert method.reference, method.name
+        assert "_" not in method.name, "names on the command line are written with hyphens"
         assert set(method.tasks) <= {"binary", "multiclass", "multilabel", "regression", "any"}, method.name
 
 

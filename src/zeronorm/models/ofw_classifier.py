@@ -27,7 +27,7 @@ IntArray = NDArray[np.intp]
 
 
 @register(
-    "ofw_classifier",
+    "ofw-classifier",
     kind="model",
     family="stochastic",
     tasks=("binary", "multiclass"),

@@ -101,7 +101,7 @@ class _RelevanceVectorMachine(BaseEstimator):
 
 
 @register(
-    "relevance_vector_classifier",
+    "relevance-vector-classifier",
     kind="model",
     family="scaling",
     tasks=("binary", "multiclass"),
@@ -189,7 +189,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
 
 
 @register(
-    "relevance_vector_regressor",
+    "relevance-vector-regressor",
     kind="model",
     family="scaling",
     tasks=("regression",),

@@ -31,6 +31,8 @@ from zeronorm.solvers.status import Status
 _CANDIDATES = 64  # columns that join the working set after a look at all of them
 _ADDITIONS = 10  # columns added between two sweeps
 _SWEEPS = 25  # over the working set, between two looks at all columns
+_GAIN = 10.0  # in log evidence that an entering column must bring, in units of the tolerance
+_LEAST_CHANGE = 0.1  # of a precision, in units of the tolerance
 _LOOSE_TOL = 0.5  # as long as more columns may come
 _DEPENDENT = 1e-10  # a column with less of its squared norm outside the span of the others adds nothing
 _MOST_ENTRIES = (
@@ -146,7 +148,8 @@ class _State:
             squares = block**2
             for c in range(n_outputs):
                 own = post.curvature[c] @ squares
-                explained = np.sum((whiteners[c] @ block) ** 2, axis=0)
+                projected = whiteners[c] @ block
+                explained = np.einsum("ij,ij->j", projected, projected)
                 s[place, c] = np.where(own - explained > _DEPENDENT * own, own - explained, 0.0)
                 q[place, c] = np.where(s[place, c] > 0.0, post.residual[c] @ block, 0.0)
         return s, q, best_variance(s, q)[1]
@@ -164,7 +167,7 @@ class _State:
             _, _, gain = self._statistics(self.design)
             gain[self.active] = 0.0
             gain[self.n_entries >= _MOST_ENTRIES] = 0.0
-            promising = np.flatnonzero(gain > self.tol)
+            promising = np.flatnonzero(gain > _GAIN * self.tol)
             if promising.size == 0 and self.settled:
                 return
             if promising.size > _CANDIDATES:
@@ -173,7 +176,7 @@ class _State:
         self.settled = False
 
     def _work_on(self, candidates: IntArray) -> None:
-        pool, exhausted = self.design.take(candidates), candidates.size == 0
+        pool, exhausted = self.design.block(candidates), candidates.size == 0
         enough = self.tol if exhausted else max(self.tol, _LOOSE_TOL)
         for _ in range(min(_SWEEPS, self.max_iter - self.n_iter)):
             self.n_iter += 1
@@ -188,7 +191,7 @@ class _State:
         updated = self.precision.copy()
         mean, covariance = self.posterior.mean.copy(), self.posterior.covariance
         for _ in range(self.likelihood.sweeps):
-            sweep_precisions(mean, covariance, updated)
+            sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
         staying = np.isfinite(updated)
         change = np.inf
         if staying.all():
@@ -201,17 +204,17 @@ class _State:
         self.posterior = self.likelihood.improved(self.columns, self.precision, self.posterior)
         self.history.append(self.posterior.log_evidence)
 
-    def _add_from(self, pool: Design, names: IntArray) -> int:
+    def _add_from(self, pool: FloatArray, names: IntArray) -> int:
         """Add the columns of the pool that raise the evidence most, one after the other."""
         free = np.flatnonzero(~np.isin(names, self.active) & (self.n_entries[names] < _MOST_ENTRIES))
         if free.size == 0:
             return 0
-        precisions = self._additions(pool.block(free))
+        precisions = self._additions(pool[:, free])
         if not precisions:
             return 0
         entering = np.fromiter(precisions, dtype=np.int64)
         start = np.hstack([self.posterior.mean, np.zeros((self.likelihood.n_outputs, entering.size))])
-        self.columns = np.hstack([self.columns, pool.block(free[entering])])
+        self.columns = np.hstack([self.columns, pool[:, free[entering]]])
         self.active = np.concatenate([self.active, names[free[entering]]])
         self.n_entries[names[free[entering]]] += 1
         self.precision = np.concatenate([self.precision, np.fromiter(precisions.values(), dtype=np.float64)])
@@ -226,7 +229,7 @@ class _State:
             s = np.ascontiguousarray(np.diagonal(inner, axis1=1, axis2=2).T)
             variance, gain = best_variance(s, q)
             gain[list(chosen)] = 0.0
-            if gain.max() <= self.tol:
+            if gain.max() <= _GAIN * self.tol:
                 break
             best = int(np.flatnonzero(gain >= gain.max() * (1.0 - 1e-9))[0])
             chosen[best] = 1.0 / variance[best]

@@ -69,9 +69,10 @@ def best_variances(s, q, variance, gain):
 
 
 @kernel
-def sweep_precisions(mean, covariance, precision):
+def sweep_precisions(mean, covariance, precision, least_change):
     """Re-estimate the precisions of all columns but the first in turn; infinite ones leave.
 
+    Relative changes below ``least_change`` are not made.
     ``mean`` (outputs × columns) and ``covariance`` (outputs × columns × columns) follow by updates of rank one.
     """
     n_outputs, size = mean.shape
@@ -85,7 +86,7 @@ def sweep_precisions(mean, covariance, precision):
             q[c] = mean[c, j] / spread
         variance = best_variance_of(s, q)
         updated = 1.0 / variance if variance > 0.0 else np.inf
-        if updated == precision[j]:
+        if abs(updated - precision[j]) <= least_change * precision[j]:
             continue
         inverse_change = 1.0 / (updated - precision[j])
         for c in range(n_outputs):

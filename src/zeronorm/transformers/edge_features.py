@@ -39,7 +39,7 @@ class EdgeDetector(NamedTuple):
 
 
 @register(
-    "edge_features",
+    "edge-features",
     kind="transformer",
     family="images",
     tasks=(),

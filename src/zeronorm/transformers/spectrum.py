@@ -21,7 +21,7 @@ Crop = tuple[int, int] | None
 
 
 @register(
-    "spectrum_preprocessor",
+    "spectrum-preprocessor",
     kind="transformer",
     family="spectra",
     tasks=("any",),

@@ -25,7 +25,7 @@ FEWEST_PROBES = 200
 
 
 @register(
-    "gram_schmidt_relief",
+    "gram-schmidt-relief",
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Guyon et al. 2003, section 2.3.3",

@@ -23,7 +23,7 @@ COLUMNS_AT_A_TIME = 256
 
 
 @register(
-    "mutual_information",
+    "mutual-information",
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Kraskov et al. 2004; Ross 2014",

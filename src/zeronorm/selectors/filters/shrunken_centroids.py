@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 
 @register(
-    "shrunken_centroids",
+    "shrunken-centroids",
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Tibshirani et al. 2002",

@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 
 @register(
-    "max_entropy_discrimination",
+    "max-entropy-discrimination",
     family="scaling",
     tasks=("binary", "regression"),
     reference="Jebara & Jaakkola 2000; Lal et al. 2006, section 3.3",

@@ -28,7 +28,7 @@ BISECTIONS = 12
 
 
 @register(
-    "l1_svm",
+    "l1-svm",
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Bradley & Mangasarian 1998; Bi et al. 2003; Lal et al. 2006, section 4.2",

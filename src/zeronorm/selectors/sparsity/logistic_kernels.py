@@ -9,11 +9,12 @@ from zeronorm._jit import kernel
 
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
+ROUNDING = 1e-9  # relative gain that may drown in rounding
 
 
 @kernel
-def logistic_loss(margins, weight):
-    """Sum of weight · log(1 + exp(-margin)), without overflow."""
+def penalised_loss(margins, weight, w, ridge):
+    """Sum of weight · log(1 + exp(-margin)), without overflow, plus the ridge of all of w but the bias."""
     total = 0.0
     for i in range(margins.shape[0]):
         m = margins[i]
@@ -21,7 +22,54 @@ def logistic_loss(margins, weight):
             total += weight[i] * np.log1p(np.exp(-m))
         else:
             total += weight[i] * (np.log1p(np.exp(m)) - m)
+    for j in range(w.shape[0] - 1):
+        total += 0.5 * ridge * w[j] * w[j]
     return total
+
+
+@kernel
+def signed_combination(rows, w, sign, out):
+    """Set ``out`` to sign · (w'rows), row by row so that the inner loop vectorises."""
+    for i in range(rows.shape[1]):
+        out[i] = 0.0
+    for j in range(rows.shape[0]):
+        for i in range(rows.shape[1]):
+            out[i] += sign[i] * w[j] * rows[j, i]
+
+
+@kernel
+def inner_product(u, v):
+    """u'v with four partial sums, which the compiler may keep in one vector register."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = u.shape[0] - u.shape[0] % 4
+    for i in range(0, whole, 4):
+        a += u[i] * v[i]
+        b += u[i + 1] * v[i + 1]
+        c += u[i + 2] * v[i + 2]
+        d += u[i + 3] * v[i + 3]
+    for i in range(whole, u.shape[0]):
+        a += u[i] * v[i]
+    return (a + b) + (c + d)
+
+
+@kernel
+def newton_system(rows, sign, weight, margins, w, ridge, H, gradient):
+    """Lower triangle of the Hessian, and the negative gradient."""
+    size, n = rows.shape
+    residual, curvature, weighted = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        p = 1.0 / (1.0 + np.exp(margins[i]))
+        residual[i] = weight[i] * sign[i] * p
+        curvature[i] = weight[i] * p * (1.0 - p)
+    for j in range(size):
+        for i in range(n):
+            weighted[i] = rows[j, i] * curvature[i]
+        for m in range(j + 1):
+            H[j, m] = inner_product(weighted, rows[m])
+        gradient[j] = inner_product(residual, rows[j])
+    for j in range(size - 1):
+        gradient[j] -= ridge * w[j]
+        H[j, j] += ridge
 
 
 @kernel
@@ -51,6 +99,48 @@ def solve_in_place(H, step):
 
 
 @kernel
+def fit_machine(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
+    """Newton's method for one machine from ``w``, which becomes the result.
+
+    Returns the objective, infinity when given up, the steps taken, and whether it converged.
+    """
+    size, n = rows.shape
+    H, gradient, step, trial_w = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size)
+    margins, direction, trial = np.empty(n), np.empty(n), np.empty(n)
+    signed_combination(rows, w, sign, margins)
+    objective = penalised_loss(margins, weight, w, ridge)
+    for steps in range(1, max_iter + 1):
+        newton_system(rows, sign, weight, margins, w, ridge, H, gradient)
+        for j in range(size):
+            step[j] = gradient[j]
+        solve_in_place(H, step)
+        decrement = inner_product(gradient, step)
+        # Half the decrement is what Newton's model still expects to gain.
+        if objective - 2.0 * decrement > hopeless and decrement < 0.5 * objective:
+            return np.inf, steps, True
+        signed_combination(rows, step, sign, direction)
+        t = 1.0
+        while True:
+            for i in range(n):
+                trial[i] = margins[i] + t * direction[i]
+            for j in range(size):
+                trial_w[j] = w[j] + t * step[j]
+            value = penalised_loss(trial, weight, trial_w, ridge)
+            if value <= objective - ARMIJO * t * decrement or t < SMALLEST_STEP:
+                break
+            t *= 0.5
+        if value < objective:
+            for j in range(size):
+                w[j] = trial_w[j]
+            for i in range(n):
+                margins[i] = trial[i]
+            objective = value
+        if decrement <= tol * objective or t < SMALLEST_STEP:
+            return objective, steps, decrement <= max(tol, ROUNDING) * objective
+    return objective, max_iter, False
+
+
+@kernel
 def fit_logistic(rows, signs, weight, ridge, coef, tol, max_iter, hopeless):
     """Fit one logistic machine per row of ``signs`` by Newton's method; ``coef`` is the start and the result.
 
@@ -58,51 +148,14 @@ def fit_logistic(rows, signs, weight, ridge, coef, tol, max_iter, hopeless):
     the sum of the objectives, and the steps taken, negative when a machine did not converge. Gives up
     with infinity as soon as the sum will surely stay above ``hopeless``.
     """
-    size, n = rows.shape
-    total = 0.0
-    steps = 0
-    failed = False
-    gradient = np.empty(size)
-    residual = np.empty(n)
-    curvature = np.empty(n)
+    total, n_steps, failed = 0.0, 0, False
     for c in range(signs.shape[0]):
-        sign = signs[c]
-        w = coef[c]
-        margins = np.dot(w, rows) * sign
-        objective = logistic_loss(margins, weight) + 0.5 * ridge * np.sum(w[:-1] ** 2)
-        converged = False
-        for _ in range(max_iter):
-            steps += 1
-            for i in range(n):
-                p = 1.0 / (1.0 + np.exp(margins[i]))
-                residual[i] = weight[i] * sign[i] * p
-                curvature[i] = weight[i] * p * (1.0 - p)
-            gradient[:] = np.dot(rows, residual)
-            gradient[:-1] -= ridge * w[:-1]
-            H = np.dot(rows * curvature, rows.T)
-            for j in range(size - 1):
-                H[j, j] += ridge
-            step = gradient.copy()
-            solve_in_place(H, step)
-            decrement = np.sum(gradient * step)
-            # Half the decrement is what Newton's model still expects to gain.
-            if total + objective - 2.0 * decrement > hopeless and decrement < 0.5 * objective:
-                return np.inf, steps
-            direction = np.dot(step, rows) * sign
-            t = 1.0
-            while True:
-                trial = margins + t * direction
-                value = logistic_loss(trial, weight) + 0.5 * ridge * np.sum((w[:-1] + t * step[:-1]) ** 2)
-                if value <= objective - ARMIJO * t * decrement or t < SMALLEST_STEP:
-                    break
-                t *= 0.5
-            if value < objective:
-                w += t * step
-                margins = trial
-                objective = value
-            if decrement <= tol * objective or t < SMALLEST_STEP:
-                converged = decrement <= max(tol, 1e-9) * objective
-                break
-        failed = failed or not converged
+        objective, steps, converged = fit_machine(
+            rows, signs[c], weight, ridge, coef[c], tol, max_iter, hopeless - total
+        )
         total += objective
-    return total, -steps if failed else steps
+        n_steps += steps
+        failed = failed or not converged
+        if total == np.inf:
+            break
+    return total, -n_steps if failed else n_steps

@@ -26,7 +26,7 @@ EXPLAINED = 0.99  # share of the loss without features, after which the path add
 
 
 @register(
-    "logistic_lasso",
+    "logistic-lasso",
     family="sparsity",
     tasks=("binary", "multiclass"),
     reference="Roth 2004; Lal et al. 2006, section 4.4",

@@ -23,7 +23,7 @@ SMALLEST_EPSILON = 1e-2  # end of the path without an epsilon, relative to where
 
 
 @register(
-    "potential_svm",
+    "potential-svm",
     family="sparsity",
     tasks=("binary", "regression"),
     reference="Hochreiter & Obermayer 2004, 2006; Lal et al. 2006, section 4.5",

@@ -27,7 +27,7 @@ DISTANCE = 2.0  # between the targets -1 and +1 of the classes
 
 
 @register(
-    "sparse_kernel_fisher",
+    "sparse-kernel-fisher",
     family="sparsity",
     tasks=("binary",),
     reference="Mika, Rätsch & Müller 2001; Lal et al. 2006, section 4.5",

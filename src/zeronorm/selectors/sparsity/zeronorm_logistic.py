@@ -30,7 +30,7 @@ REWEIGHTED_ENOUGH = 1e-4  # relative change of the factors
 
 
 @register(
-    "zeronorm_logistic",
+    "zeronorm-logistic",
     family="sparsity",
     tasks=("binary", "multiclass"),
     reference="Lal et al. 2006, Table 1 (the cell it leaves empty); splicing: Zhu et al. 2020",
