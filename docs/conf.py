@@ -7,8 +7,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import zeronorm
 from method_cards import write_cards
+
+import zeronorm
 
 project = "zeronorm"
 author = "The zeronorm developers"

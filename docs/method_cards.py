@@ -31,7 +31,11 @@ def index(methods: list[MethodInfo]) -> str:
     lines = ["Methods", "=======", "", ".. list-table::", "   :header-rows: 1", ""]
     lines += ["   * - Method", "     - Family", "     - Tasks", "     - What it does"]
     for m in methods:
-        lines += [f"   * - :doc:`{m.cls.__name__} <{m.name}>`", f"     - {m.family}", f"     - {', '.join(m.tasks)}"]
+        lines += [
+            f"   * - :doc:`{m.cls.__name__} <{m.name}>`",
+            f"     - {m.family}",
+            f"     - {', '.join(m.tasks)}",
+        ]
         lines += [f"     - {m.summary}"]
     lines += ["", ".. toctree::", "   :hidden:", ""] + [f"   {m.name}" for m in methods] + [""]
     return "\n".join(lines)

@@ -29,7 +29,9 @@ class Kernel(Generic[P, R]):
         namespace = self.function.__globals__
         called = {name: namespace.get(name) for name in self.function.__code__.co_names}
         found = {name: getattr(value, "zeronorm_kernel", value) for name, value in called.items()}
-        return {name: value for name, value in found.items() if isinstance(value, Kernel) and value is not self}
+        return {
+            name: value for name, value in found.items() if isinstance(value, Kernel) and value is not self
+        }
 
     def source_files(self) -> set[str]:
         """Files on which the compiled code depends."""
