@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from zeronorm.criteria import (
+    FactoredMatrix,
     LinearKernel,
     Margin,
     PolynomialKernel,
@@ -150,3 +151,12 @@ def test_kernel_by_name():
 def test_hard_margin_on_inseparable_data_is_an_error():
     with pytest.raises(ValueError, match="finite C"):
         Margin(np.inf).evaluate(np.ones((4, 4)), np.array([1.0, -1.0, 1.0, -1.0]))
+
+
+def test_forms_of_a_factored_matrix():
+    rng = np.random.default_rng(0)
+    X, M = (
+        rng.normal(size=(12, 5)),
+        FactoredMatrix(rng.normal(size=12), rng.normal(size=(12, 3)), rng.normal(size=3)),
+    )
+    np.testing.assert_allclose(M.forms(as_design(X)), np.diagonal(X.T @ M.dense() @ X), rtol=1e-12)

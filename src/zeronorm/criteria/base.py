@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.design import Design
+
 FloatArray = NDArray[np.float64]
 
 
@@ -25,6 +27,14 @@ class FactoredMatrix:
         matrix = (self.vectors * self.weights) @ self.vectors.T
         matrix.flat[:: self.diagonal.size + 1] += self.diagonal
         return np.asarray(matrix)
+
+    def forms(self, design: Design) -> FloatArray:
+        """x'Mx for every column x of the data, by products with a few vectors."""
+        result = np.empty(design.n_features)
+        for columns, block in design.iter_blocks():
+            result[columns] = (block.T @ self.vectors) ** 2 @ self.weights
+            result[columns] += self.diagonal @ np.square(block, out=block)
+        return result
 
     def __add__(self, other: FactoredMatrix) -> FactoredMatrix:
         return FactoredMatrix(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.criteria import Criterion, CriterionValue, RadiusMargin, ScaledKernel, Span
+from zeronorm.criteria import Criterion, CriterionValue, LinearKernel, RadiusMargin, ScaledKernel, Span
 from zeronorm.criteria.span import bordered_inverse, support_of
 from zeronorm.design import Design, as_design
 from zeronorm.selectors.greedy.kernel_sources import make_source
@@ -17,6 +17,24 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 RESIDENT_BYTES = 64 << 20
+MOST_DEAD = 0.1  # share of the columns at hand that may have left
+
+
+class ColumnStore:
+    """Columns that are left, gathered anew only now and then: a few too many cost less than copies every round."""
+
+    def __init__(self, design: Design) -> None:
+        self.source = self.design = design
+        self.held: IntArray = np.arange(design.n_features)
+
+    def of(self, alive: IntArray) -> tuple[Design, IntArray]:
+        """A design that holds the columns, and their places in it."""
+        if alive.size < (1.0 - MOST_DEAD) * self.held.size:
+            self.held = alive
+            self.design = self.source.take(alive)
+            if 8 * self.design.n_samples * self.design.n_features <= RESIDENT_BYTES:
+                self.design = as_design(self.design.block(slice(None)))
+        return self.design, np.searchsorted(self.held, alive)
 
 
 class BoundMachines:
@@ -35,6 +53,7 @@ class BoundMachines:
         self.design = design
         if 8 * design.n_samples * design.n_features <= RESIDENT_BYTES:
             self.design = as_design(design.block(slice(None)))
+        self.columns = ColumnStore(self.design)
         self.y, self.kernel, self.criterion = y, kernel, criterion
         self.rule, self.absolute = rule, absolute
         self.alive: IntArray = np.arange(design.n_features)
@@ -84,8 +103,11 @@ class BoundMachines:
     def derivative(self) -> FloatArray:
         """Slope of the bound in each scaling factor at σ = 1."""
         assert self.bound is not None
+        design, place = self.columns.of(self.alive)
+        if isinstance(self.kernel, LinearKernel) and self.bound.factored is not None:
+            return 2.0 * self.bound.factored.forms(design)[place]
         pulled = self.kernel.pullback(self.gram, self.K, self.bound.gradient)
-        return 2.0 * self.design.take(self.alive).gram_adjoint(pulled)
+        return 2.0 * design.gram_adjoint(pulled)[place]
 
     def _without(self, units: list[IntArray]) -> FloatArray:
         if len(units) == 1:

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.selectors.greedy.blas_threads import one_thread_if_small
 from zeronorm.selectors.path import SelectionPath, order_by_score
 from zeronorm.selectors.problem import Problem
 from zeronorm.solvers.status import Status
@@ -111,7 +112,8 @@ def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int 
     """Remove the worst units round by round until one unit, or ``stop_at`` features, are left."""
     problem = record.problem
     units = _Units(problem)
-    with problem.progress.task("Eliminating features", problem.n_features) as advance:
+    task = problem.progress.task("Eliminating features", problem.n_features)
+    with one_thread_if_small(problem.n_samples), task as advance:
         while machines.alive.size >= stop_at:
             machines.train()
             if machines.status is Status.UNBOUNDED:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.greedy.blas_threads import one_thread_if_small
 from zeronorm.selectors.greedy.elimination import Elimination, check_step, eliminate
 from zeronorm.selectors.greedy.network_machines import NetworkMachines
 from zeronorm.selectors.path import SelectionPath
@@ -107,13 +108,14 @@ class OptimalBrainDamage(WeightedSelector):
         machines = NetworkMachines(
             problem, n_hidden=self.n_hidden, penalty=self.penalty, tol=self.tol, max_iter=self.max_iter
         )
-        machines.train()
-        fits = machines.fits()
         record = Elimination(problem)
-        if self.rule == "saliency":
-            prune_weights(machines, record, self.step)
-        else:
-            eliminate(machines, record, self.step)
+        with one_thread_if_small(max(problem.n_features, self.n_hidden)):
+            machines.train()
+            fits = machines.fits()
+            if self.rule == "saliency":
+                prune_weights(machines, record, self.step)
+            else:
+                eliminate(machines, record, self.step)
         path = record.path()
         return path if fits else replace(path, converged=False, remedy=CANNOT_FIT)
 
