@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from zeronorm.design import Design
 from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
@@ -28,7 +29,7 @@ from zeronorm.solvers.sparse_bayes_kernels import best_variances, sweep_precisio
 from zeronorm.solvers.sparse_bayes_posterior import Likelihood, Posterior
 from zeronorm.solvers.status import Status
 
-_CANDIDATES = 64  # columns that join the working set after a look at all of them
+_CANDIDATES = 32  # columns that join the working set after a look at all of them
 _ADDITIONS = 10  # columns added between two sweeps
 _SWEEPS = 25  # over the working set, between two looks at all columns
 _GAIN = 10.0  # in log evidence that an entering column must bring, in units of the tolerance
@@ -70,15 +71,17 @@ def solve_sparse_bayes(
 ) -> SparseBayes:
     """Maximise the evidence over the precisions of the columns.
 
-    ``tol`` bounds the last change of every log precision, and the gain in log evidence for which a column is
-    still added; ``max_iter`` bounds the number of sweeps over the working set.
+    ``tol`` bounds the last change of every log precision, and ten times ``tol`` is the gain in log evidence for
+    which a column is still added; ``max_iter`` bounds the number of sweeps over the working set.
     """
-    state = _State(design, likelihood, tol, max_iter)
-    if method == "fixed_point":
-        state.iterate_fixed_point()
-    else:
-        state.ascend()
-    return state.result()
+    # Many small products: threads would wait for each other most of the time.
+    with threadpool_limits(limits=1, user_api="blas"):
+        state = _State(design, likelihood, tol, max_iter)
+        if method == "fixed_point":
+            state.iterate_fixed_point()
+        else:
+            state.ascend()
+        return state.result()
 
 
 def best_variance(s: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -100,6 +103,7 @@ class _State:
         self.settled = False
         self.n_entries = np.zeros(design.n_features, dtype=np.int64)
         self.history: list[float] = []
+        self._kept_squares: dict[int, FloatArray] = {}
         self._hold(np.empty(0, dtype=np.int64))
         self.precision: FloatArray = np.zeros(1)
         self.posterior = self._posterior(np.zeros((likelihood.n_outputs, 1)))
@@ -115,7 +119,7 @@ class _State:
         return self.likelihood.posterior(self.columns, self.precision, start)
 
     def result(self) -> SparseBayes:
-        s, q, _ = self._statistics(self.design)
+        s, q, _ = self._statistics()
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(s > 0.0, q**2 / s, 0.0).mean(axis=1)
         ratio[self.active] = 0.0
@@ -138,21 +142,29 @@ class _State:
 
     # -- statistics of columns that are out -------------------------------------------------------
 
-    def _statistics(self, design: Design) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """S and Q of all columns of the design (outputs as columns), and their gain when added."""
-        post = self.posterior
+    def _statistics(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """S and Q of all columns (outputs as columns of the arrays), and their gain when added."""
+        design = self.design
         n_outputs = self.likelihood.n_outputs
         s, q = np.empty((design.n_features, n_outputs)), np.empty((design.n_features, n_outputs))
         whiteners = [self._whitener(c) for c in range(n_outputs)]
         for place, block in design.iter_blocks():
-            squares = block**2
             for c in range(n_outputs):
-                own = post.curvature[c] @ squares
+                own = self._own_squares(block, place, c)
                 projected = whiteners[c] @ block
-                explained = np.einsum("ij,ij->j", projected, projected)
-                s[place, c] = np.where(own - explained > _DEPENDENT * own, own - explained, 0.0)
-                q[place, c] = np.where(s[place, c] > 0.0, post.residual[c] @ block, 0.0)
+                outside = own - np.einsum("ij,ij->j", projected, projected)
+                s[place, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
+                q[place, c] = np.where(s[place, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
         return s, q, best_variance(s, q)[1]
+
+    def _own_squares(self, block: FloatArray, place: slice, c: int) -> FloatArray:
+        """x'Bx of the columns of a block; kept where B changes by a factor only."""
+        curvature = self.posterior.curvature[c]
+        if not self.likelihood.rigid_curvature:
+            return np.asarray(curvature @ block**2)
+        if place.start not in self._kept_squares:
+            self._kept_squares[place.start] = curvature @ block**2 / curvature[0]
+        return np.asarray(curvature[0] * self._kept_squares[place.start])
 
     def _whitener(self, c: int) -> FloatArray:
         """The matrix W with W'W = B Φ Σ Φ' B."""
@@ -164,7 +176,7 @@ class _State:
     def ascend(self) -> None:
         """Look at all columns, work on the most promising ones, until nothing is to be gained."""
         while self.n_iter < self.max_iter:
-            _, _, gain = self._statistics(self.design)
+            _, _, gain = self._statistics()
             gain[self.active] = 0.0
             gain[self.n_entries >= _MOST_ENTRIES] = 0.0
             promising = np.flatnonzero(gain > _GAIN * self.tol)

@@ -52,6 +52,8 @@ class Likelihood(Protocol):
     n_outputs: int
     sweeps: int
     """Over the precisions, between two posteriors."""
+    rigid_curvature: bool
+    """Whether the curvature only ever changes by one factor for all samples."""
 
     def posterior(self, columns: FloatArray, precision: FloatArray, start: FloatArray) -> Posterior:
         """The posterior for these columns (the first is constant) and prior precisions."""
@@ -70,6 +72,7 @@ class GaussianLikelihood:
 
     n_outputs = 1
     sweeps = 5
+    rigid_curvature = True
 
     def __init__(
         self,
@@ -128,6 +131,7 @@ class BernoulliLikelihood:
     """Labels 0 and 1 with logistic link, one column of targets for each output."""
 
     sweeps = 1  # the curvature changes with the weights
+    rigid_curvature = False
 
     def __init__(self, targets: FloatArray, sample_weight: FloatArray) -> None:
         self.targets = targets

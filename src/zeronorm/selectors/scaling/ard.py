@@ -56,7 +56,7 @@ class ARD(WeightedSelector):
         "fixed_point" starts with all features and iterates the equation above, at a cost of p³ for each
         iteration.
     standardize : scale columns to unit variance first.
-    tol : largest last change of a log precision, and least gain in log evidence for which a feature is added.
+    tol : largest last change of a log precision; a feature is added if the log evidence gains ten times this.
     max_iter : largest number of rounds over the features that are in.
     estimator, feature_groups, always_keep : as in all selectors.
 
