@@ -21,7 +21,8 @@ from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 FloatArray = NDArray[np.float64]
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
 SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all
-GRID_TOL = 1e-8  # duality gap of the grid, relative
+GRID_TOL = 1e-4  # duality gap on the grid, relative
+BOUND_TOL = 1e-7  # the same at the bound
 
 
 @register(
@@ -187,22 +188,22 @@ def _grid_path(
     X = np.asfortranarray(X)
     largest = max(np.sqrt(((X.T @ Y) ** 2).sum(axis=1)).max(initial=0.0) / len(X), np.finfo(float).tiny)
     penalties = largest * np.geomspace(1.0, GRID_END, n_alphas)
-    weights = _multitask(X, Y, penalties)
+    weights = _multitask(X, Y, penalties, GRID_TOL)
     if norm_bound is None:
         return weights, penalties
     inside = weights.sum(axis=1) <= norm_bound
     high = float(penalties[inside][-1])
 
     def norm(penalty: float) -> float:
-        return float(_multitask(X, Y, np.asarray([penalty])).sum())
+        return float(_multitask(X, Y, np.asarray([penalty]), BOUND_TOL).sum())
 
     last = penalty_at_bound(norm, high, SMALLEST_PENALTY * largest, norm_bound)
-    solution = _multitask(X, Y, np.asarray([last]))
+    solution = _multitask(X, Y, np.asarray([last]), BOUND_TOL)
     return np.vstack([weights[inside], solution]), np.append(penalties[inside], last)
 
 
-def _multitask(X: FloatArray, Y: FloatArray, penalties: FloatArray) -> FloatArray:
+def _multitask(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: float) -> FloatArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        _, coefficients, _ = lasso_path(X, Y, alphas=penalties, tol=GRID_TOL, max_iter=10_000)
+        _, coefficients, _ = lasso_path(X, Y, alphas=penalties, tol=tol)
     return np.asarray(np.sqrt((coefficients**2).sum(axis=0)).T)
