@@ -302,3 +302,13 @@ def test_bad_parameters_are_named(name, value):
     X, y = data()
     with pytest.raises(ValueError, match=f"'{name}' parameter of SensitivityElimination"):
         SensitivityElimination(2, **{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("settings", [{}, {"order": 0, "search": "nested"}, {"learner": "network"}])
+def test_two_samples_and_identical_samples_stay_finite(settings):
+    s = SensitivityElimination(1, random_state=0, **settings)
+    s.fit(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0]]), [0, 1])
+    assert np.all(np.isfinite(s.scores_))
+    with pytest.warns(UserWarning, match="does not change with any feature"):
+        s.fit(np.ones((6, 3)), [0, 1] * 3)
+    assert np.all(np.isfinite(s.scores_))
