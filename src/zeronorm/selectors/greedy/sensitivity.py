@@ -155,7 +155,9 @@ class SensitivityElimination(BaseSelector):
         model = self._model(problem)
         measure = Sensitivity(self.criterion, self.order, self.norm)
         path = SEARCHES[self.search](problem, model, measure, self.step)
-        if not np.any(path.feature_scores()):
+        # The weights of a network that learns nothing are zero only up to the accuracy of the training.
+        floor = self.tol if isinstance(model, NetworkModel) else 0.0
+        if not np.any(path.feature_scores() > floor):
             warnings.warn(
                 "The function trained by SensitivityElimination does not change with any feature; the order of the "
                 "features means nothing. Use order=0 for learners with steps, such as trees, or another learner.",
