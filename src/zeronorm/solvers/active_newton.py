@@ -88,9 +88,14 @@ def solve_working_set(
             active &= ~misled
             continue
         slope = float(gradient @ step)
-        moved = _line_search(X, objective, (w, bias, f, value), direction, float(step[-1]), slope)
-        if moved is None:  # no decrease that rounding would not hide
-            return WorkingSetSolution(w, bias, f, value, bool(-slope <= ROUNDING * abs(value)))
+        state = (w, bias, f, value)
+        hidden = -slope <= ROUNDING * abs(value)  # rounding of the objective hides a decrease this small
+        if hidden:
+            moved = _full_step(X, objective, state, direction, float(step[-1]), signs, active, gradient)
+        else:
+            moved = _line_search(X, objective, state, direction, float(step[-1]), slope)
+        if moved is None:
+            return WorkingSetSolution(w, bias, f, value, hidden)
         w, bias, f, value = moved
         active &= w != 0.0
         signs = np.where(active, np.sign(w), 0.0)
@@ -120,6 +125,28 @@ def _newton_step(X: FloatArray, objective: PenalizedLoss, f: FloatArray, gradien
             ridge *= 100.0
 
 
+def _full_step(
+    X: FloatArray,
+    objective: PenalizedLoss,
+    start: tuple[FloatArray, float, FloatArray, float],
+    direction: FloatArray,
+    bias_step: float,
+    signs: FloatArray,
+    active: NDArray[np.bool_],
+    gradient: FloatArray,
+) -> tuple[FloatArray, float, FloatArray, float] | None:
+    """Newton's step, taken if it halves the gradient and no weight changes its sign."""
+    w, bias, f, _ = start
+    moved = w + direction
+    if objective.penalty_l1 > 0.0 and np.any(moved[active] * signs[active] <= 0.0):
+        return None
+    predictions = f + X @ direction + bias_step
+    after = _gradient(X[:, active], objective, predictions, moved[active], signs[active])
+    if np.abs(after).max() > 0.5 * np.abs(gradient).max():
+        return None
+    return moved, bias + bias_step, predictions, objective.value(predictions, moved)
+
+
 def _line_search(
     X: FloatArray,
     objective: PenalizedLoss,
@@ -137,8 +164,10 @@ def _line_search(
         predictions = f + t * change
         return moved, bias + t * bias_step, predictions, objective.value(predictions, moved)
 
+    # Without an absolute-value penalty there is no kink at zero and no reason to stop there.
+    stops = (w * direction < 0.0) & (objective.penalty_l1 > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        crossing = np.where(w * direction < 0.0, -w / direction, np.inf)
+        crossing = np.where(stops, -w / direction, np.inf)
     best = min((at(t, crossing) for t in {1.0, *crossing[crossing < 1.0].tolist()}), key=lambda m: m[3])
     t = 1.0
     while best[3] > value + SUFFICIENT * t * slope:
