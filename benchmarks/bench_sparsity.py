@@ -17,6 +17,7 @@ from zeronorm import FSV, L1SVM, ZeroNormLogistic
 
 SIZES = range(1, 20)
 N_PROBLEMS = 20
+FIRST_SEED = 1000  # draws that had no part in choosing the settings of the search
 
 
 def lymphoma() -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +108,7 @@ def best_subset_time() -> Measurement:
     largest = max(SIZES)
     ZeroNormLogistic(largest).fit(*logistic_problem(100, 100, 300))
     ours, peers = [], []
-    for seed in range(5):
+    for seed in range(FIRST_SEED, FIRST_SEED + 5):
         X, y = logistic_problem(seed)
         ours.append(timed(lambda X=X, y=y: ZeroNormLogistic(largest).fit(X, y))[0])
         peer = LogisticRegression(support_size=range(largest + 1))
@@ -129,19 +130,27 @@ def best_subset_objective() -> Measurement:
     """abess returns one size per call; without a price of features it returns the largest."""
     from abess import LogisticRegression
 
-    worst, better, seconds, peer_seconds = 0.0, 0, [], []
-    for seed in range(N_PROBLEMS):
+    excesses, seconds, peer_seconds = [], [], []
+    for seed in range(FIRST_SEED, FIRST_SEED + N_PROBLEMS):
         X, y = logistic_problem(seed)
         spent, selector = timed(lambda X=X, y=y: ZeroNormLogistic(max(SIZES)).fit(X, y))
         seconds.append(spent)
         for k, value in zip(SIZES, selector.path_.objective, strict=True):
             peer = LogisticRegression(support_size=range(k + 1), ic_coef=0.0)
             peer_s, _ = timed(lambda X=X, y=y, peer=peer: peer.fit(X, y))
-            excess = value / refitted(X, y, np.flatnonzero(peer.coef_)) - 1.0
-            worst, better = max(worst, excess), better + (excess < -1e-6)
+            excesses.append(value / refitted(X, y, np.flatnonzero(peer.coef_)) - 1.0)
         peer_seconds.append(peer_s)
-    note = f"largest excess {worst:.1e}, strictly better at {better} of {N_PROBLEMS * len(SIZES)} sizes"
+    excess = np.asarray(excesses)
+    note = (
+        f"worse at {np.sum(excess > 1e-6)}, better at {np.sum(excess < -1e-6)} of {excess.size} sizes; "
+        f"largest excess {excess.max():.2%}"
+    )
     target = f"no worse than abess at any size of {N_PROBLEMS} problems (relative 1e-6)"
     return Measurement(
-        float(np.median(seconds)), target, bool(worst <= 1e-6), "abess", float(np.median(peer_seconds)), note
+        float(np.median(seconds)),
+        target,
+        bool(excess.max() <= 1e-6),
+        "abess",
+        float(np.median(peer_seconds)),
+        note,
     )
