@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from zeronorm.design import ColumnStats
 from zeronorm.selectors.base import WeightedSelector
@@ -66,9 +67,15 @@ class WelchScore(WeightedSelector):
         shift = np.abs(stats.class_mean[1] - stats.class_mean[0])
         score = safe_ratio(shift, np.sqrt(mean_variance.sum(axis=0)))
         score[constant] = 0.0
-        self.pvalues_ = _p_values(score, mean_variance, stats.weight)
-        self.pvalues_[constant] = 1.0
+        self._moments = score, mean_variance, stats.weight, constant
         return SelectionPath.from_scores(score, last=constant)
+
+    @property
+    def pvalues_(self) -> FloatArray:
+        """Computed when asked for: they cost more than the ranking of a wide table."""
+        check_is_fitted(self, "_moments")
+        score, mean_variance, weight, constant = self._moments
+        return np.where(constant, 1.0, _p_values(score, mean_variance, weight))
 
 
 def _require_variances(stats: ColumnStats, problem: Problem) -> None:

@@ -19,7 +19,7 @@ from zeronorm._jit import kernel
 from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
 from zeronorm.solvers.smo import UNBOUNDED, smo
 
-RERANK_AFTER = 1  # sweeps over what is left of the block: about the cost of new keys
+RERANK_AFTER = 2  # sweeps over what is left of the block: about the cost of new keys
 
 
 @kernel
