@@ -30,7 +30,7 @@ def bare_fits(
 @job("evaluate, overhead over the bare fits")
 def overhead() -> Measurement:
     X, y = load("colon")
-    cv = StratifiedShuffleSplit(40, test_size=12, random_state=0)
+    cv = StratifiedShuffleSplit(150, test_size=12, random_state=0)
     selector, estimator = ZeroNormSVM(20), make_pipeline(StandardScaler(), SVC(kernel="linear"))
 
     def protocol() -> None:
