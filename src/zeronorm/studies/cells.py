@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Any
 
@@ -77,6 +78,7 @@ def cell_key(study: str, plan: Plan, data: Data, arm: Arm, trial: int) -> str:
 
 def run_cell(plan: Plan, data: Data, arm: Arm, trial: int) -> Cell:
     """Measure one arm on one trial. What fails inside is recorded, not raised."""
+    started = time.perf_counter()
     drawn = data.draw(trial)
     sizes = sizes_for(arm, plan, int(drawn.X.shape[1]))
     if not sizes:
@@ -101,7 +103,7 @@ def run_cell(plan: Plan, data: Data, arm: Arm, trial: int) -> Cell:
     ]
     for row in rows:
         row["asked_size"] = None if arm.keeps_all else row["size"]
-    return {"rows": rows}
+    return {"rows": rows, "seconds": time.perf_counter() - started}
 
 
 def failed_cell(plan: Plan, arm: Arm, reason: str, cap_s: float | None = None) -> Cell:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 COSTS = (0.01, 0.1, 1.0, 10.0)
 
@@ -20,6 +21,21 @@ def linear_machine(C: float = 1.0) -> Any:
 def tuned_linear_machine(costs: tuple[float, ...] = COSTS, cv: int = 3) -> Any:
     """The same with its cost chosen by cross-validation inside the training part."""
     return GridSearchCV(linear_machine(), {"svc__C": list(costs)}, cv=cv)
+
+
+def as_dense(X: Any) -> Any:
+    """Sparse columns made dense: standardisation fills them anyway."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def tuned_squared_hinge_machine(costs: tuple[float, ...] = (0.01, 0.1, 1.0), cv: int = 3) -> Any:
+    """A linear machine with squared hinge loss: as good a judge, and quick on thousands of samples."""
+    machine = make_pipeline(
+        FunctionTransformer(as_dense, accept_sparse=True),
+        StandardScaler(),
+        LinearSVC(dual="auto", random_state=0, max_iter=10_000),
+    )
+    return GridSearchCV(machine, {"linearsvc__C": list(costs)}, cv=cv)
 
 
 def rbf_machine(C: float = 1.0, gamma: float | str = "scale") -> Any:

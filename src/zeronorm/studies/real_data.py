@@ -27,11 +27,31 @@ NAMED = (
     "spambase",
     "twonorm",
 )
+RIBOSOMAL = 2
+
+
+@cache
+def yeast() -> Sample:
+    """Genes of the ribosome against the other four classes."""
+    X, y = sample_of("brown_yeast")
+    return X, (y == RIBOSOMAL).astype(int)
+
+
+@cache
+def digits_four_and_nine() -> Sample:
+    """The pair of digits that is easiest to confuse, from the training part."""
+    X, y = sample_of("usps")
+    kept = np.isin(y, (4, 9))
+    return X[kept], (y[kept] == 9).astype(int)
+
+
 SHAPED: dict[str, Callable[[], Sample]] = {
     "colon": colon,
     "lymphoma": lymphoma,
     "breast": breast,
     "prostate": spectra,
+    "usps 4 or 9": digits_four_and_nine,
+    "yeast": yeast,
 }
 
 
@@ -51,7 +71,7 @@ def probed(name: str) -> Sample:
 
 
 def real_data(n_folds: int) -> tuple[Data, ...]:
-    """The 13 data sets; those with a published second part give their training part."""
+    """The 15 data sets; those with a published second part give their training part."""
     return tuple(folds(name, partial(probed, name), n_folds=n_folds) for name in sorted((*NAMED, *SHAPED)))
 
 

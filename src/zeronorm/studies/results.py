@@ -38,10 +38,13 @@ class Difference:
 
 
 class Results:
-    """All rows of a run: one per data set, arm, trial and size."""
+    """All rows of a run: one per data set, arm, trial and size; ``seconds`` is the time of all its cells."""
 
-    def __init__(self, plan: Plan, rows: list[Row], missing: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, plan: Plan, rows: list[Row], missing: dict[str, str] | None = None, seconds: float = 0.0
+    ) -> None:
         self.plan = plan
+        self.seconds = seconds
         self.rows = rows
         self.missing = missing or {}
         self._cells: dict[tuple[str, str, int | None], list[Row]] = {}

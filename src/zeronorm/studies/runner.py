@@ -50,14 +50,16 @@ def run_study(
     cells = _recall(store, keys, cap)
     waiting = [job for job in keys if job not in cells]
     here = quick if in_process is None else in_process
-    fresh = run_here(plan, waiting) if here else run_capped(make_plan, waiting, max(1, n_jobs), cap)
+    late = {job[:2] for job, cell in cells.items() if cell.get("cap_s") is not None}
+    fresh = run_here(plan, waiting) if here else run_capped(make_plan, waiting, max(1, n_jobs), cap, late)
     with Progress(verbose).task(study.name, len(waiting)) as advance:
         for job, cell in fresh:
             cells[job] = cell
             if store is not None:
                 store.write(keys[job], cell)
             advance(1)
-    return Results(plan, [row for job in keys for row in _rows(plan, job, cells[job])], missing)
+    rows = [row for job in keys for row in _rows(plan, job, cells[job])]
+    return Results(plan, rows, missing, seconds=sum(cell.get("seconds", 0.0) for cell in cells.values()))
 
 
 def missing_arms(plan: Plan) -> dict[str, str]:

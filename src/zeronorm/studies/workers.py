@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -28,15 +28,20 @@ def run_here(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, Cell]]:
 
 
 def run_capped(
-    make_plan: Callable[[], Plan], jobs: list[Job], n_jobs: int, cap_s: float
+    make_plan: Callable[[], Plan],
+    jobs: list[Job],
+    n_jobs: int,
+    cap_s: float,
+    late: Collection[tuple[int, int]] = (),
 ) -> Iterator[tuple[Job, Cell]]:
     """Cells in ``n_jobs`` processes; a cell that exceeds the cap ends as a timeout.
 
-    ``make_plan`` must be a function of a module: every process makes the plan for itself.
+    ``make_plan`` must be a function of a module: every process makes the plan for itself. ``late`` names the
+    pairs of data set and arm that were too slow in an earlier run.
     """
     plan, waiting = make_plan(), list(reversed(jobs))
     workers = [Worker(make_plan, plan) for _ in range(min(n_jobs, len(jobs)))]
-    given_up: set[tuple[int, int]] = set()
+    given_up = set(late) if plan.one_timeout_is_enough else set()
     try:
         while waiting or any(worker.job is not None for worker in workers):
             while waiting and waiting[-1][:2] in given_up:
@@ -69,7 +74,8 @@ def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple
             yield job, worker.take(arm)
         elif time.perf_counter() - worker.started >= cap_s:
             worker.end()
-            yield job, failed_cell(plan, arm, f"{TIMEOUT}: not finished after {cap_s:g} s", cap_s)
+            reason = f"{TIMEOUT}: not finished after {cap_s:g} s"
+            yield job, {**failed_cell(plan, arm, reason, cap_s), "seconds": cap_s}
 
 
 class Worker:

@@ -82,6 +82,7 @@ def _run(
         ("Python", run["python"]),
         ("packages", packages),
         ("duration of this call (cells in the journal are not computed again)", f"{run['seconds']} s"),
+        ("time of all cells, added up", f"{results.seconds / 60:.1f} min"),
     ]
     page = build_page(found, results, quick=quick, provenance=shown)
     files = write_study(out, name, page, results)
