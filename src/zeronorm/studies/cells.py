@@ -61,6 +61,11 @@ def sizes_for(arm: Arm, plan: Plan, n_features: int) -> tuple[int | None, ...]:
     return tuple(size for size in listed if size is None or size <= n_features)
 
 
+def metrics_for(arm: Arm, plan: Plan) -> tuple[Any, ...]:
+    """Measures of an arm."""
+    return plan.metrics if arm.metrics is None else arm.metrics
+
+
 def cell_key(study: str, plan: Plan, data: Data, arm: Arm, trial: int) -> str:
     """The name of a cell in the journal: the same work has the same name."""
     return digest(
@@ -72,7 +77,7 @@ def cell_key(study: str, plan: Plan, data: Data, arm: Arm, trial: int) -> str:
         build_selector(arm),
         build_estimator(arm, plan),
         plan.sizes if arm.sizes is None else arm.sizes,
-        [metric if isinstance(metric, str) else metric.name for metric in plan.metrics],
+        [metric if isinstance(metric, str) else metric.name for metric in metrics_for(arm, plan)],
     )
 
 
@@ -93,7 +98,7 @@ def run_cell(plan: Plan, data: Data, arm: Arm, trial: int) -> Cell:
             cv=[(drawn.train, drawn.test)],
             sizes=sizes,
             estimator=build_estimator(arm, plan),
-            metrics=plan.metrics,
+            metrics=metrics_for(arm, plan),
             random_state=trial,
         )
     columns = columns_of(records)

@@ -69,7 +69,8 @@ class Results:
         rows = self.rows_of(data, arm, size)
         failed = [row for row in rows if row.get(metric) is None]
         if failed:
-            raise NotMeasured(f"{arm} on {data}: {len(failed)} of {len(rows)} trials: {failed[0]['error']}")
+            reason = failed[0]["error"] or f"{metric} is not measured for this method"
+            raise NotMeasured(f"{arm} on {data}: {len(failed)} of {len(rows)} trials: {reason}")
         return np.asarray([row[metric] for row in rows], dtype=np.float64)
 
     def mean(self, data: str, arm: str, size: int | None, metric: str = "error_rate") -> float:

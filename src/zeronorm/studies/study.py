@@ -64,6 +64,7 @@ class Arm:
     factory : makes a selector that is not in the registry, instead of ``method``.
     sizes : sizes of this arm; None takes the study's.
     only : labels of the data sets this arm runs on; None means all.
+    metrics : measures of this arm, when it has some that others cannot have; None takes the plan's.
     """
 
     label: str
@@ -73,6 +74,7 @@ class Arm:
     factory: Callable[[], Any] | None = None
     sizes: tuple[int | None, ...] | None = None
     only: tuple[str, ...] | None = None
+    metrics: tuple[Any, ...] | None = None
 
     @property
     def keeps_all(self) -> bool:
