@@ -1,0 +1,74 @@
+"""Measures of a learned law over features: where its weight is, and how good classifiers drawn from it are."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from zeronorm.evaluation import Metric
+from zeronorm.models import OFWClassifier
+from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+
+FIRST_SHARE = 0.01
+"""Part of a run in which the law still is nearly uniform."""
+
+
+def weight_metric(name: str, place: int) -> Metric:
+    """The weight of one feature."""
+    return Metric(name, partial(_weight_of, place), response="model", greater_is_better=True)
+
+
+def _weight_of(place: int, model: Any, X: Any, y: Any) -> float:
+    law = _law(model)
+    # Without a law, the share of a feature in the splits of a tree is the nearest thing.
+    weights = law.weights_ if hasattr(law, "weights_") else law.feature_importances_
+    return float(weights[place])
+
+
+def energy_before(model: Any, X: Any, y: Any) -> float:
+    """Mean training error of the subsets drawn at the start of the run."""
+    history = _law(model).history_
+    counts = np.diff(history.steps, prepend=0)
+    first = history.steps <= max(1, FIRST_SHARE * history.steps[-1])
+    return float(np.average(history.mean_error[first], weights=counts[first]))
+
+
+def energy_after(model: Any, X: Any, y: Any) -> float:
+    """Mean training error of the subsets drawn in the last part of the run."""
+    return float(_law(model).history_.mean_error[-1])
+
+
+def mean_voter_error(model: Any, X: Any, y: Any) -> float:
+    """Mean test error of classifiers, each trained on all samples with the features of one draw."""
+    errors = []
+    for voter, subset in zip(model.estimators_, model.subsets_, strict=True):
+        predicted = model.classes_[voter.predict(X[:, subset])]
+        errors.append(np.mean(predicted != y))
+    return float(np.mean(errors))
+
+
+ENERGY_BEFORE = Metric("energy_before", energy_before, response="model")
+ENERGY_AFTER = Metric("energy_after", energy_after, response="model")
+VOTER_ERROR = Metric("voter_error", mean_voter_error, response="model")
+
+
+def voters(settings: dict[str, Any], n_estimators: int, estimator: Any, size: int | None = None) -> Any:
+    """Classifiers on features drawn from the law that is learned with ``settings``."""
+    return OFWClassifier(
+        OptimalFeatureWeighting(**settings),
+        n_estimators=n_estimators,
+        estimator=estimator,
+        subset_size=size,
+        random_state=0,
+    )
+
+
+def not_learned(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings under which the law stays uniform: one step of negligible length."""
+    return {**settings, "max_iter": 1, "step_size": 1e-9, "step_offset": 1.0}
+
+
+def _law(model: Any) -> Any:
+    return getattr(model, "selector_", model)
