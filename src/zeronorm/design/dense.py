@@ -16,6 +16,8 @@ from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import StatsAccumulator
 
 BYTES_PER_THREAD = 32 << 20
+# More parts than threads: a thread whose core is busy otherwise takes fewer of them.
+PARTS_PER_THREAD = 2
 
 
 class DenseDesign(Design):
@@ -103,22 +105,25 @@ class DenseDesign(Design):
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         columns = self._columns
         if self._array.flags.forc and isinstance(columns, range) and columns.step == 1:
-            parts = _column_parts(columns, self.n_samples * self.dtype.itemsize)
-            if len(parts) == 1:
+            n_threads = _reading_threads(len(columns) * self.n_samples * self.dtype.itemsize)
+            if n_threads == 1:
                 accumulator.add_dense(self._array, columns, target=0, rows=self._rows)
                 return
 
             def read(part: range) -> None:
                 accumulator.add_dense(self._array, part, part.start - columns.start, rows=self._rows)
 
-            with ThreadPoolExecutor(len(parts)) as pool:
-                list(pool.map(read, parts))
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(read, _column_parts(columns, PARTS_PER_THREAD * n_threads)))
         else:
             super()._accumulate_stats(accumulator)
 
 
-def _column_parts(columns: range, column_bytes: int) -> list[range]:
-    """Runs of columns for threads that read side by side: one for small data, one per core (at most 4) for large."""
-    n_threads = min(4, os.cpu_count() or 1, 1 + len(columns) * column_bytes // BYTES_PER_THREAD)
-    bounds = np.linspace(columns.start, columns.stop, n_threads + 1).astype(int).tolist()
-    return [range(start, stop) for start, stop in itertools.pairwise(bounds)]
+def _reading_threads(n_bytes: int) -> int:
+    """Threads that read side by side: one for small data, one per core (at most 4) for large."""
+    return min(4, os.cpu_count() or 1, 1 + n_bytes // BYTES_PER_THREAD)
+
+
+def _column_parts(columns: range, n_parts: int) -> list[range]:
+    bounds = np.linspace(columns.start, columns.stop, n_parts + 1).astype(int).tolist()
+    return [range(start, stop) for start, stop in itertools.pairwise(bounds) if stop > start]

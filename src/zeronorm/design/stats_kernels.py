@@ -21,10 +21,10 @@ from zeronorm._jit import kernel
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
-ROWS_AT_A_TIME = 4
+ROWS_AT_A_TIME = 8
 LANES = 32
-_CENTER_SAMPLES = 32
-_TILE_COLUMNS = 2048
+_CENTER_SAMPLES = 16
+_TILE_COLUMNS = 8192
 
 
 @kernel
@@ -84,28 +84,58 @@ def _row_moments(
     low: Array,
     high: Array,
 ) -> None:
-    """First and second moments about ``center``; four rows at a time spare the sums in memory."""
+    """First and second moments about ``center``; eight rows at a time spare the sums in memory."""
     m = center.shape[0]
     first[:] = 0.0
     second[:] = 0.0
-    for i in range(0, rows.shape[0], 4):
+    for i in range(0, rows.shape[0], 8):
         row_a, row_b = X[rows[i], left : left + m], X[rows[i + 1], left : left + m]
         row_c, row_d = X[rows[i + 2], left : left + m], X[rows[i + 3], left : left + m]
-        wa, wb, wc, wd = w[i], w[i + 1], w[i + 2], w[i + 3]
+        row_e, row_f = X[rows[i + 4], left : left + m], X[rows[i + 5], left : left + m]
+        row_g, row_h = X[rows[i + 6], left : left + m], X[rows[i + 7], left : left + m]
+        wa, wb, wc, wd, we, wf, wg, wh = (
+            w[i],
+            w[i + 1],
+            w[i + 2],
+            w[i + 3],
+            w[i + 4],
+            w[i + 5],
+            w[i + 6],
+            w[i + 7],
+        )
         for j in range(m):
-            a, b = np.float64(row_a[j]), np.float64(row_b[j])
-            c, d = np.float64(row_c[j]), np.float64(row_d[j])
-            ab = a if a < b else b
-            cd = c if c < d else d
-            smallest = ab if ab < cd else cd
+            a, b, c, d = row_a[j], row_b[j], row_c[j], row_d[j]
+            e, f, g, h = row_e[j], row_f[j], row_g[j], row_h[j]
+            smallest = _smaller(_smallest(a, b, c, d), _smallest(e, f, g, h))
             low[j] = smallest if smallest < low[j] else low[j]
-            ab = a if a > b else b
-            cd = c if c > d else d
-            largest = ab if ab > cd else cd
+            largest = _larger(_largest(a, b, c, d), _largest(e, f, g, h))
             high[j] = largest if largest > high[j] else high[j]
             a, b, c, d = a - center[j], b - center[j], c - center[j], d - center[j]
-            first[j] += (wa * a + wb * b) + (wc * c + wd * d)
-            second[j] += (wa * a * a + wb * b * b) + (wc * c * c + wd * d * d)
+            e, f, g, h = e - center[j], f - center[j], g - center[j], h - center[j]
+            first[j] += ((wa * a + wb * b) + (wc * c + wd * d)) + ((we * e + wf * f) + (wg * g + wh * h))
+            second[j] += ((wa * a * a + wb * b * b) + (wc * c * c + wd * d * d)) + (
+                (we * e * e + wf * f * f) + (wg * g * g + wh * h * h)
+            )
+
+
+@kernel
+def _smaller(a: float, b: float) -> float:
+    return a if a < b else b
+
+
+@kernel
+def _larger(a: float, b: float) -> float:
+    return a if a > b else b
+
+
+@kernel
+def _smallest(a: float, b: float, c: float, d: float) -> float:
+    return _smaller(_smaller(a, b), _smaller(c, d))
+
+
+@kernel
+def _largest(a: float, b: float, c: float, d: float) -> float:
+    return _larger(_larger(a, b), _larger(c, d))
 
 
 @kernel
