@@ -74,12 +74,26 @@ def test_hard_margin_of_overlapping_classes_is_an_error():
         L1SVM(C=np.inf).fit(X, y)
 
 
-@pytest.mark.parametrize("k", [1, 3, 11])
-def test_path_has_a_solution_with_the_number_of_features_asked_for(k):
+@pytest.mark.parametrize("C", [0.12, 0.16, 0.213])
+def test_path_has_a_solution_with_the_number_of_features_asked_for(C):
     X, y = classes(0)
+    k = np.count_nonzero(np.abs(l1_machine(X, 2.0 * y - 1.0, C)[0]) > 1e-7)
     selector = L1SVM(k, C=5.0).fit(X, y)
     assert selector.support_.sum() == k
     assert k in selector.path_.sizes
+
+
+def test_rounding_is_no_weight():
+    """The solution jumps from no feature to eleven; smaller sizes are cut from that, not made of rounding."""
+    X, y = classes(0)
+    prices = np.geomspace(0.1, 0.13, 30)
+    weights = [l1_machine(X, 2.0 * y - 1.0, C)[0] for C in prices]
+    sizes = {np.count_nonzero(np.abs(w) > 1e-7) for w in weights}
+    smallest = min(sizes - {0})
+    selector = L1SVM(3, C=5.0).fit(X, y)
+    assert smallest > 3
+    assert selector.support_.sum() == 3
+    assert selector.path_.sizes.min() > 3
 
 
 def test_more_features_than_weights_are_filled_by_reduced_cost():

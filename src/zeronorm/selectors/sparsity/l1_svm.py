@@ -21,7 +21,7 @@ from zeronorm.solvers.status import Status
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-ZERO_WEIGHT = 1e-9  # relative to the largest weight
+ZERO_WEIGHT = 1e-9  # relative to the largest weight; its share of a decision, relative to the margin
 NO_SLACK = 1e-7
 SEPARABLE_BY = 1e9  # a hard margin is found below this multiple of the smallest C on the path, or not at all
 BISECTIONS = 12
@@ -134,6 +134,7 @@ class _PriceWalk:
         self.machines: list[L1Svm] = []
         self.weights = np.zeros((len(self.programs), problem.n_features))
         self.first_copy = first_copies(problem.design)
+        self.unit = float(np.abs(targets - targets.mean()).max()) if problem.task == "regression" else 1.0
         self.visited: list[tuple[float, IntArray, FloatArray]] = []
         self.pull = np.zeros(problem.n_features)
         self.converged = True
@@ -168,12 +169,20 @@ class _PriceWalk:
         # The program may share a weight between identical columns in any way.
         p = self.problem.n_features
         self.weights = np.asarray([np.bincount(self.first_copy, m.weights, p) for m in self.machines])
+        self._drop_rounding()
         total = np.abs(self.weights).sum(axis=0)
-        support = np.flatnonzero(
-            total > ZERO_WEIGHT * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
-        )
+        support = np.flatnonzero(total)
         self.visited.append((C, support, total[support]))
         return int(support.size)
+
+    def _drop_rounding(self) -> None:
+        """Set weights to zero that are, up to rounding: next to the largest, or in what they decide."""
+        total = np.abs(self.weights).sum(axis=0)
+        self.weights[:, total <= ZERO_WEIGHT * total.max(initial=0.0)] = 0.0
+        support = np.flatnonzero(self.weights.any(axis=0))
+        if support.size:
+            decided = self.problem.design.block(support) @ self.weights[:, support].T
+            self.weights[np.abs(decided).max(axis=0) <= ZERO_WEIGHT * self.unit] = 0.0
 
     @property
     def bias(self) -> FloatArray:

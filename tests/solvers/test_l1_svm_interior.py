@@ -1,0 +1,123 @@
+"""The interior-point method of the ℓ1 machines: exact, or silent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solvers.problems import classification, regression
+from solvers.test_l1_svm import full_program
+from zeronorm.design import as_design
+from zeronorm.solvers import l1_svm_interior
+from zeronorm.solvers.l1_svm_interior import solve_l1_interior
+from zeronorm.solvers.l1_svm_tall import L1SvmDualProgram
+
+
+def signed_rows(X, y):
+    return np.column_stack([X, np.ones(len(y))]) * y[:, None]
+
+
+def draw(seed, n, p, noise=2.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, np.where(X[:, : max(1, p // 3)].sum(axis=1) + noise * rng.normal(size=n) > 0.3, 1.0, -1.0)
+
+
+def check_optimal(found, rows, target, price, cost):
+    """The optimality conditions, and with them a duality gap of zero."""
+    pull = found.alpha @ rows
+    value = rows @ found.weights
+    assert np.all((found.alpha >= 0.0) & (found.alpha <= price))
+    assert np.all(np.abs(pull[:-1]) <= cost * (1 + 1e-8))
+    assert pull[-1] == pytest.approx(0.0, abs=1e-8 * price.sum())
+    active = found.weights[:-1] != 0.0
+    np.testing.assert_allclose(pull[:-1][active], (cost * np.sign(found.weights[:-1]))[active], rtol=1e-7)
+    loss = price @ np.maximum(target - value, 0.0)
+    assert found.objective == pytest.approx(cost @ np.abs(found.weights[:-1]) + loss, rel=1e-12)
+    assert found.alpha @ target == pytest.approx(found.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("C", [0.003, 0.03, 0.3, 3.0])
+@pytest.mark.parametrize("shape", [(400, 8), (300, 60)])
+def test_classes_match_the_full_program(shape, C):
+    X, y = draw(0, *shape)
+    rng = np.random.default_rng(1)
+    cost, price = rng.uniform(0.5, 2.0, shape[1]), C * rng.uniform(0.5, 2.0, shape[0])
+    rows, target = signed_rows(X, y), np.ones(shape[0])
+    found = solve_l1_interior(rows, target, price, cost)
+    assert found is not None
+    assert found.objective == pytest.approx(full_program(X, y, price, cost), rel=1e-8)
+    check_optimal(found, rows, target, price, cost)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_regression_matches_the_full_program(scale):
+    X, y = regression(200, 10)
+    y = scale * y
+    program = L1SvmDualProgram(as_design(X), y, C=0.1, epsilon=0.2 * scale)
+    cost = np.random.default_rng(1).uniform(0.5, 2.0, 10)
+    found = program._solve_interior(cost)
+    assert found is not None
+    assert found.objective == pytest.approx(full_program(X, y, 0.1, cost, 0.2 * scale), rel=1e-8)
+    slack = np.maximum(0.0, np.abs(y - X @ found.weights - found.bias) - 0.2 * scale)
+    assert cost @ np.abs(found.weights) + 0.1 * slack.sum() == pytest.approx(found.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("far", [1.0, 100.0])
+def test_rows_fixed_by_mistake_do_no_harm(monkeypatch, far):
+    monkeypatch.setattr(l1_svm_interior, "FAR", far)
+    for seed in range(5):
+        X, y = draw(seed, 300, 10)
+        found = solve_l1_interior(signed_rows(X, y), np.ones(300), np.full(300, 0.1), np.ones(10))
+        assert found is not None
+        assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(10)), rel=1e-8)
+
+
+def test_rows_are_fixed_on_the_way():
+    X, y = draw(0, 2000, 10)
+    method = l1_svm_interior._InteriorPoint(
+        signed_rows(X, y), np.ones(2000), np.full(2000, 0.01), np.ones(10), l1_svm_interior.FAR
+    )
+    assert method.run(0) is not None
+    assert method.index.size < 500
+
+
+def test_repeated_samples_leave_the_multipliers_open():
+    """Many rows share their data, so that their multipliers are not unique; the weights are."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(400, 4)).astype(float)
+    y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=400) > 4.0, 1.0, -1.0)
+    cost, price = np.ones(4), np.full(400, 0.05)
+    found = L1SvmDualProgram(as_design(X), y, C=0.05).solve()
+    assert found.objective == pytest.approx(full_program(X, y, price, cost), rel=1e-8)
+    assert np.all(np.abs(found.pull) <= 1.0 + 1e-7)
+
+
+def test_no_feature_pays():
+    X, y = draw(0, 200, 10)
+    found = solve_l1_interior(signed_rows(X, y), np.ones(200), np.full(200, 1e-4), np.ones(10))
+    assert found is not None
+    assert not found.weights[:-1].any()
+    assert found.objective == pytest.approx(2e-4 * min(np.sum(y > 0), np.sum(y < 0)))
+
+
+def test_weights_that_are_not_unique_are_left_to_the_simplex_method():
+    X, y = draw(0, 200, 5)
+    X = np.column_stack([X, X[:, 0]])
+    assert solve_l1_interior(signed_rows(X, y), np.ones(200), np.full(200, 0.1), np.ones(6)) is None
+    found = L1SvmDualProgram(as_design(X), y, C=0.1).solve()
+    assert found.converged
+    assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(6)), rel=1e-8)
+
+
+def test_weightless_samples_and_changing_prices():
+    X, y = classification(150, 6)
+    price = np.full(150, 0.2)
+    price[::3] = 0.0
+    program = L1SvmDualProgram(as_design(X), y, C=1.0)
+    program.solve()
+    program.set_price(price)
+    found = program.solve()
+    kept = price > 0.0
+    assert found.objective == pytest.approx(full_program(X[kept], y[kept], 0.2, np.ones(6)), rel=1e-8)
+    assert not found.dual_coef[~kept].any()
