@@ -70,6 +70,13 @@ def test_published_figures_are_compared_by_standard_errors(published, verdict):
     assert PublishedFigure("x", "toy", "a", 1, published).judge(results).verdict == verdict
 
 
+@pytest.mark.parametrize(("decimals", "verdict"), [(2, "differs"), (1, "agrees"), (0, "agrees")])
+def test_on_one_split_ours_must_round_to_the_printed_number(decimals, verdict):
+    figure = PublishedFigure("x", "toy", "a", 1, 7.3, width=0.0, decimals=decimals)
+    assert figure.judge(results_with({"a": [0.0734]})).verdict == verdict
+    assert figure.judge(results_with({"a": [0.083]})).verdict == "differs"
+
+
 def test_standard_error_of_resplits_is_corrected():
     values = [0.1, 0.2, 0.3, 0.2]
     _, error = results_with({"a": values}, independent=False).mean_and_error("toy", "a", 1)

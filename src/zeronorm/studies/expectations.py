@@ -13,7 +13,9 @@ from zeronorm.studies.results import NotMeasured, Results
 Origin = Literal["figure", "claim", "from memory", "expected here"]
 Verdict = Literal["agrees", "differs", "not measured"]
 
-PRINTED_DECIMALS = 0.0051
+ROUNDING_SLACK = 0.02
+"""Share of half a unit in the last place that rounding on another machine may add."""
+
 ORIGINS = {
     "figure": "a number printed in the paper",
     "claim": "a statement of the paper's text",
@@ -47,7 +49,7 @@ class PublishedFigure:
     """A published mean of a metric, compared with ours by standard errors.
 
     ``scale`` turns our value into the published unit (100 for per cent); a ``width`` of 0 is for one fixed split,
-    where ours must equal the printed decimals.
+    where ours must round to the printed number, which has so many ``decimals``.
     """
 
     what: str
@@ -59,6 +61,7 @@ class PublishedFigure:
     scale: float = 100.0
     unit: str = " %"
     width: float = 2.0
+    decimals: int = 2
     origin: Origin = "figure"
     in_quick: bool = False
     note: str = ""
@@ -74,7 +77,7 @@ class PublishedFigure:
             return Finding(self.what, self.origin, shown, str(reason), "not measured", rule, self.note)
         mean, error = mean * self.scale, error * self.scale
         values = results.values(self.data, self.arm, self.size, self.metric)
-        reach = self.width * error if self.width else PRINTED_DECIMALS
+        reach = self.width * error if self.width else (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals
         verdict: Verdict = "agrees" if abs(mean - self.value) <= reach else "differs"
         ours = f"{mean:.2f}{self.unit}"
         if values.size > 1:

@@ -13,14 +13,9 @@ from zeronorm.studies.trials import Sample, sample_of, second_part_of
 from zeronorm.transformers import EdgeFeatures
 
 
-def edges_of_parts(
-    first: Callable[[], Sample], second: Callable[[], Sample], shape: tuple[int, int], n_train: int | None
-) -> Trial:
-    """Binary edge detectors chosen on the training images; at most ``n_train`` of these are used."""
-    (X, y), (X_test, y_test) = first(), second()
-    if n_train is not None and n_train < len(y):
-        rows = np.sort(np.random.default_rng(0).permutation(len(y))[:n_train])
-        X, y = X[rows], y[rows]
+def edges_of_parts(first: Sample, second: Sample, shape: tuple[int, int]) -> Trial:
+    """Binary edge detectors chosen on the training images."""
+    (X, y), (X_test, y_test) = first, second
     edges = EdgeFeatures(shape, min_frequency=0.01).fit(X)
     stacked = np.vstack([edges.transform(X), edges.transform(X_test)]).astype(np.float32)
     n = len(y)
@@ -29,13 +24,13 @@ def edges_of_parts(
 
 @cache
 def usps_trial() -> Trial:
-    return edges_of_parts(lambda: sample_of("usps"), lambda: second_part_of("usps"), (16, 16), 3000)
+    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16))
 
 
 @cache
 def faces_trial() -> Trial:
     name = "mit_cbcl_faces"
-    return edges_of_parts(lambda: sample_of(name), lambda: second_part_of(name), (19, 19), 3000)
+    return edges_of_parts(sample_of(name), second_part_of(name), (19, 19))
 
 
 @cache
@@ -43,13 +38,13 @@ def digits_trial(n_classes: int) -> Trial:
     """Small embedded digits for quick versions."""
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     half = min(300, len(y) // 2)
-    return edges_of_parts(
-        lambda: (X[:half], y[:half]), lambda: (X[half : 2 * half], y[half : 2 * half]), (8, 8), None
-    )
+    return edges_of_parts((X[:half], y[:half]), (X[half : 2 * half], y[half : 2 * half]), (8, 8))
 
 
-def one_split(label: str, make: Callable[[], Trial]) -> Data:
+def one_split(label: str, make: Callable[[], Trial], version: int = 1) -> Data:
+    """Training and test part as published."""
+
     def draw(trial: int) -> Trial:
         return make()
 
-    return Data(label, draw, 1)
+    return Data(label, draw, 1, version=version)

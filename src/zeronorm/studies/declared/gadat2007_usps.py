@@ -5,49 +5,118 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
-from zeronorm.models import OFWClassifier
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.studies.comparing import lower_mean
 from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
 from zeronorm.studies.images import digits_trial, one_split, usps_trial
-from zeronorm.studies.results import Results
-from zeronorm.studies.study import Arm, Plan, Study
+from zeronorm.studies.page import Section, Table
+from zeronorm.studies.results import NotMeasured, Results
+from zeronorm.studies.study import Arm, Data, Plan, Study
+from zeronorm.studies.trials import published_split, sample_of, second_part_of
+from zeronorm.studies.weighting import ENERGY_AFTER, ENERGY_BEFORE, VOTER_ERROR, not_learned, voters
 
-DATA, VOTE, OFW, RANDOM = "USPS", "OFW vote", "OFW", "random"
-
-
-def _vote(max_iter: int, subset_size: int) -> Any:
-    selector = OptimalFeatureWeighting(
-        subset_size=subset_size, bootstrap_size=100, batch_size=4, max_iter=max_iter
-    )
-    return OFWClassifier(selector, n_estimators=10, subset_size=subset_size, random_state=0)
+DATA, PIXELS, OFW, RANDOM = "USPS", "USPS, pixels", "OFW", "random"
+DRAWN = {size: f"10 voters, {size} features drawn by OFW" for size in (40, 100)}
+UNIFORM = {size: f"10 voters, {size} features drawn uniformly" for size in (40, 100)}
+LINEAR, POLYNOMIAL = "linear SVM", "polynomial SVM"
+N_VOTERS = 10
+STEP = 0.7
+ONE_SPLIT = "one published split, so no standard error"
 
 
 def _ofw(max_iter: int, subset_size: int) -> dict[str, Any]:
-    return {"subset_size": subset_size, "bootstrap_size": 100, "batch_size": 4, "max_iter": max_iter}
+    return {
+        "subset_size": subset_size,
+        "bootstrap_size": 100,
+        "batch_size": 4,
+        "max_iter": max_iter,
+        "step_size": STEP * max_iter,
+    }
+
+
+def _drawn(max_iter: int, size: int) -> tuple[Arm, Arm]:
+    """Votes with features drawn from the learned law and from the uniform one."""
+    settings = _ofw(max_iter, size)
+    machine = LinearSVC(dual=False, max_iter=20_000)
+    energies = (ENERGY_BEFORE, ENERGY_AFTER)
+    learned, uniform = voters(settings, N_VOTERS, machine), voters(not_learned(settings), N_VOTERS, machine)
+    return (
+        Arm(DRAWN[size], estimator=learned, only=(DATA,), metrics=("error_rate", VOTER_ERROR, *energies)),
+        Arm(UNIFORM[size], estimator=uniform, only=(DATA,), metrics=("error_rate", VOTER_ERROR)),
+    )
+
+
+def _pixels() -> Data:
+    return published_split(PIXELS, partial(sample_of, "usps"), partial(second_part_of, "usps"))
 
 
 def full() -> Plan:
+    edges = (DATA,)
     arms = (
-        Arm("linear SVM, all features"),
-        Arm(VOTE, estimator=_vote(5_000, 100)),
-        Arm(OFW, "ofw", _ofw(5_000, 100)),
-        Arm(RANDOM, "random"),
+        Arm("linear SVM, all edges", only=edges),
+        *_drawn(20_000, 40),
+        *_drawn(20_000, 100),
+        Arm(OFW, "ofw", _ofw(20_000, 100), only=edges),
+        Arm(RANDOM, "random", only=edges),
+        Arm(LINEAR, only=(PIXELS,)),
+        Arm(POLYNOMIAL, estimator=SVC(kernel="poly", degree=3, gamma=1 / 256), only=(PIXELS,)),
     )
-    return Plan((one_split(DATA, usps_trial),), arms, (40, 100), LinearSVC(dual=True), cap_s=1800.0)
+    data = (one_split(DATA, usps_trial, version=2), _pixels())
+    return Plan(data, arms, (40, 100), LinearSVC(dual=True), cap_s=1800.0)
 
 
 def quick() -> Plan:
-    arms = (Arm(OFW, "ofw", _ofw(300, 10)), Arm(RANDOM, "random"))
-    return Plan(
-        (one_split(DATA, partial(digits_trial, 4)),), arms, (10,), LinearSVC(dual=True, max_iter=20_000)
-    )
+    settings = {**_ofw(300, 10), "step_size": None}
+    arms = (Arm(OFW, "ofw", settings), Arm(RANDOM, "random"))
+    data = one_split(DATA, partial(digits_trial, 4))
+    return Plan((data,), arms, (10,), LinearSVC(dual=True, max_iter=20_000))
 
 
 def _learned_beats_random(results: Results) -> Judged:
     return lower_mean(DATA, (OFW,), (RANDOM,), results.plan.sizes[0])(results)
+
+
+def _drawn_beat_uniform(results: Results) -> Judged:
+    shown, agrees = [], True
+    for size in DRAWN:
+        learned, uniform = (results.mean(DATA, arm[size], None) for arm in (DRAWN, UNIFORM))
+        shown.append(f"{size} features: {learned:.4f} against {uniform:.4f}")
+        agrees = agrees and learned < uniform
+    return Judged("; ".join(shown), agrees)
+
+
+def _ratios(results: Results) -> Judged:
+    ratios = {}
+    for size, arm in DRAWN.items():
+        after, before = (results.mean(DATA, arm, None, name) for name in ("energy_after", "energy_before"))
+        ratios[size] = after / before
+    shown = ", ".join(f"{size} features {ratio:.0%}" for size, ratio in ratios.items())
+    return Judged(f"training error after / before learning: {shown}", max(ratios.values()) < 1.0)
+
+
+def _beats_all_pixels(results: Results) -> Judged:
+    vote = results.mean(DATA, DRAWN[100], None)
+    others = {arm: results.mean(PIXELS, arm, None) for arm in (LINEAR, POLYNOMIAL)}
+    shown = ", ".join(f"{arm} on pixels {value:.4f}" for arm, value in others.items())
+    return Judged(f"vote {vote:.4f}, {shown}", vote < min(others.values()))
+
+
+def _section(results: Results) -> list[Section]:
+    rows = []
+    for size in DRAWN:
+        try:
+            single = [results.mean(DATA, arm[size], None, "voter_error") for arm in (UNIFORM, DRAWN)]
+            energy = [results.mean(DATA, DRAWN[size], None, f"energy_{when}") for when in ("before", "after")]
+        except NotMeasured:
+            continue
+        rows.append((str(size), *(f"{100 * value:.2f}" for value in (*energy, *single))))
+    text = (
+        "Per cent. On the training part: mean error of machines trained and tested on samples of 100 images, at the "
+        "beginning and at the end of learning. On the test part: mean error of single voters trained on all images."
+    )
+    header = ("features", "training, before", "training, after", "test, uniform draws", "test, learned draws")
+    return [Section("Mean errors of drawn classifiers", (text,), Table(header, tuple(rows)))]
 
 
 STUDY = Study(
@@ -55,23 +124,61 @@ STUDY = Study(
     title="Optimal feature weighting on handwritten digits",
     source="Gadat and Younes, JMLR 8 (2007), section 5.2.3",
     about=(
-        "Binary edge detectors of the 16 × 16 images; published training and test parts, the training "
-        "part cut to 3000 images to keep memory and time small. The paper's preprocessing of the "
-        "detectors is not described fully, so their number differs from its 2418. The quick version uses "
-        "the small digits of scikit-learn."
+        "Binary edge detectors of the 16 × 16 images; published training and test parts, all images. The paper's "
+        "preprocessing of the detectors is not described fully, so their number differs from its 2418. A voter here "
+        "tells all ten digits apart by one-against-rest machines on the same drawn features; in the paper each of "
+        "the ten two-class problems has ten voters of its own. The paper quotes from elsewhere 8.9 % for linear, "
+        "4 % for polynomial and 4.1 % for sigmoid machines and 2.7 % for the tangent distance; the first two are "
+        "computed here on the pixels (degree 3, our choice), the others are not. The quick version uses the small "
+        "digits of scikit-learn."
     ),
-    cost="about 20 minutes on one core; a cell is capped at 30 minutes.",
+    cost="about 15 minutes on one core; a cell is capped at 30 minutes.",
     full=full,
     quick=quick,
     expectations=(
         PublishedFigure(
-            "10 voters per class with 100 features",
-            DATA,
-            VOTE,
+            "10 voters with 100 features", DATA, DRAWN[100], None, 3.2, width=0.0, decimals=1, note=ONE_SPLIT
+        ),
+        PublishedFigure(
+            "linear machine, no selection",
+            PIXELS,
+            LINEAR,
             None,
-            3.2,
+            8.9,
             width=0.0,
-            note="one published split, so no standard error; fewer training images than in the paper",
+            decimals=1,
+            note=f"quoted by the paper; {ONE_SPLIT}",
+        ),
+        PublishedFigure(
+            "polynomial machine, no selection",
+            PIXELS,
+            POLYNOMIAL,
+            None,
+            4.0,
+            width=0.0,
+            decimals=0,
+            note=f"quoted by the paper; {ONE_SPLIT}",
+        ),
+        Claim(
+            "the vote is better than machines without selection",
+            "3.2 % against 8.9 % (linear) and 4 % (polynomial)",
+            "lower test error than both on the pixels",
+            _beats_all_pixels,
+            in_quick=False,
+        ),
+        Claim(
+            "learning lowers the mean training error",
+            "to around 90 % of the error before, whatever the number of features",
+            "ratio below 1 for 40 and 100 features",
+            _ratios,
+            in_quick=False,
+        ),
+        Claim(
+            "voters on learned draws beat voters on uniform draws",
+            "learning significantly improves the performance",
+            "lower test error of the vote for 40 and 100 features",
+            _drawn_beat_uniform,
+            in_quick=False,
         ),
         Claim(
             "learned features beat random features",
@@ -80,4 +187,5 @@ STUDY = Study(
             _learned_beats_random,
         ),
     ),
+    sections=_section,
 )
