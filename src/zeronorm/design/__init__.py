@@ -5,7 +5,7 @@ from zeronorm.design.convert import as_design, require_finite
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.sparse import SparseDesign
 from zeronorm.design.standardized import StandardizedDesign
-from zeronorm.design.stats import ColumnStats
+from zeronorm.design.stats import ColumnStats, is_constant_range
 
 __all__ = [
     "ColumnStats",
@@ -14,5 +14,6 @@ __all__ = [
     "SparseDesign",
     "StandardizedDesign",
     "as_design",
+    "is_constant_range",
     "require_finite",
 ]

@@ -270,6 +270,12 @@ class Design(ABC):
         for columns, block in self._scratch_blocks():
             accumulator.add_dense(block, range(block.shape[1]), target=columns.start)
 
+    def column_range(self) -> tuple[Array, Array]:
+        """Return the minimum and the maximum of each column; NaN for columns that hold NaN."""
+        stats = self.column_stats()
+        missing = np.isnan(stats.mean)
+        return np.where(missing, np.nan, stats.minimum), np.where(missing, np.nan, stats.maximum)
+
     def standardized(
         self, with_mean: bool = True, with_scale: bool = True, sample_weight: ArrayLike | None = None
     ) -> StandardizedDesign:

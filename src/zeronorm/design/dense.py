@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from zeronorm.design.base import Array, Design
 from zeronorm.design.index import Index, as_selector, compose
-from zeronorm.design.stats import StatsAccumulator
+from zeronorm.design.stats import StatsAccumulator, read_only
+from zeronorm.design.stats_kernels import columns_range
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
@@ -101,6 +102,16 @@ class DenseDesign(Design):
     def _transpose_dot(self, V: Array) -> Array:
         memory = self._memory()
         return super()._transpose_dot(V) if memory is None else memory.T @ V
+
+    def column_range(self) -> tuple[Array, Array]:
+        if not (isinstance(self._rows, range) and isinstance(self._columns, range)) or not self.n_samples:
+            return super().column_range()
+        view = self._view(range(self.n_features))
+        if not view.flags.f_contiguous:
+            return view.min(axis=0).astype(np.float64), view.max(axis=0).astype(np.float64)
+        low, high = np.empty(self.n_features), np.empty(self.n_features)
+        columns_range(read_only(view.T), low, high)
+        return low, high
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         columns = self._columns

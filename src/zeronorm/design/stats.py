@@ -15,6 +15,15 @@ Array = NDArray[np.float64]
 _CONSTANT_ULPS = 8.0
 
 
+def is_constant_range(
+    minimum: Array, maximum: Array, dtype: np.dtype[Any] | type = np.float64
+) -> NDArray[np.bool_]:
+    """Tell which columns vary by no more than a few roundings of the given type."""
+    size = np.maximum(np.abs(minimum), np.abs(maximum))
+    limit: Array = _CONSTANT_ULPS * float(np.finfo(dtype).eps) * size
+    return np.asarray(maximum - minimum <= limit)
+
+
 @dataclass(frozen=True)
 class ColumnStats:
     """Statistics of the columns of a design; variances are population variances (ddof=0).
@@ -38,9 +47,7 @@ class ColumnStats:
 
     def is_constant(self, dtype: np.dtype[Any] | type = np.float64) -> NDArray[np.bool_]:
         """Tell which columns vary by no more than a few roundings of the given type."""
-        size = np.maximum(np.abs(self.minimum), np.abs(self.maximum))
-        limit: Array = _CONSTANT_ULPS * float(np.finfo(dtype).eps) * size
-        return np.asarray(self.maximum - self.minimum <= limit)
+        return is_constant_range(self.minimum, self.maximum, dtype)
 
     def affine(self, shift: Array, factor: Array) -> ColumnStats:
         """Return the statistics of ``(x - shift) * factor``; the factors are not negative."""
@@ -124,7 +131,8 @@ class StatsAccumulator:
         mean = (share * self.mean).sum(axis=0)
         within = self.sum_sq.sum(axis=0) / total
         between = (share * (self.mean - mean) ** 2).sum(axis=0)
-        constant = self.minimum == self.maximum
+        # Minimum and maximum may overlook NaN, the mean does not.
+        constant = (self.minimum == self.maximum) & np.isfinite(mean)
         # A mean of equal numbers may be rounded; the number itself is exact and centres to zero.
         np.copyto(mean, self.minimum, where=constant)
         present = self.weight[:, None] > 0.0

@@ -156,26 +156,38 @@ def columns_stats(
     class_weight = np.zeros(mean.shape[0])
     for c in range(mean.shape[0]):
         class_weight[c] = weights[bounds[c] : bounds[c + 1]].sum()
-    values = np.zeros(order.shape[0])
+    values = np.zeros((4, order.shape[0]))
     lanes = np.zeros(4 * LANES)
     for j in range(n_columns):
-        column = columns[source + j]
-        for i in range(order.shape[0]):
-            values[i] = column[order[i]]
+        if j % 4 == 0:
+            _gather_four(columns, source + j, source + n_columns - 1, order, values)
         lanes[2 * LANES : 3 * LANES] = np.inf
         lanes[3 * LANES :] = -np.inf
         for c in range(mean.shape[0]):
-            x, w = values[bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
+            x, w = values[j % 4, bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
             if x.shape[0] > 0:
                 center = _center(x[:_CENTER_SAMPLES], w)
                 _lane_moments(x, w, center, lanes)
-                shift = lanes[:LANES].sum() / class_weight[c]
+                _fold_moments(lanes)
+                shift = _sum_of_eight(lanes) / class_weight[c]
                 mean[c, target + j] = center + shift
                 sum_sq[c, target + j] = max(
-                    0.0, lanes[LANES : 2 * LANES].sum() - shift * shift * class_weight[c]
+                    0.0, _sum_of_eight(lanes[LANES:]) - shift * shift * class_weight[c]
                 )
-        low[target + j] = lanes[2 * LANES : 3 * LANES].min()
-        high[target + j] = lanes[3 * LANES :].max()
+        _fold_ranges(lanes)
+        low[target + j] = lanes[2 * LANES : 2 * LANES + 8].min()
+        high[target + j] = lanes[3 * LANES : 3 * LANES + 8].max()
+
+
+@kernel
+def _gather_four(columns: NDArray[Any], first: int, last: int, order: Positions, values: Array) -> None:
+    """Write the rows of four columns, class after class, into ``values``; the last column may repeat."""
+    a, b = columns[first], columns[min(first + 1, last)]
+    c, d = columns[min(first + 2, last)], columns[min(first + 3, last)]
+    out_a, out_b, out_c, out_d = values[0], values[1], values[2], values[3]
+    for i in range(order.shape[0]):
+        row = order[i]
+        out_a[i], out_b[i], out_c[i], out_d[i] = a[row], b[row], c[row], d[row]
 
 
 @kernel
@@ -189,12 +201,15 @@ def _center(x: Array, w: Array) -> float:
 
 @kernel
 def _lane_moments(x: Array, w: Array, center: float, lanes: Array) -> None:
-    """Add to first and second moments, minima and maxima in each lane.
+    """Set first and second moments, and add to minima and maxima, in each lane.
 
     Lanes are independent and their four parts are in one array, so that they are handled side by side.
     """
     lanes[: 2 * LANES] = 0.0
-    for i in range(0, x.shape[0], LANES):
+    fours = x.shape[0] // (4 * LANES) * (4 * LANES)
+    for i in range(0, fours, 4 * LANES):
+        _add_four_to_lanes(x[i : i + 4 * LANES], w[i : i + 4 * LANES], center, lanes)
+    for i in range(fours, x.shape[0], LANES):
         values = x[i : i + LANES]
         lane_weights = w[i : i + LANES]
         for k in range(LANES):
@@ -203,9 +218,64 @@ def _lane_moments(x: Array, w: Array, center: float, lanes: Array) -> None:
             weighted = lane_weights[k] * deviation
             lanes[k] += weighted
             lanes[LANES + k] += weighted * deviation
-            low, high = lanes[2 * LANES + k], lanes[3 * LANES + k]
-            lanes[2 * LANES + k] = value if value < low else low
-            lanes[3 * LANES + k] = value if value > high else high
+            lanes[2 * LANES + k] = _smaller(value, lanes[2 * LANES + k])
+            lanes[3 * LANES + k] = _larger(value, lanes[3 * LANES + k])
+
+
+@kernel
+def _add_four_to_lanes(x: Array, w: Array, center: float, lanes: Array) -> None:
+    """The same for four values of each lane: they are summed before the lane is touched."""
+    for k in range(LANES):
+        a, b, c, d = x[k], x[LANES + k], x[2 * LANES + k], x[3 * LANES + k]
+        lanes[2 * LANES + k] = _smaller(_smallest(a, b, c, d), lanes[2 * LANES + k])
+        lanes[3 * LANES + k] = _larger(_largest(a, b, c, d), lanes[3 * LANES + k])
+        a, b, c, d = a - center, b - center, c - center, d - center
+        wa, wb = w[k] * a, w[LANES + k] * b
+        wc, wd = w[2 * LANES + k] * c, w[3 * LANES + k] * d
+        lanes[k] += (wa + wb) + (wc + wd)
+        lanes[LANES + k] += (wa * a + wb * b) + (wc * c + wd * d)
+
+
+@kernel
+def _fold_moments(lanes: Array) -> None:
+    """Add the moments of all lanes to the first eight."""
+    for half in (16, 8):
+        for k in range(half):
+            lanes[k] += lanes[half + k]
+            lanes[LANES + k] += lanes[LANES + half + k]
+
+
+@kernel
+def _fold_ranges(lanes: Array) -> None:
+    """Carry the extremes of all lanes to the first eight."""
+    for half in (16, 8):
+        for k in range(half):
+            lanes[2 * LANES + k] = _smaller(lanes[2 * LANES + half + k], lanes[2 * LANES + k])
+            lanes[3 * LANES + k] = _larger(lanes[3 * LANES + half + k], lanes[3 * LANES + k])
+
+
+@kernel
+def _sum_of_eight(x: Array) -> float:
+    return float(((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])))
+
+
+@kernel
+def columns_range(columns: NDArray[Any], low: Array, high: Array) -> None:
+    """Minimum and maximum of each row of ``columns``, the C-ordered transpose of X; NaN if a value is."""
+    n = columns.shape[1]
+    for j in range(columns.shape[0]):
+        x = columns[j]
+        low_a, low_b, high_a, high_b = np.inf, np.inf, -np.inf, -np.inf
+        total = 0.0
+        for i in range(0, n - 1, 2):
+            a, b = np.float64(x[i]), np.float64(x[i + 1])
+            low_a, low_b = _smaller(a, low_a), _smaller(b, low_b)
+            high_a, high_b = _larger(a, high_a), _larger(b, high_b)
+            total += a + b
+        last = np.float64(x[n - 1])
+        missing = np.isnan(total + last)
+        low[j] = np.nan if missing else _smaller(last, _smaller(low_a, low_b))
+        high[j] = np.nan if missing else _larger(last, _larger(high_a, high_b))
 
 
 @kernel

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.selectors.filters.neighbour_kernels import MISMATCH, add_differences
 from zeronorm.selectors.filters.neighbours import ColumnPart, NearestLists
+from zeronorm.selectors.filters.ranges import aligned_empty
+from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -76,22 +79,40 @@ def regression_pairs(lists: NearestLists, y: FloatArray) -> tuple[WeightedPairs,
 
 
 def mean_differences(
-    parts: list[ColumnPart], pairs: tuple[WeightedPairs, ...], n_features: int, has_missing: bool
+    parts: list[ColumnPart],
+    pairs: tuple[WeightedPairs, ...],
+    n_features: int,
+    has_missing: bool,
+    n_threads: int = 1,
 ) -> tuple[FloatArray, ...]:
     """The weighted mean of |difference| over each set of pairs, for every column.
 
     Pairs in which a value of the column is missing do not count; without any pair the mean is zero.
     """
     means = tuple(np.zeros(n_features) for _ in pairs)
+    work = n_features * sum(chosen.neighbours.size for chosen in pairs)
+    n_threads = useful_threads(n_threads, work)
     for part in parts:
-        plain = not has_missing and part.kind != MISMATCH
-        for columns in part.columns.slices(part.columns.design.n_samples):
-            rows = np.empty((part.columns.design.n_samples, columns.stop - columns.start))
-            part.columns.fill(columns, rows)
-            for mean, chosen in zip(means, pairs, strict=True):
-                total = np.zeros(rows.shape[1])
-                present = np.full(rows.shape[1], chosen.total_weight() if plain else 0.0)
-                chosen.add_to(total, present, rows, mismatch=part.kind == MISMATCH, missing=has_missing)
-                np.divide(total, present, out=total, where=present > 0)
-                mean[part.index[columns]] = total
+        add = partial(_add_block, part, pairs, means, has_missing)
+        slices = part.columns.slices(part.columns.design.n_samples, n_threads)
+        run_in_threads(add, [(columns,) for columns in slices], n_threads)
     return means
+
+
+def _add_block(
+    part: ColumnPart,
+    pairs: tuple[WeightedPairs, ...],
+    means: tuple[FloatArray, ...],
+    has_missing: bool,
+    columns: slice,
+) -> None:
+    n, m = part.columns.design.n_samples, columns.stop - columns.start
+    rows = aligned_empty(n, -(-m // 8) * 8)
+    part.columns.fill_by_row(columns, rows)
+    mismatch = part.kind == MISMATCH
+    for mean, chosen in zip(means, pairs, strict=True):
+        total = np.zeros(m)
+        present = np.full(m, 0.0 if has_missing or mismatch else chosen.total_weight())
+        chosen.add_to(total, present, rows, mismatch=mismatch, missing=has_missing)
+        np.divide(total, present, out=total, where=present > 0)
+        mean[part.index[columns]] = total

@@ -15,9 +15,27 @@ from zeronorm._jit import kernel
 # What one column adds to the distance of two samples.
 ABSOLUTE, SQUARED, MISMATCH = 0, 1, 2
 
-SAMPLES_AT_A_TIME = 16
+SAMPLES_AT_A_TIME = 8
 COLUMNS_AT_A_TIME = 4
 _TILE_COLUMNS = 64
+
+
+@kernel
+def scale_rows(block, n, shift, factor):
+    """(x - shift) * factor for the first ``n`` values of each row, in place."""
+    for f in range(shift.shape[0]):
+        row, row_shift, row_factor = block[f], shift[f], factor[f]
+        for j in range(n):
+            row[j] = (row[j] - row_shift) * row_factor
+
+
+@kernel
+def scale_columns(block, shift, factor):
+    """(x - shift) * factor for the first columns, in place."""
+    for i in range(block.shape[0]):
+        row = block[i]
+        for j in range(shift.shape[0]):
+            row[j] = (row[j] - shift[j]) * factor[j]
 
 
 @kernel

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from zeronorm.selectors.filters.neighbour_kernels import (
@@ -20,12 +18,14 @@ from zeronorm.selectors.filters.neighbour_kernels import (
     add_distances,
     offer_neighbours,
 )
-from zeronorm.selectors.filters.ranges import ScaledColumns
+from zeronorm.selectors.filters.ranges import ScaledColumns, aligned_empty
+from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _TILE_ENTRIES = 1 << 22
+_SHARES_PER_THREAD = 4
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class NearestLists:
 
 
 def nearest_by_columns(
-    parts: list[ColumnPart], codes: NDArray[Any], k: int, has_missing: bool, n_jobs: int | None = None
+    parts: list[ColumnPart], codes: NDArray[Any], k: int, has_missing: bool, n_threads: int = 1
 ) -> NearestLists:
     """The k nearest samples of each class; the distance sums over all parts.
 
@@ -69,8 +69,9 @@ def nearest_by_columns(
     """
     lists = NearestLists.empty(codes, k)
     n_features = sum(part.index.size for part in parts)
+    n_threads = useful_threads(n_threads, codes.size**2 * n_features // 2)
     for left, right in _tile_pairs(codes.size, n_features):
-        lists.offer(_tile_distances(parts, left, right, has_missing, n_jobs), left, right)
+        lists.offer(_tile_distances(parts, left, right, has_missing, n_threads), left, right)
     return lists
 
 
@@ -85,16 +86,17 @@ def _tile_pairs(n: int, p: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _tile_distances(
-    parts: list[ColumnPart], left: slice, right: slice, has_missing: bool, n_jobs: int | None
+    parts: list[ColumnPart], left: slice, right: slice, has_missing: bool, n_threads: int
 ) -> FloatArray:
-    same = left == right
     shape = (_padded(left.stop - left.start), _padded(right.stop - right.start))
-    distance = np.zeros(shape)
+    distance = aligned_empty(*shape)
+    distance[:] = 0.0
     shared = np.zeros(shape if has_missing else (0, 0))
-    shares = _row_shares(shape[0], same, effective_n_jobs(n_jobs))
+    shares = _row_shares(shape[0], left == right, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads)
     for part in parts:
         for x, z in _tile_blocks(part.columns, left, right, np.nan if has_missing else 0.0):
-            _in_threads(partial(add_distances, x, z, distance, same, part.kind, has_missing), shares)
+            add = partial(add_distances, x, z, distance, left == right, part.kind, has_missing)
+            run_in_threads(add, shares, n_threads)
             if has_missing:
                 shared += (~np.isnan(x)).astype(np.float64).T @ (~np.isnan(z)).astype(np.float64)
     if has_missing:
@@ -102,14 +104,6 @@ def _tile_distances(
         np.divide(distance, shared, out=distance, where=comparable)
         distance[~comparable] = np.inf
     return distance
-
-
-def _in_threads(add: Callable[[int, int], None], shares: list[tuple[int, int]]) -> None:
-    if len(shares) == 1:
-        add(*shares[0])
-    else:
-        with ThreadPoolExecutor(len(shares)) as pool:
-            list(pool.map(add, *zip(*shares, strict=True)))
 
 
 def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, int]]:
@@ -123,21 +117,34 @@ def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, i
 def _tile_blocks(
     columns: ScaledColumns, left: slice, right: slice, fill: float
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """The values of two tiles of samples, block after block of columns; one array if they are the same."""
+    """The values of two tiles of samples, block after block of columns; one array if they are the same.
+
+    The blocks share one memory: use each before the next.
+    """
     first, second = columns.take_rows(left), columns.take_rows(right)
-    for block in columns.slices(max(first.design.n_samples, second.design.n_samples)):
-        x = _padded_block(first, block, fill)
-        yield x, x if left == right else _padded_block(second, block, fill)
+    slices = list(columns.slices(max(first.design.n_samples, second.design.n_samples)))
+    height = _padded(slices[0].stop, COLUMNS_AT_A_TIME)
+    x_memory = _padded_memory(height, first.design.n_samples, fill)
+    z_memory = x_memory if left == right else _padded_memory(height, second.design.n_samples, fill)
+    for block in slices:
+        x = _fill_padded(x_memory, first, block, fill)
+        yield x, x if left == right else _fill_padded(z_memory, second, block, fill)
 
 
 def _padded(size: int, multiple: int = SAMPLES_AT_A_TIME) -> int:
     return -(-size // multiple) * multiple
 
 
-def _padded_block(columns: ScaledColumns, block: slice, fill: float) -> FloatArray:
+def _padded_memory(height: int, n_samples: int, fill: float) -> FloatArray:
+    memory = aligned_empty(height, _padded(n_samples))
+    memory[:, n_samples:] = fill
+    return memory
+
+
+def _fill_padded(memory: FloatArray, columns: ScaledColumns, block: slice, fill: float) -> FloatArray:
     """One column per row, filled up to the multiples that the kernel needs."""
-    m, n = block.stop - block.start, columns.design.n_samples
-    padded = np.empty((_padded(m, COLUMNS_AT_A_TIME), _padded(n)))
-    padded[m:], padded[:, n:] = fill, fill
-    columns.fill(block, padded[:m, :n].T)
+    m = block.stop - block.start
+    padded = memory[: _padded(m, COLUMNS_AT_A_TIME)]
+    padded[m:] = fill
+    columns.fill_by_column(block, padded)
     return padded

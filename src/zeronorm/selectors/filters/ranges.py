@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design import ColumnStats, Design
+from zeronorm.design import Design
+from zeronorm.selectors.filters.neighbour_kernels import scale_columns, scale_rows
 
 FloatArray = NDArray[np.float64]
 
-_BLOCK_ENTRIES = 1 << 19
+_BLOCK_ENTRIES = 1 << 17  # one megabyte: a block stays in the cache of a core while it is used
+_CACHE_LINE_BYTES = 64
 
 
-def column_ranges(design: Design) -> tuple[ColumnStats, bool]:
-    """Statistics whose minimum and maximum ignore missing values, and whether there are any.
+@dataclass(frozen=True)
+class ColumnRanges:
+    """Minimum and maximum of each column, missing values aside; from 0 to 0 without any value."""
 
-    A column without any value has the range from 0 to 0. The other statistics do not ignore missing values.
-    """
-    stats = design.column_stats()
-    if not np.isnan(stats.mean).any():
-        return stats, False
-    minimum, maximum = np.empty(design.n_features), np.empty(design.n_features)
+    minimum: FloatArray
+    maximum: FloatArray
+    has_missing: bool
+
+
+def column_ranges(design: Design) -> ColumnRanges:
+    """The ranges of all columns; a second reading only where values are missing."""
+    minimum, maximum = design.column_range()
+    if not np.isnan(minimum).any():
+        return ColumnRanges(minimum, maximum, has_missing=False)
     for columns, block in design.iter_blocks(block_width(design.n_samples)):
         minimum[columns] = np.fmin.reduce(block, axis=0)
         maximum[columns] = np.fmax.reduce(block, axis=0)
-    return replace(stats, minimum=np.nan_to_num(minimum), maximum=np.nan_to_num(maximum)), True
+    return ColumnRanges(np.nan_to_num(minimum), np.nan_to_num(maximum), has_missing=True)
 
 
 @dataclass(frozen=True)
@@ -46,16 +53,29 @@ class ScaledColumns:
             return self
         return ScaledColumns(self.design.take_rows(rows), self.shift, self.factor)
 
-    def slices(self, n_samples: int) -> Iterator[slice]:
-        """Blocks of columns that suit ``n_samples`` samples."""
-        width, p = block_width(n_samples), self.design.n_features
+    def slices(self, n_samples: int, n_threads: int = 1) -> Iterator[slice]:
+        """Blocks of columns that suit ``n_samples`` samples and leave no thread without a block."""
+        p = self.design.n_features
+        width = min(block_width(n_samples), -(-p // (64 * n_threads)) * 64)
         return (slice(start, min(start + width, p)) for start in range(0, p, width))
 
-    def fill(self, columns: slice, out: FloatArray) -> None:
-        """Write the scaled columns into ``out``, of shape (n, columns)."""
-        self.design.block(columns, out)
-        out -= self.shift[columns]
-        out *= self.factor[columns]
+    def fill_by_row(self, columns: slice, out: FloatArray) -> None:
+        """Write the scaled columns into the first columns of ``out``, C-ordered: one sample per row."""
+        self.design.block(columns, out[:, : columns.stop - columns.start])
+        scale_columns(out, self.shift[columns], self.factor[columns])
+
+    def fill_by_column(self, columns: slice, out: FloatArray) -> None:
+        """Write the scaled columns into the top left of ``out``, C-ordered: one column per row."""
+        n = self.design.n_samples
+        self.design.block(columns, out[: columns.stop - columns.start, :n].T)
+        scale_rows(out, n, self.shift[columns], self.factor[columns])
+
+
+def aligned_empty(n_rows: int, n_columns: int) -> FloatArray:
+    """An array whose rows start at cache lines when ``n_columns`` is a multiple of eight."""
+    memory = np.empty(n_rows * n_columns + _CACHE_LINE_BYTES // 8)
+    start = -memory.ctypes.data % _CACHE_LINE_BYTES // 8
+    return memory[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def block_width(n_samples: int) -> int:

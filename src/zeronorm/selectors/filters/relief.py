@@ -7,15 +7,16 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from zeronorm.design import ColumnStats
+from zeronorm.design import is_constant_range
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.filters.discrete import parse_discrete_features
 from zeronorm.selectors.filters.hits_and_misses import class_pairs, mean_differences, regression_pairs
 from zeronorm.selectors.filters.neighbour_kernels import ABSOLUTE, MISMATCH, SQUARED
 from zeronorm.selectors.filters.neighbours import ColumnPart, nearest_by_columns
-from zeronorm.selectors.filters.ranges import ScaledColumns, column_ranges
+from zeronorm.selectors.filters.ranges import ColumnRanges, ScaledColumns, column_ranges
 from zeronorm.selectors.filters.ratio import safe_ratio
 from zeronorm.selectors.filters.separation import keep_apart
 from zeronorm.selectors.path import SelectionPath
@@ -81,7 +82,7 @@ class Relief(BaseSelector):
     task : "classification" or "regression".
     estimator : fitted on the selected features when given; adds ``predict``.
     feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : threads for the distances; None means 1, -1 all cores.
+    n_jobs : threads, used where the data are large enough; None means 1, -1 all cores.
     """
 
     _allow_nan = True
@@ -122,20 +123,21 @@ class Relief(BaseSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
         design = problem.design
-        ranges, has_missing = column_ranges(design)
-        constant = ranges.is_constant(design.dtype)
+        ranges = column_ranges(design)
+        constant = is_constant_range(ranges.minimum, ranges.maximum, design.dtype)
         parts = self._column_parts(problem, ranges, constant)
         codes = neighbour_classes(problem)
         k = usable_neighbours(self, problem, codes)
-        lists = nearest_by_columns(parts, codes, k, has_missing, self.n_jobs)
+        n_threads = effective_n_jobs(self.n_jobs)
+        lists = nearest_by_columns(parts, codes, k, ranges.has_missing, n_threads)
         pairs = regression_pairs(lists, problem.y) if problem.task == "regression" else class_pairs(lists)
-        hit, miss = mean_differences(parts, pairs, problem.n_features, has_missing)
+        hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, n_threads)
         score = safe_ratio(miss, hit) if self.criterion == "ratio" else miss - hit
         path = SelectionPath.from_scores(score, last=constant)
         return path if self.min_separation is None else keep_apart(path, int(self.min_separation), constant)
 
     def _column_parts(
-        self, problem: Problem, ranges: ColumnStats, constant: NDArray[np.bool_]
+        self, problem: Problem, ranges: ColumnRanges, constant: NDArray[np.bool_]
     ) -> list[ColumnPart]:
         factor = np.ones(problem.n_features)
         if self.scaling == "range":
