@@ -54,7 +54,7 @@ def test_classes_match_the_full_program(shape, C):
 def test_regression_matches_the_full_program(scale):
     X, y = regression(200, 10)
     y = scale * y
-    program = L1SvmDualProgram(as_design(X), y, C=0.1, epsilon=0.2 * scale)
+    program = L1SvmDualProgram(as_design(X), y, C=0.1, epsilon=0.2 * scale, interior=True)
     cost = np.random.default_rng(1).uniform(0.5, 2.0, 10)
     found = program._solve_interior(cost)
     assert found is not None
@@ -88,7 +88,7 @@ def test_repeated_samples_leave_the_multipliers_open():
     X = rng.integers(0, 3, size=(400, 4)).astype(float)
     y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=400) > 4.0, 1.0, -1.0)
     cost, price = np.ones(4), np.full(400, 0.05)
-    found = L1SvmDualProgram(as_design(X), y, C=0.05).solve()
+    found = L1SvmDualProgram(as_design(X), y, C=0.05, interior=True).solve()
     assert found.objective == pytest.approx(full_program(X, y, price, cost), rel=1e-8)
     assert np.all(np.abs(found.pull) <= 1.0 + 1e-7)
 
@@ -105,7 +105,7 @@ def test_weights_that_are_not_unique_are_left_to_the_simplex_method():
     X, y = draw(0, 200, 5)
     X = np.column_stack([X, X[:, 0]])
     assert solve_l1_interior(signed_rows(X, y), np.ones(200), np.full(200, 0.1), np.ones(6)) is None
-    found = L1SvmDualProgram(as_design(X), y, C=0.1).solve()
+    found = L1SvmDualProgram(as_design(X), y, C=0.1, interior=True).solve()
     assert found.converged
     assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(6)), rel=1e-8)
 
@@ -114,7 +114,7 @@ def test_weightless_samples_and_changing_prices():
     X, y = classification(150, 6)
     price = np.full(150, 0.2)
     price[::3] = 0.0
-    program = L1SvmDualProgram(as_design(X), y, C=1.0)
+    program = L1SvmDualProgram(as_design(X), y, C=1.0, interior=True)
     program.solve()
     program.set_price(price)
     found = program.solve()

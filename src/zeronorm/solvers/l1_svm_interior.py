@@ -27,7 +27,8 @@ from scipy.linalg.blas import dsyrk, ssyrk
 
 from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
 
-MAX_ITER = 60
+MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
+SMALLEST_START = 0.3  # share of half their range at which multipliers start
 TO_THE_BOUND = 0.995  # a step stops this fraction of the way to the nearest bound
 CLOSE = 1e-2  # relative gap from which the end is tried
 CLOSED = 1e-10  # relative gap at which going on is of no use
@@ -62,8 +63,8 @@ def solve_l1_interior(
         # Where the method cannot go on, overflow says so soon enough: its results are proved or dropped.
         with np.errstate(all="ignore"):
             found = method.without_features() or method.run(n_iter)
-        if found is not None or not method.has_fixed:
-            return found
+            if found is not None or not (method.mistaken or method.contradicts_itself()):
+                return found
         n_iter = method.n_iter
     return None
 
@@ -95,24 +96,26 @@ class _InteriorPoint:
         self.fixed_alpha = np.zeros(target.size)
         self.fixed_pull = np.zeros(cost.size + 1)
         self.fixed_loss = 0.0
-        self.has_fixed = False
+        self.mistaken = False  # a solution of the rows left was none of all rows
         self.last_sizes = (0, 0)
         self.n_iter = 0
         self.coarse = rows.astype(np.float32) if far > 0.0 else rows
         self._start()
 
     def _start(self) -> None:
-        """Multipliers in the middle of their range and in balance, slacks as large as the targets."""
+        """Multipliers inside their range and in balance, slacks as large as the targets."""
         positive = self.rows[:, -1] > 0.0
         mass = np.array([self.price[~positive].sum(), self.price[positive].sum()])
         balance = mass.min() / np.maximum(mass, np.finfo(float).tiny) if mass.min() > 0.0 else np.ones(2)
         self.balanced = self.price * balance[positive.astype(int)]
-        self.alpha = 0.5 * self.balanced
+        pull = 0.5 * (self.balanced @ self.rows)[:-1]
+        # Slopes that start far from what the multipliers say take many steps to get there.
+        share = max(SMALLEST_START, 1.0 / max(float(np.max(np.abs(pull) / self.cost)), 1.0))
+        self.alpha, pull = 0.5 * share * self.balanced, share * pull
         self.spare = self.price - self.alpha
         self.distance = max(float(np.abs(self.target).mean()), np.finfo(float).tiny)
         self.t = np.full(self.target.size, self.distance)
         self.xi = self.t.copy()
-        pull = (self.alpha @ self.rows)[:-1]
         self.up_slope = np.maximum(self.cost - pull, 0.1 * self.cost)
         self.down_slope = np.maximum(self.cost + pull, 0.1 * self.cost)
         product = float(np.mean(self.alpha * self.t))
@@ -257,6 +260,13 @@ class _InteriorPoint:
         self.up_slope += dual * step.up_slope
         self.down_slope += dual * step.down_slope
 
+    def contradicts_itself(self) -> bool:
+        """Whether the multipliers cannot meet their conditions, as when rows were fixed at the wrong bound."""
+        excess = max(
+            np.max(np.abs(self.missing_up) / self.cost), np.max(np.abs(self.missing_down) / self.cost)
+        )
+        return self.index.size < self.fixed_alpha.size and not excess <= CLOSE
+
     # -- fewer rows -----------------------------------------------------------------------------
 
     def _fix_far_rows(self, gap: float) -> float:
@@ -267,7 +277,6 @@ class _InteriorPoint:
         if not 0 < staying.sum() <= WORTH_FIXING * staying.size:
             return gap
         at_price &= ~at_zero
-        self.has_fixed = True
         self.fixed_alpha[self.index[at_price]] = self.price[at_price]
         self.fixed_pull += self.price[at_price] @ self.rows[at_price]
         self.fixed_loss += float(self.price[at_price] @ self.target[at_price])
@@ -317,7 +326,9 @@ class _InteriorPoint:
             return None
         multipliers = self.fixed_alpha.copy()
         multipliers[self.index] = np.clip(alpha, 0.0, self.price)
-        return self._certified(weights, multipliers)
+        found = self._certified(weights, multipliers)
+        self.mistaken |= found is None and self.index.size < multipliers.size
+        return found
 
     def _certified(self, weights: FloatArray, alpha: FloatArray) -> CertifiedMachine | None:
         """Both objectives over all rows, fixed or not, must agree."""

@@ -27,16 +27,25 @@ LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generati
 class L1SvmDualProgram:
     """The same machine as :class:`~zeronorm.solvers.l1_svm.L1SvmProgram`, through its dual.
 
-    After a change of the costs or of the price the program goes on from the last basis.
+    By the simplex method, which after a change of the costs or of the price goes on from the last basis; or,
+    with ``interior``, by an interior-point method, for few solutions or very different ones. What that one
+    does not find, as the hard margin, is left to the simplex method.
     """
 
     def __init__(
-        self, design: Design, y: ArrayLike, *, C: float | ArrayLike, epsilon: float | None = None
+        self,
+        design: Design,
+        y: ArrayLike,
+        *,
+        C: float | ArrayLike,
+        epsilon: float | None = None,
+        interior: bool = False,
     ) -> None:
         self.design = design
         self.y = np.asarray(y, dtype=np.float64)
         self.price = per_sample(C, self.y.size)
         self.epsilon = epsilon
+        self.interior = interior
         self.n_iter = 0
         self._program: LinearProgram | None = None
         if epsilon is None:
@@ -54,7 +63,7 @@ class L1SvmDualProgram:
     def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
         """The machine for these costs of the features."""
         costs = np.broadcast_to(np.asarray(cost, dtype=np.float64), (self.design.n_features,))
-        found = self._solve_interior(costs)
+        found = self._solve_interior(costs) if self.interior else None
         return found if found is not None else self._solve_program(costs)
 
     def _signed_rows(self) -> FloatArray:
@@ -130,9 +139,15 @@ class L1SvmDualProgram:
 
 
 def l1_svm_program(
-    design: Design, y: ArrayLike, *, C: float | ArrayLike, epsilon: float | None = None
+    design: Design,
+    y: ArrayLike,
+    *,
+    C: float | ArrayLike,
+    epsilon: float | None = None,
+    interior: bool = False,
 ) -> L1SvmProgram | L1SvmDualProgram:
-    """The program that suits the shape of the data."""
+    """The program that suits the shape of the data; ``interior`` for few or very different solutions."""
     n, p = design.shape
-    kind = L1SvmDualProgram if n >= p and n * p <= LARGEST_MATRIX else L1SvmProgram
-    return kind(design, y, C=C, epsilon=epsilon)
+    if n >= p and n * p <= LARGEST_MATRIX:
+        return L1SvmDualProgram(design, y, C=C, epsilon=epsilon, interior=interior)
+    return L1SvmProgram(design, y, C=C, epsilon=epsilon)

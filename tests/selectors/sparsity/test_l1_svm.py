@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.linear_programs import l1_machine
 from zeronorm import L1SVM, as_design
+from zeronorm.selectors.sparsity import l1_svm as l1_svm_module
 from zeronorm.solvers.l1_svm import L1SvmProgram
 from zeronorm.solvers.l1_svm_tall import L1SvmDualProgram
 from zeronorm.solvers.status import Status
@@ -72,6 +73,16 @@ def test_hard_margin_of_overlapping_classes_is_an_error():
     X, y = classes(5, n=60, p=3, noise=3.0)
     with pytest.raises(ValueError, match="use a finite C"):
         L1SVM(C=np.inf).fit(X, y)
+
+
+def test_a_path_over_tall_data_is_the_same_by_both_methods(monkeypatch):
+    X, y = classes(3, n=300, p=20, noise=3.0)
+    paths = []
+    for few in (0, 10**9):
+        monkeypatch.setattr(l1_svm_module, "FEW_DATA", few)
+        paths.append(L1SVM(8, C=0.2).fit(X, y).path_)
+    assert paths[0].order.tolist() == paths[1].order.tolist()
+    assert paths[0].sizes.tolist() == paths[1].sizes.tolist()
 
 
 @pytest.mark.parametrize("C", [0.12, 0.16, 0.213])
@@ -142,14 +153,14 @@ def test_bad_parameters(params, name):
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.2])
+@pytest.mark.parametrize("interior", [False, True])
 @pytest.mark.parametrize("C", [0.01, 0.1])
-def test_the_two_programs_agree_on_tall_data(C, epsilon):
+def test_the_two_programs_agree_on_tall_data(C, epsilon, interior):
     X, y = classes(0, n=150, p=12, noise=3.0)
     target = 2.0 * y - 1.0 if epsilon is None else X[:, 0] + np.random.default_rng(0).normal(size=150)
     cost = np.random.default_rng(1).uniform(0.5, 2.0, size=12)
-    wide, tall = (
-        kind(as_design(X), target, C=1.0, epsilon=epsilon) for kind in (L1SvmProgram, L1SvmDualProgram)
-    )
+    wide = L1SvmProgram(as_design(X), target, C=1.0, epsilon=epsilon)
+    tall = L1SvmDualProgram(as_design(X), target, C=1.0, epsilon=epsilon, interior=interior)
     for program in (wide, tall):
         program.set_price(C)
     a, b = wide.solve(cost), tall.solve(cost)

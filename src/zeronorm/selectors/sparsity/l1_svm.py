@@ -25,6 +25,7 @@ ZERO_WEIGHT = 1e-9  # relative to the largest weight; its share of a decision, r
 NO_SLACK = 1e-7
 SEPARABLE_BY = 1e9  # a hard margin is found below this multiple of the smallest C on the path, or not at all
 BISECTIONS = 12
+FEW_DATA = 50_000  # entries of the data
 
 
 @register(
@@ -103,7 +104,10 @@ class L1SVM(WeightedSelector):
             raise ValueError(
                 f"The 'epsilon' parameter of L1SVM must not be negative. Got {self.epsilon!r} instead."
             )
-        walk = _PriceWalk(problem, float(self.epsilon) if problem.task == "regression" else None)
+        # Of few data the simplex method solves the next program from the last basis in no time.
+        interior = self.n_steps == 1 or problem.n_samples * problem.n_features > FEW_DATA
+        epsilon = float(self.epsilon) if problem.task == "regression" else None
+        walk = _PriceWalk(problem, epsilon, interior)
         with problem.progress.task("Prices", int(self.n_steps)) as advance:
             for C in walk.grid(float(self.C), int(self.n_steps)):
                 walk.solve(C)
@@ -125,11 +129,12 @@ class L1SVM(WeightedSelector):
 class _PriceWalk:
     """Machines solved for one C after the other."""
 
-    def __init__(self, problem: Problem, epsilon: float | None) -> None:
+    def __init__(self, problem: Problem, epsilon: float | None, interior: bool) -> None:
         self.problem = problem
         targets = np.ascontiguousarray(problem.targets().T)
         self.programs = [
-            l1_svm_program(problem.design, y, C=problem.sample_costs(1.0), epsilon=epsilon) for y in targets
+            l1_svm_program(problem.design, y, C=problem.sample_costs(1.0), epsilon=epsilon, interior=interior)
+            for y in targets
         ]
         self.machines: list[L1Svm] = []
         self.weights = np.zeros((len(self.programs), problem.n_features))
