@@ -20,8 +20,9 @@ R = TypeVar("R")
 class Kernel(Generic[P, R]):
     """A function that is compiled when it is first called."""
 
-    def __init__(self, function: Callable[P, R]) -> None:
+    def __init__(self, function: Callable[P, R], fastmath: frozenset[str] = frozenset()) -> None:
         self.function = function
+        self.fastmath = set(fastmath)
         functools.update_wrapper(self, function)
 
     def callees(self) -> dict[str, Kernel[..., Any]]:
@@ -47,10 +48,10 @@ class Kernel(Generic[P, R]):
         for name, callee in self.callees().items():
             self.function.__globals__[name] = callee.dispatcher
         try:
-            compiled = numba.njit(self.function, cache=True, nogil=True)
+            compiled = numba.njit(self.function, cache=True, nogil=True, fastmath=self.fastmath)
             _watch_callees(compiled, self.source_files())
         except RuntimeError:  # no cache location is writable
-            compiled = numba.njit(self.function, nogil=True)
+            compiled = numba.njit(self.function, nogil=True, fastmath=self.fastmath)
         compiled.zeronorm_kernel = self
         return cast("Callable[P, R]", compiled)
 
@@ -78,3 +79,12 @@ def _find_kernel(module: str, name: str) -> Any:
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Compile ``function`` with numba in nopython mode when it is first called."""
     return Kernel(function)
+
+
+def reduction(function: Callable[P, R]) -> Kernel[P, R]:
+    """As ``kernel``, for sums whose terms may be added in any order, as BLAS does.
+
+    Only then can a sum use vector instructions, which makes it about four times faster. Nothing else is
+    relaxed: inf and NaN survive.
+    """
+    return Kernel(function, frozenset({"reassoc"}))

@@ -15,11 +15,13 @@ import math
 
 import numpy as np
 
-from zeronorm._jit import kernel
+from zeronorm._jit import kernel, reduction
 from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
 from zeronorm.solvers.smo import UNBOUNDED, smo
 
 RERANK_AFTER = 2  # sweeps over what is left of the block: about the cost of new keys
+RANKED_SHARE = 8  # one in so many of the columns is put in order; the others are rarely looked at
+FEWEST_RANKED = 256
 
 
 @kernel
@@ -70,7 +72,7 @@ def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) ->
             f[c, i] -= inner * x[i]
 
 
-@kernel
+@reduction
 def squared_weight(x: FloatArray, v: FloatArray) -> float:
     """Sum over machines of (x'v)²."""
     total = 0.0
@@ -83,17 +85,28 @@ def squared_weight(x: FloatArray, v: FloatArray) -> float:
 
 
 @kernel
-def rank_block(columns: FloatArray, alive: BoolArray, v: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Positions of the columns that are left by ascending weight, and these weights."""
+def rank_block(
+    columns: FloatArray, alive: BoolArray, v: FloatArray, n_ranked: int
+) -> tuple[IntArray, FloatArray, float]:
+    """Positions of the ``n_ranked`` smallest columns that are left by ascending weight, and these weights.
+
+    The last number is the weight which no other column is below. Ordering all of them would take longer than
+    computing the weights.
+    """
     left = np.flatnonzero(alive)
     weight = np.empty(left.shape[0])
     for b in range(left.shape[0]):
         weight[b] = math.sqrt(squared_weight(columns[left[b]], v))
+    beyond = math.inf
+    if n_ranked < left.shape[0]:
+        beyond = np.partition(weight, n_ranked)[n_ranked]
+        smallest = weight < beyond
+        left, weight = left[smallest], weight[smallest]
     ascending = np.argsort(weight)
-    return left[ascending], weight[ascending]
+    return left[ascending], weight[ascending], beyond
 
 
-@kernel
+@reduction
 def distance(v: FloatArray, reference: FloatArray) -> float:
     """Frobenius distance of two sets of duals."""
     total = 0.0
@@ -110,15 +123,17 @@ def smallest_in_block(
     feature: IntArray,
     ranked: IntArray,
     key: FloatArray,
+    beyond: float,
     reach: float,
     v: FloatArray,
     tie: float,
-) -> tuple[int, float, int]:
+) -> tuple[int, float, int, bool]:
     """Position and value of the smallest squared weight in the block, and how many columns were read.
 
-    ``key`` ascends along ``ranked`` and no weight is further than ``reach`` from its key, so the scan ends
-    where even the bound exceeds the best value found. On ties the higher feature index is taken: the lower
-    one stays.
+    ``key`` ascends along ``ranked``, the keys of columns that are not ranked are at least ``beyond``, and no
+    weight is further than ``reach`` from its key: the scan ends where even the bound exceeds the best value
+    found. The last value says whether that happened, so that nothing was missed. On ties the higher
+    feature index is taken: the lower one stays.
     """
     best, best_value, scanned = -1, math.inf, 0
     for r in range(ranked.shape[0]):
@@ -127,13 +142,14 @@ def smallest_in_block(
             continue
         lower = key[r] - reach
         if lower > 0.0 and lower * lower > best_value + tie:
-            break
+            return best, best_value, scanned, True
         value = squared_weight(columns[b], v)
         scanned += 1
         tied = abs(value - best_value) <= tie and feature[b] > feature[best]
         if value < best_value - tie or tied:
             best, best_value = b, value
-    return best, best_value, scanned
+    lower = beyond - reach
+    return best, best_value, scanned, lower > 0.0 and lower * lower > best_value + tie
 
 
 @kernel
@@ -165,7 +181,9 @@ def eliminate_in_block(
     """
     alive = np.ones(columns.shape[0], np.bool_)
     v_outside, v_inside = v.copy(), v.copy()
-    ranked, key = rank_block(columns, alive, v)
+    n_left = columns.shape[0]
+    n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
+    ranked, key, beyond = rank_block(columns, alive, v, n_ranked)
     n_removed, scanned, worst, n_iter = 0, 0, 0, 0
     while n_removed < removed.shape[0]:
         status, steps = train_machines(K, ridge, sample, sign, linear, upper, alpha, f, v, tol, max_iter)
@@ -173,13 +191,22 @@ def eliminate_in_block(
         n_iter += steps
         if status == UNBOUNDED:
             break
-        if scanned > RERANK_AFTER * (columns.shape[0] - n_removed):
-            ranked, key = rank_block(columns, alive, v)
-            v_inside[:] = v
-            scanned = 0
         reach = max_norm * distance(v, v_inside)
-        best, best_value, read = smallest_in_block(columns, alive, feature, ranked, key, reach, v, tie)
+        best, best_value, read, decided = smallest_in_block(
+            columns, alive, feature, ranked, key, beyond, reach, v, tie
+        )
         scanned += read
+        n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
+        while not decided or scanned > RERANK_AFTER * n_left:
+            ranked, key, beyond = rank_block(columns, alive, v, n_ranked)
+            v_inside[:] = v
+            best, best_value, scanned, decided = smallest_in_block(
+                columns, alive, feature, ranked, key, beyond, 0.0, v, tie
+            )
+            if n_ranked >= n_left:
+                break
+            # Columns tied with the boundary are told apart only when all are in order.
+            n_ranked = n_left
         outside = outside_key - max_norm * distance(v, v_outside)
         if best < 0 or outside <= 0.0 or best_value + tie >= outside * outside:
             break
@@ -187,5 +214,6 @@ def eliminate_in_block(
         removed[n_removed] = best
         values[n_removed] = best_value
         n_removed += 1
+        n_left -= 1
         remove_column(K, f, v, columns[best])
     return n_removed, worst, n_iter
