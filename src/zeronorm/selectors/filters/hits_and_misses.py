@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.selectors.filters.neighbour_kernels import MISMATCH, add_differences
+from zeronorm.selectors.filters.neighbour_kernels import MISMATCH, add_differences, merge_mutual
 from zeronorm.selectors.filters.neighbours import ColumnPart, NearestLists
 from zeronorm.selectors.filters.ranges import aligned_empty
 from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
@@ -19,10 +19,14 @@ IntArray = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class WeightedPairs:
-    """Neighbours of each sample with weights, filled up with weight zero to a multiple of four columns."""
+    """Neighbours of each sample with weights, filled up with weight zero to a multiple of four columns.
+
+    Two samples that are neighbours of each other are one pair, with the sum of both weights.
+    """
 
     neighbours: IntArray  # (n, m)
     weights: FloatArray  # (n, m)
+    counts: IntArray  # (n,)
 
     @classmethod
     def of(cls, members: IntArray, weights: FloatArray) -> WeightedPairs:
@@ -32,13 +36,13 @@ class WeightedPairs:
         neighbours, padded = np.zeros((n, width), dtype=np.intp), np.zeros((n, width))
         neighbours[:, :m] = np.maximum(members, 0)
         padded[:, :m] = np.where(members >= 0, weights, 0.0)
-        return cls(neighbours, padded)
+        return cls(neighbours, padded, merge_mutual(neighbours, padded))
 
     def add_to(
         self, total: FloatArray, present: FloatArray, rows: FloatArray, *, mismatch: bool, missing: bool
     ) -> None:
         """Add the weighted differences in the columns of ``rows``, a C-ordered block of all samples."""
-        add_differences(rows, self.neighbours, self.weights, mismatch, missing, total, present)
+        add_differences(rows, self.neighbours, self.weights, self.counts, mismatch, missing, total, present)
 
     def total_weight(self) -> float:
         return float(self.weights.sum())
@@ -90,7 +94,7 @@ def mean_differences(
     Pairs in which a value of the column is missing do not count; without any pair the mean is zero.
     """
     means = tuple(np.zeros(n_features) for _ in pairs)
-    work = n_features * sum(chosen.neighbours.size for chosen in pairs)
+    work = n_features * sum(int(chosen.counts.sum()) for chosen in pairs)
     n_threads = useful_threads(n_threads, work)
     for part in parts:
         add = partial(_add_block, part, pairs, means, has_missing)

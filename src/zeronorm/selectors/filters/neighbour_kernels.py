@@ -131,23 +131,48 @@ def _enter(nearest_distance, nearest, c, i, distance, candidate):
 
 
 @kernel
-def add_differences(rows, neighbours, weights, mismatch, missing, total, present):
-    """Add weight times |difference| between each sample and its neighbours, for each column.
+def merge_mutual(neighbours, weights):
+    """Give a pair that is listed from both ends to the lower index, and put the rest of each row first.
+
+    Returns the number of pairs left in each row; the places after them have weight zero.
+    """
+    n, m = neighbours.shape
+    for i in range(n):
+        for place in range(m):
+            j = neighbours[i, place]
+            if weights[i, place] > 0.0 and j > i:
+                for back in range(m):
+                    if neighbours[j, back] == i:
+                        weights[i, place] += weights[j, back]
+                        weights[j, back] = 0.0
+    counts = np.zeros(n, dtype=np.intp)
+    for i in range(n):
+        for place in range(m):
+            weight = weights[i, place]
+            if weight > 0.0:
+                weights[i, place] = 0.0
+                weights[i, counts[i]] = weight
+                neighbours[i, counts[i]] = neighbours[i, place]
+                counts[i] += 1
+    return counts
+
+
+@kernel
+def add_differences(rows, neighbours, weights, counts, mismatch, missing, total, present):
+    """Add weight times |difference| between each sample and its ``counts`` neighbours, for each column.
 
     ``neighbours`` and ``weights`` have a multiple of four columns; a weight of zero fills up. ``present``
     collects the weights of the pairs in which no value is missing.
     """
     for i in range(rows.shape[0]):
         x = rows[i]
-        for place in range(0, neighbours.shape[1], 4):
+        for place in range(0, counts[i], 4):
             w0, w1, w2, w3 = (
                 weights[i, place],
                 weights[i, place + 1],
                 weights[i, place + 2],
                 weights[i, place + 3],
             )
-            if w0 + w1 + w2 + w3 == 0.0:
-                continue
             z0 = rows[neighbours[i, place]]
             z1 = rows[neighbours[i, place + 1]]
             z2 = rows[neighbours[i, place + 2]]
@@ -157,6 +182,12 @@ def add_differences(rows, neighbours, weights, mismatch, missing, total, present
                 _add_general_difference(x, z1, w1, mismatch, total, present)
                 _add_general_difference(x, z2, w2, mismatch, total, present)
                 _add_general_difference(x, z3, w3, mismatch, total, present)
+            elif counts[i] - place == 1:
+                for f in range(total.shape[0]):
+                    total[f] += w0 * abs(x[f] - z0[f])
+            elif counts[i] - place == 2:
+                for f in range(total.shape[0]):
+                    total[f] += w0 * abs(x[f] - z0[f]) + w1 * abs(x[f] - z1[f])
             else:
                 for f in range(total.shape[0]):
                     total[f] += (w0 * abs(x[f] - z0[f]) + w1 * abs(x[f] - z1[f])) + (
