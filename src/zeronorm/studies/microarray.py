@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 
+import numpy as np
+
 from zeronorm.datasets import make_linear_toy
+from zeronorm.evaluation.significance import signed_rank
 from zeronorm.studies.expectations import Claim, Judged
 from zeronorm.studies.machines import linear_machine
 from zeronorm.studies.results import Results
@@ -58,6 +61,28 @@ def claims(label: str, smallest: int) -> tuple[Claim, ...]:
             "some AROM subset has a mean error of at most that of all genes plus one standard error",
             _few_are_enough(label),
         ),
+        Claim(
+            "the signed rank test finds many differences",
+            "it returns that many of the differences are significant",
+            "more than a tenth of the pairs have p < 0.05 by the signed rank test",
+            _many_by_signed_rank(label),
+            in_quick=False,
+            note="the divisions overlap, so this test is not valid here",
+        ),
+        Claim(
+            "too few genes cost accuracy",
+            "selection degrades performance when the number of features becomes too small",
+            f"AROM with {smallest} genes has a higher mean error than with its best size",
+            _too_few(label, smallest),
+            in_quick=False,
+        ),
+        Claim(
+            "time of the methods",
+            "corr is fastest, then machines in the dual (RFE, ℓ2-AROM), slowest the 1-norm (FSV)",
+            "medians over the divisions: corr < RFE and AROM < FSV",
+            _order_of_times(label),
+            in_quick=False,
+        ),
     )
 
 
@@ -73,6 +98,44 @@ def _no_differences(label: str, smallest: int) -> Callable[[Results], Judged]:
         different = [(a, b, size, d) for a, b, size, d in found if d.p_value < 0.05]
         shown = "; ".join(f"{a} − {b} at {size}: {d}" for a, b, size, d in different)
         return Judged(f"{len(different)} of {len(found)} pairs. {shown}", not different)
+
+    return check
+
+
+def _many_by_signed_rank(label: str) -> Callable[[Results], Judged]:
+    def check(results: Results) -> Judged:
+        arms = [arm.label for arm in results.plan.arms if not arm.keeps_all]
+        p_values = [
+            signed_rank(results.values(label, a, size), results.values(label, b, size)).p_value
+            for size in results.plan.sizes
+            for a, b in combinations(arms, 2)
+        ]
+        different = sum(p < 0.05 for p in p_values)
+        return Judged(f"{different} of {len(p_values)} pairs", different > len(p_values) / 10)
+
+    return check
+
+
+def _too_few(label: str, smallest: int) -> Callable[[Results], Judged]:
+    def check(results: Results) -> Judged:
+        means = {size: results.mean(label, "AROM l2", size) for size in results.plan.sizes}
+        best = min(means, key=lambda size: means[size])
+        shown = f"{smallest} genes {means[smallest]:.4f}, best with {best}: {means[best]:.4f}"
+        return Judged(shown, means[smallest] > means[best])
+
+    return check
+
+
+def _order_of_times(label: str) -> Callable[[Results], Judged]:
+    def check(results: Results) -> Judged:
+        size = results.plan.sizes[0]
+        times = {
+            arm: float(np.median(results.values(label, arm, size, "fit_seconds")))
+            for arm in ("corr", "RFE", "AROM l2", "FSV")
+        }
+        shown = ", ".join(f"{arm} {seconds:.3g} s" for arm, seconds in times.items())
+        middle = (times["RFE"], times["AROM l2"])
+        return Judged(shown, times["corr"] < min(middle) and max(middle) < times["FSV"])
 
     return check
 

@@ -64,6 +64,13 @@ def _fewer_than_rfe(results: Results) -> Judged:
     return Judged(shown, int(smallest[COUPLED] or 0) < int(smallest[RFE] or 0))
 
 
+def _rfe_improves(results: Results) -> Judged:
+    every = results.mean("Brown yeast", ALL, None)
+    means = {size: results.mean("Brown yeast", RFE, size) for size in results.plan.sizes}
+    best = min(means, key=lambda size: means[size])
+    return Judged(f"RFE with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
+
+
 STUDY = Study(
     name="weston2003-yeast",
     title="Multi-class selection on the yeast data",
@@ -71,7 +78,8 @@ STUDY = Study(
     about=(
         "208 genes in five classes, 79 conditions as features (from memory, and as in the copy at hand). "
         "Eight folds; the number of folds of the paper is lost. A one-against-rest machine with C = 100 "
-        "judges all subsets. The best size is read off the test folds, for the paper's table as for ours, "
+        "judges all subsets, also those of the joint (Weston–Watkins) selection, which the paper judges by a joint "
+        "machine. The best size is read off the test folds, for the paper's table as for ours, "
         "so it describes and does not estimate. The quick version uses the wine data."
     ),
     cost="8 folds × 4 methods, about 1 minute on one core.",
@@ -83,6 +91,13 @@ STUDY = Study(
             "AROM improves generalisation",
             "the best of the sizes has at most the error of all features",
             _improves,
+        ),
+        Claim(
+            "selection with RFE does not lose accuracy either",
+            "one-against-the-rest is improved by RFE",
+            "the best of the sizes has at most the error of all features",
+            _rfe_improves,
+            in_quick=False,
         ),
         Claim(
             "AROM needs fewer features than RFE",
