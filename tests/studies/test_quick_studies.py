@@ -2,7 +2,11 @@
 
 import pytest
 
+from zeronorm.datasets import make_linear_toy
+from zeronorm.evaluation import evaluate
+from zeronorm.evaluation.records import columns_of
 from zeronorm.studies.catalogue import NAMES, all_studies, get_study
+from zeronorm.studies.declared.lal2006_claims import make_wrapper
 from zeronorm.studies.page import to_html, to_markdown
 from zeronorm.studies.result_page import build_page, judge
 from zeronorm.studies.runner import run_study
@@ -44,6 +48,15 @@ def test_expectations_refer_to_arms_of_the_full_plan(name):
         if hasattr(expectation, "arm"):
             assert expectation.arm in arms
             assert expectation.data in data
+
+
+def test_the_wrapper_of_the_full_version_can_be_judged():
+    """The quick version leaves it out for its time."""
+    X, y, _ = make_linear_toy(60, n_features=8, random_state=0)
+    found = columns_of(evaluate({"wrapper": make_wrapper()}, X, y, cv=2, sizes=(None,)))
+    assert found["error"] == [None, None]
+    assert found["n_selected"] == [2, 2]
+    assert max(found["error_rate"]) < 0.4
 
 
 @pytest.mark.parametrize("name", NAMES)
