@@ -108,6 +108,8 @@ def _tile_distances(
 
 def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, int]]:
     """Consecutive even ranges of rows with about the same number of entries to compute."""
+    if n_shares == 1:
+        return [(0, n_rows)]
     part = np.linspace(0.0, 1.0, n_shares + 1)
     bounds = n_rows * (1.0 - np.sqrt(1.0 - part)) if triangle else n_rows * part
     even = (2 * np.round(bounds / 2)).astype(int).tolist()
