@@ -1,0 +1,31 @@
+"""Rules of the studies of optimal feature weighting that are calculated here."""
+
+import numpy as np
+import pytest
+
+from zeronorm.datasets import make_reusable_features
+from zeronorm.studies.declared.gadat2007_spam import DATA, N_LISTED, OFW, _words_shared, shared_words
+from zeronorm.studies.declared.gadat2007_synthetic import conditional_entropy
+from zeronorm.studies.results import Results
+from zeronorm.studies.spam_words import FIGURE_18, SPAM_WORDS
+from zeronorm.studies.study import Arm, Data, Plan
+
+
+@pytest.mark.parametrize("feature", [0, 1, 9])
+def test_the_exact_entropy_is_that_of_a_large_sample(feature):
+    X, y, _ = make_reusable_features(40_000, n_features=10, random_state=0)
+    joint = np.histogram2d(y, X[:, feature], bins=3)[0] / len(y)
+    seen = -np.sum(joint * np.log(joint / joint.sum(axis=0)))
+    assert conditional_entropy(feature) == pytest.approx(seen, abs=2e-3)
+
+
+@pytest.mark.parametrize(("n_shared", "agrees"), [(16, True), (15, False)])
+def test_shared_words_are_counted(n_shared, agrees):
+    listed = [SPAM_WORDS.index(word) for word in FIGURE_18]
+    others = [place for place in range(54) if place not in listed]
+    selected = listed[:n_shared] + others[: N_LISTED - n_shared]
+    row = {"data": DATA, "arm": OFW, "trial": 0, "asked_size": N_LISTED, "selected": selected, "error": None}
+    plan = Plan((Data(DATA, lambda trial: None, 1),), (Arm(OFW, "ofw"),), (N_LISTED,))
+    results = Results(plan, [row])
+    assert shared_words(results) == [n_shared]
+    assert _words_shared(results).agrees is agrees
