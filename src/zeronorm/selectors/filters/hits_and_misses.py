@@ -8,7 +8,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.selectors.filters.neighbour_kernels import MISMATCH, add_differences, merge_mutual
+from zeronorm.selectors.filters.neighbour_kernels import (
+    MISMATCH,
+    add_differences,
+    fill_class_pairs,
+    merge_mutual,
+)
 from zeronorm.selectors.filters.neighbours import ColumnPart, NearestLists
 from zeronorm.selectors.filters.ranges import aligned_empty
 from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
@@ -32,11 +37,15 @@ class WeightedPairs:
     def of(cls, members: IntArray, weights: FloatArray) -> WeightedPairs:
         """From lists in which -1 means no neighbour."""
         n, m = members.shape
-        width = -(-m // 4) * 4
-        neighbours, padded = np.zeros((n, width), dtype=np.intp), np.zeros((n, width))
+        neighbours, padded = _empty_pairs(n, m)
         neighbours[:, :m] = np.maximum(members, 0)
         padded[:, :m] = np.where(members >= 0, weights, 0.0)
-        return cls(neighbours, padded, merge_mutual(neighbours, padded))
+        return cls.merged(neighbours, padded)
+
+    @classmethod
+    def merged(cls, neighbours: IntArray, weights: FloatArray) -> WeightedPairs:
+        """From padded arrays, which are changed in place."""
+        return cls(neighbours, weights, merge_mutual(neighbours, weights))
 
     def add_to(
         self, total: FloatArray, present: FloatArray, rows: FloatArray, *, mismatch: bool, missing: bool
@@ -54,19 +63,16 @@ def class_pairs(lists: NearestLists) -> tuple[WeightedPairs, WeightedPairs]:
     The misses of class c count in proportion to :math:`P(c) / (1 - P(c_i))`. A sample that is alone in its
     class has no hit: it is nobody's reference, only a miss of others.
     """
-    codes, members = lists.codes, lists.members.transpose(1, 0, 2)
-    n, q = members.shape[:2]
-    found = (members >= 0).sum(axis=2)
-    own = np.arange(q)[None, :] == codes[:, None]
-    reference = found[own] > 0
-    prior = np.bincount(codes, minlength=q) / n
-    share = np.where(own, 1.0, prior[None, :] / (1.0 - prior[codes])[:, None])
-    weight = share / np.maximum(found, 1) / max(1, np.count_nonzero(reference))
-    weight[~reference] = 0.0
-    spread = np.broadcast_to(weight[:, :, None], members.shape)
-    hits = WeightedPairs.of(members[own], spread[own])
-    misses = WeightedPairs.of(members[~own].reshape(n, -1), spread[~own].reshape(n, -1))
-    return hits, misses
+    q, n, k = lists.members.shape
+    prior = np.bincount(lists.codes, minlength=q) / n
+    hits, misses = _empty_pairs(n, k), _empty_pairs(n, (q - 1) * k)
+    fill_class_pairs(lists.members, lists.codes, prior, *hits, *misses)
+    return WeightedPairs.merged(*hits), WeightedPairs.merged(*misses)
+
+
+def _empty_pairs(n: int, m: int) -> tuple[IntArray, FloatArray]:
+    width = -(-m // 4) * 4
+    return np.zeros((n, width), dtype=np.intp), np.zeros((n, width))
 
 
 def regression_pairs(lists: NearestLists, y: FloatArray) -> tuple[WeightedPairs, WeightedPairs]:

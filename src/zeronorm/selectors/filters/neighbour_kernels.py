@@ -131,6 +131,32 @@ def _enter(nearest_distance, nearest, c, i, distance, candidate):
 
 
 @kernel
+def fill_class_pairs(members, codes, prior, hits, hit_weights, misses, miss_weights):
+    """Write hits and misses of each sample and their weights; samples without a hit are left out.
+
+    ``members`` has the shape (classes, n, k); its lists end with -1 where there are fewer than k samples.
+    """
+    n_references = 0
+    for i in range(codes.shape[0]):
+        n_references += members[codes[i], i, 0] >= 0
+    for i in range(codes.shape[0]):
+        own, n_misses = codes[i], 0
+        if members[own, i, 0] < 0:
+            continue
+        for c in range(members.shape[0]):
+            nearest = members[c, i]
+            found = np.sum(nearest >= 0)
+            for place in range(found):
+                if c == own:
+                    hits[i, place] = nearest[place]
+                    hit_weights[i, place] = 1.0 / (found * n_references)
+                else:
+                    misses[i, n_misses] = nearest[place]
+                    miss_weights[i, n_misses] = prior[c] / (1.0 - prior[own]) / (found * n_references)
+                    n_misses += 1
+
+
+@kernel
 def merge_mutual(neighbours, weights):
     """Give a pair that is listed from both ends to the lower index, and put the rest of each row first.
 

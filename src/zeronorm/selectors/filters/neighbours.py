@@ -110,10 +110,9 @@ def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, i
     """Consecutive even ranges of rows with about the same number of entries to compute."""
     if n_shares == 1:
         return [(0, n_rows)]
-    part = np.linspace(0.0, 1.0, n_shares + 1)
-    bounds = n_rows * (1.0 - np.sqrt(1.0 - part)) if triangle else n_rows * part
-    even = (2 * np.round(bounds / 2)).astype(int).tolist()
-    return [(a, b) for a, b in pairwise(even) if b > a]
+    parts = [share / n_shares for share in range(n_shares + 1)]
+    bounds = [n_rows * (1.0 - math.sqrt(1.0 - part)) if triangle else n_rows * part for part in parts]
+    return [(a, b) for a, b in pairwise(2 * round(bound / 2) for bound in bounds) if b > a]
 
 
 def _tile_blocks(
