@@ -10,7 +10,7 @@ from scipy import sparse
 
 from oracles.relief import mean_hit_and_miss
 from zeronorm import Relief
-from zeronorm.selectors.filters import neighbours, ranges
+from zeronorm.selectors.filters import neighbours, ranges, threads
 
 
 def continuous(seed=0, n=34, p=11, q=3):
@@ -106,6 +106,7 @@ def test_any_small_integer_data(seed, k, n, p):
 def test_tiles_blocks_and_threads_change_nothing(monkeypatch):
     X, y = continuous(n=75, p=130)
     plain = Relief(n_neighbors=5).fit(X, y).scores_
+    monkeypatch.setattr(threads, "_WORK_PER_THREAD", 1)
     np.testing.assert_array_equal(Relief(n_neighbors=5, n_jobs=3).fit(X, y).scores_, plain)
     monkeypatch.setattr(neighbours, "_TILE_ENTRIES", 300)
     monkeypatch.setattr(ranges, "_BLOCK_ENTRIES", 64 * 75)
