@@ -15,7 +15,7 @@ from oracles.subsets import gaussian_classes
 from zeronorm import OptimalFeatureWeighting
 from zeronorm.datasets.generators.gadat2007 import make_reusable_features
 from zeronorm.selectors.stochastic import source
-from zeronorm.selectors.stochastic.batches import shrinking_parts
+from zeronorm.selectors.stochastic.batches import uneven_parts
 from zeronorm.selectors.stochastic.learners.centroid import SubsetCentroid
 from zeronorm.selectors.stochastic.learners.knn import SubsetKNN
 from zeronorm.selectors.stochastic.run import Run
@@ -182,7 +182,7 @@ def test_weights_do_not_depend_on_the_number_of_workers(base_estimator):
 
 @pytest.mark.parametrize(("size", "n_workers"), [(1, 2), (7, 2), (64, 2), (100, 8)])
 def test_parts_cover_a_batch_once(size, n_workers):
-    parts = shrinking_parts(size, n_workers)
+    parts = uneven_parts(size, n_workers)
     assert [i for first, last in parts for i in range(first, last)] == list(range(size))
 
 

@@ -106,7 +106,7 @@ class BatchEvaluator:
         if self._threads is None:
             work(0, self.errors.size)
             return
-        parts = iter(shrinking_parts(self.errors.size, self._n_workers))
+        parts = iter(uneven_parts(self.errors.size, self._n_workers))
 
         def take_parts() -> None:
             for first, last in parts:
@@ -129,12 +129,17 @@ class BatchEvaluator:
         self.last_redrawn = int(redraws.sum())
 
 
-def shrinking_parts(size: int, n_workers: int) -> list[tuple[int, int]]:
-    """Consecutive ranges that cover ``size``, smaller and smaller, so that all workers finish together."""
-    parts = []
-    first = 0
-    while first < size:
-        last = min(size, first + max(2, (size - first) // (2 * n_workers)))
-        parts.append((first, last))
-        first = last
+def uneven_parts(size: int, n_workers: int) -> list[tuple[int, int]]:
+    """Consecutive ranges that cover ``size``: a large one for each worker, then small ones for who is ready first.
+
+    Few parts, since entering a compiled loop costs as much as testing a subset.
+    """
+    large, small = max(1, 3 * size // (4 * n_workers)), max(1, size // (8 * n_workers))
+    ends = [(i + 1) * large for i in range(n_workers)]
+    ends += range(ends[-1] + small, size + small, small)
+    parts, first = [], 0
+    for end in ends:
+        if first < size:
+            parts.append((first, min(end, size)))
+        first = end
     return parts

@@ -9,43 +9,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm._jit import kernel
+from zeronorm._jit import kernel, reduction
 from zeronorm.selectors.stochastic.random_streams import fill_normal, open_stream
 from zeronorm.solvers.simplex import project_in_place
 
 # Below this the first five terms of the exponential series are exact in double precision.
 TINY_EXPONENT = 1e-3
+# Factors down to exp(-100) multiply without underflow of any weight that matters.
+SAFE_EXPONENT = 100.0
 
 
 @kernel
 def exponential_step(P, gradient, features, errors, step_size):
     """P(δ) ∝ P(δ) exp(-ε (mean of C(ω,δ) q - κ P(δ))), with κ such that the exponents keep Σ P at first order."""
-    add_counts(gradient, features, errors)
+    n_subsets, subset_size = features.shape
     inner = 0.0
-    largest_drawn = 0.0
-    for b in range(features.shape[0]):
+    mean_error = 0.0
+    for b in range(n_subsets):
+        share = errors[b] / n_subsets
+        mean_error += share
         for f in features[b]:
-            inner += errors[b] / features.shape[0] * P[f]
-            largest_drawn = max(largest_drawn, gradient[f])
-    square = 0.0
-    largest = 0.0
-    for f in range(P.shape[0]):
-        square += P[f] * P[f]
-        largest = max(largest, P[f])
+            inner += share * P[f]
+    square, largest = square_and_largest(P)
     rate = step_size * inner / square
-    if rate * largest < TINY_EXPONENT and step_size * largest_drawn < 1.0:
+    if rate * largest < TINY_EXPONENT and step_size * mean_error * subset_size < SAFE_EXPONENT:
         for f in range(P.shape[0]):
             x = rate * P[f]
             P[f] *= 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)))
-        for b in range(features.shape[0]):
+        # The exponential of a sum over subsets is a product with one factor for each.
+        for b in range(n_subsets):
+            factor = np.exp(-step_size * errors[b] / n_subsets)
             for f in features[b]:
-                if gradient[f] != 0.0:
-                    P[f] *= np.exp(-step_size * gradient[f])
-                    gradient[f] = 0.0
+                P[f] *= factor
     else:
+        add_counts(gradient, features, errors)
         multiply_by_exponentials(P, gradient, rate, step_size)
         gradient[:] = 0.0
     normalise(P)
+
+
+@reduction
+def square_and_largest(P):
+    """Sum of the squared weights, and the largest weight."""
+    square = 0.0
+    for f in range(P.shape[0]):
+        square += P[f] * P[f]
+    return square, P.max()
 
 
 @kernel
@@ -112,10 +121,12 @@ def add_counts(gradient, features, errors):
             gradient[f] += share
 
 
-@kernel
+@reduction
 def normalise(P):
     """Make the weights sum to one."""
-    total = P.sum()
+    total = 0.0
+    for f in range(P.shape[0]):
+        total += P[f]
     for f in range(P.shape[0]):
         P[f] /= total
 
