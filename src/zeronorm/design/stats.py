@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm.design.index import Index
-from zeronorm.design.stats_kernels import LANES, ROWS_AT_A_TIME, columns_stats, rows_stats, sparse_stats
+from zeronorm.design.stats_kernels import ROWS_AT_A_TIME, columns_stats, rows_stats, sparse_stats
 
 Array = NDArray[np.float64]
 _CONSTANT_ULPS = 8.0
@@ -86,11 +86,10 @@ class StatsAccumulator:
         ``rows`` are the rows of the array that the samples live in, by default all.
         """
         place = (columns.start, target, len(columns))
+        order = self._row_order(ROWS_AT_A_TIME, rows)
         if array.flags.c_contiguous:
-            order = self._row_order(ROWS_AT_A_TIME, rows)
             rows_stats(read_only(array), *place, *order, *self._moments)
         else:
-            order = self._row_order(LANES, rows)
             columns_stats(read_only(array.T), *place, *order, *self._moments)
 
     def add_sparse(self, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]) -> None:

@@ -22,9 +22,10 @@ Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 8
-LANES = 32
 _CENTER_SAMPLES = 16
 _TILE_COLUMNS = 8192
+_TURNED_COLUMNS = 64
+_TURNED_ROWS = 512
 
 
 @kernel
@@ -49,14 +50,23 @@ def rows_stats(
         for c in range(mean.shape[0]):
             rows, w = order[bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
             if rows.shape[0] > 0:
+                first[:], second[:] = 0.0, 0.0
                 _row_center(X, left, rows[:_CENTER_SAMPLES], w, center[:m])
-                _row_moments(
+                _add_row_moments(
                     X, left, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]
                 )
-                total = w.sum()
-                for j in range(m):
-                    mean[c, out + j] = center[j] + first[j] / total
-                    sum_sq[c, out + j] = max(0.0, second[j] - first[j] * first[j] / total)
+                _write_moments(
+                    center[:m], first, second, w.sum(), mean[c, out : out + m], sum_sq[c, out : out + m]
+                )
+
+
+@kernel
+def _write_moments(
+    center: Array, first: Array, second: Array, total: float, mean: Array, sum_sq: Array
+) -> None:
+    for j in range(center.shape[0]):
+        mean[j] = center[j] + first[j] / total
+        sum_sq[j] = max(0.0, second[j] - first[j] * first[j] / total)
 
 
 @kernel
@@ -73,7 +83,7 @@ def _row_center(X: NDArray[Any], left: int, rows: Positions, w: Array, center: A
 
 
 @kernel
-def _row_moments(
+def _add_row_moments(
     X: NDArray[Any],
     left: int,
     rows: Positions,
@@ -84,10 +94,8 @@ def _row_moments(
     low: Array,
     high: Array,
 ) -> None:
-    """First and second moments about ``center``; eight rows at a time spare the sums in memory."""
+    """Add to the first and second moments about ``center``; eight rows at a time spare the sums in memory."""
     m = center.shape[0]
-    first[:] = 0.0
-    second[:] = 0.0
     for i in range(0, rows.shape[0], 8):
         row_a, row_b = X[rows[i], left : left + m], X[rows[i + 1], left : left + m]
         row_c, row_d = X[rows[i + 2], left : left + m], X[rows[i + 3], left : left + m]
@@ -152,111 +160,44 @@ def columns_stats(
     low: Array,
     high: Array,
 ) -> None:
-    """The same for ``columns``, the C-ordered transpose of X."""
-    class_weight = np.zeros(mean.shape[0])
-    for c in range(mean.shape[0]):
-        class_weight[c] = weights[bounds[c] : bounds[c + 1]].sum()
-    values = np.zeros((4, order.shape[0]))
-    lanes = np.zeros(4 * LANES)
-    for j in range(n_columns):
-        if j % 4 == 0:
-            _gather_four(columns, source + j, source + n_columns - 1, order, values)
-        lanes[2 * LANES : 3 * LANES] = np.inf
-        lanes[3 * LANES :] = -np.inf
+    """The same for ``columns``, the C-ordered transpose of X: blocks of it are turned into rows first."""
+    center, first, second = np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS)
+    block = np.zeros((_TURNED_ROWS, _TURNED_COLUMNS))
+    places = np.arange(_TURNED_ROWS)
+    for start in range(0, n_columns, _TURNED_COLUMNS):
+        m = min(_TURNED_COLUMNS, n_columns - start)
+        out = target + start
+        chosen = columns[source + start : source + start + m]
         for c in range(mean.shape[0]):
-            x, w = values[j % 4, bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
-            if x.shape[0] > 0:
-                center = _center(x[:_CENTER_SAMPLES], w)
-                _lane_moments(x, w, center, lanes)
-                _fold_moments(lanes)
-                shift = _sum_of_eight(lanes) / class_weight[c]
-                mean[c, target + j] = center + shift
-                sum_sq[c, target + j] = max(
-                    0.0, _sum_of_eight(lanes[LANES:]) - shift * shift * class_weight[c]
+            first[:], second[:] = 0.0, 0.0
+            for top in range(bounds[c], bounds[c + 1], _TURNED_ROWS):
+                bottom = min(top + _TURNED_ROWS, bounds[c + 1])
+                rows, w = places[: bottom - top], weights[top:bottom]
+                _turn(chosen, order[top:bottom], block)
+                if top == bounds[c]:
+                    _row_center(block, 0, rows[:_CENTER_SAMPLES], w, center[:m])
+                _add_row_moments(
+                    block, 0, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]
                 )
-        _fold_ranges(lanes)
-        low[target + j] = lanes[2 * LANES : 2 * LANES + 8].min()
-        high[target + j] = lanes[3 * LANES : 3 * LANES + 8].max()
+            if bounds[c + 1] > bounds[c]:
+                total = weights[bounds[c] : bounds[c + 1]].sum()
+                _write_moments(
+                    center[:m], first, second, total, mean[c, out : out + m], sum_sq[c, out : out + m]
+                )
 
 
 @kernel
-def _gather_four(columns: NDArray[Any], first: int, last: int, order: Positions, values: Array) -> None:
-    """Write the rows of four columns, class after class, into ``values``; the last column may repeat."""
-    a, b = columns[first], columns[min(first + 1, last)]
-    c, d = columns[min(first + 2, last)], columns[min(first + 3, last)]
-    out_a, out_b, out_c, out_d = values[0], values[1], values[2], values[3]
-    for i in range(order.shape[0]):
-        row = order[i]
-        out_a[i], out_b[i], out_c[i], out_d[i] = a[row], b[row], c[row], d[row]
-
-
-@kernel
-def _center(x: Array, w: Array) -> float:
-    total, weight = 0.0, 0.0
-    for i in range(x.shape[0]):
-        total += w[i] * x[i]
-        weight += w[i]
-    return total / weight
-
-
-@kernel
-def _lane_moments(x: Array, w: Array, center: float, lanes: Array) -> None:
-    """Set first and second moments, and add to minima and maxima, in each lane.
-
-    Lanes are independent and their four parts are in one array, so that they are handled side by side.
-    """
-    lanes[: 2 * LANES] = 0.0
-    fours = x.shape[0] // (4 * LANES) * (4 * LANES)
-    for i in range(0, fours, 4 * LANES):
-        _add_four_to_lanes(x[i : i + 4 * LANES], w[i : i + 4 * LANES], center, lanes)
-    for i in range(fours, x.shape[0], LANES):
-        values = x[i : i + LANES]
-        lane_weights = w[i : i + LANES]
-        for k in range(LANES):
-            value = values[k]
-            deviation = value - center
-            weighted = lane_weights[k] * deviation
-            lanes[k] += weighted
-            lanes[LANES + k] += weighted * deviation
-            lanes[2 * LANES + k] = _smaller(value, lanes[2 * LANES + k])
-            lanes[3 * LANES + k] = _larger(value, lanes[3 * LANES + k])
-
-
-@kernel
-def _add_four_to_lanes(x: Array, w: Array, center: float, lanes: Array) -> None:
-    """The same for four values of each lane: they are summed before the lane is touched."""
-    for k in range(LANES):
-        a, b, c, d = x[k], x[LANES + k], x[2 * LANES + k], x[3 * LANES + k]
-        lanes[2 * LANES + k] = _smaller(_smallest(a, b, c, d), lanes[2 * LANES + k])
-        lanes[3 * LANES + k] = _larger(_largest(a, b, c, d), lanes[3 * LANES + k])
-        a, b, c, d = a - center, b - center, c - center, d - center
-        wa, wb = w[k] * a, w[LANES + k] * b
-        wc, wd = w[2 * LANES + k] * c, w[3 * LANES + k] * d
-        lanes[k] += (wa + wb) + (wc + wd)
-        lanes[LANES + k] += (wa * a + wb * b) + (wc * c + wd * d)
-
-
-@kernel
-def _fold_moments(lanes: Array) -> None:
-    """Add the moments of all lanes to the first eight."""
-    for half in (16, 8):
-        for k in range(half):
-            lanes[k] += lanes[half + k]
-            lanes[LANES + k] += lanes[LANES + half + k]
-
-
-@kernel
-def _fold_ranges(lanes: Array) -> None:
-    """Carry the extremes of all lanes to the first eight."""
-    for half in (16, 8):
-        for k in range(half):
-            lanes[2 * LANES + k] = _smaller(lanes[2 * LANES + half + k], lanes[2 * LANES + k])
-            lanes[3 * LANES + k] = _larger(lanes[3 * LANES + half + k], lanes[3 * LANES + k])
-
-
-@kernel
-def _sum_of_eight(x: Array) -> float:
-    return float(((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])))
+def _turn(columns: NDArray[Any], rows: Positions, block: Array) -> None:
+    """Write the chosen rows of some columns into ``block``, one sample per row."""
+    last = columns.shape[0] - 1
+    for start in range(0, columns.shape[0], 8):
+        a, b, c = columns[start], columns[min(start + 1, last)], columns[min(start + 2, last)]
+        d, e, f = columns[min(start + 3, last)], columns[min(start + 4, last)], columns[min(start + 5, last)]
+        g, h = columns[min(start + 6, last)], columns[min(start + 7, last)]
+        for i in range(rows.shape[0]):
+            row, out = rows[i], block[i, start : start + 8]
+            out[0], out[1], out[2], out[3] = a[row], b[row], c[row], d[row]
+            out[4], out[5], out[6], out[7] = e[row], f[row], g[row], h[row]
 
 
 @kernel
