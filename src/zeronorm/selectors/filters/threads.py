@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import Any
 
-# Differences of two numbers that take several times as long as the start of a thread.
-_WORK_PER_THREAD = 1 << 21
+# Differences of two numbers that take about a millisecond: less is not worth a thread that may start late.
+_WORK_PER_THREAD = 1 << 23
 
 
 def useful_threads(n_threads: int, work: int) -> int:
