@@ -30,6 +30,12 @@ N_TRAIN, N_SHOWN = 500, 15
 SIGNAL = 0.9
 PRINTED_ENTROPIES = (1.009, 0.852, 0.856)
 FULL = {"max_iter": 200_000, "step_size": 4e6, "step_offset": 1e9}
+STEPS: dict[str, dict[str, Any]] = {
+    "exponential": FULL,
+    "euclidean": {"max_iter": 200_000, "step_size": 0.05},
+    "diffusion": {"max_iter": 200_000},
+}
+"""Steps of the rules; ten times longer ones of the Euclidean rule make a weight negative."""
 
 
 def _learner(**settings: Any) -> dict[str, Any]:
@@ -60,11 +66,7 @@ def _observed(label: str, metrics: tuple[Any, ...], **settings: Any) -> Arm:
 def _observed_arms() -> tuple[Arm, ...]:
     energies = (ENERGY_BEFORE, ENERGY_AFTER)
     weights = tuple(weight_metric(f"weight {place + 1}", place) for place in range(N_SHOWN))
-    own_steps = {"max_iter": FULL["max_iter"]}
-    learning = [
-        _observed(label, energies, method=rule, **(FULL if rule == "exponential" else own_steps))
-        for rule, label in LEARNING.items()
-    ]
+    learning = [_observed(label, energies, method=rule, **STEPS[rule]) for rule, label in LEARNING.items()]
     return (*learning, *(_observed(label, weights, **FULL, subset_size=k) for k, label in DRAWN.items()))
 
 
@@ -161,7 +163,7 @@ STUDY = Study(
         "number of steps, each with steps of a safe length, on three draws; the exact gradient, which sums over all "
         "subsets of four of 100 features, is not computed."
     ),
-    cost="10 draws × 200 000 steps and 3 draws × 6 settings, about 15 minutes on one core; a cell is capped at 300 s.",
+    cost="10 draws × 200 000 steps and 3 draws × 6 settings, about 10 minutes on one core; a cell is capped at 300 s.",
     full=full,
     quick=quick,
     expectations=(
@@ -214,6 +216,7 @@ STUDY = Study(
             "lower mean training error at the end of as many steps",
             _euclidean_is_better,
             in_quick=False,
+            note="with ten times longer steps the Euclidean rule ends early, since a weight would turn negative",
         ),
         Claim(
             "the diffusion is as efficient as the Euclidean rule",

@@ -155,20 +155,24 @@ STUDY = Study(
     title="Linear and nonlinear selection from mass spectra",
     source="Guyon, Bitter, Ahmed, Brown and Heller, BISC FLINT-CIBI (2003), Tables 2 and 3",
     about=(
-        "Method codes of section 2.4 as in the paper; # in a name of the tables below stands for the number of "
-        "features. How the data differ: the original are 326 raw SELDI spectra of 48 538 points, one per subject, "
-        "from 159 controls and 167 cancer patients, reduced by the paper's preprocessing to 9500 points of about "
-        "200 to 10 000 Da. The raw spectra are not at hand. In their place are two public versions of the same "
-        "study, each with two spectra per subject that are averaged here. “Peaks”: 779 peak heights of 326 "
-        "subjects, 159 and 167, from 2000 to 40 000 Da, nine tenths of them zero; neighbouring columns are not "
-        "neighbouring points, so intervals mean less. “Binned spectra”: 264 averages of 40 neighbouring points of "
-        "327 subjects, 159 and 168, from 2000 to 20 000 Da, baseline removed; scaling and square root are done "
-        "here as in the paper. Which spectra belong to one subject is inferred from their order in both. Three "
-        "test folds of 108 or 109 subjects, drawn here. The interval of INTER2373 (the first 2373 points, found by "
-        "cross-validation) is found by cross-validation in each training part instead (INTERCV). The kernel "
-        "widths are one over the number of standardised features instead of γ = 0.1, whose scaling the paper does "
-        "not give; the cost of errors is chosen among 0.1, 1, 10 and 100 by cross-validation in the training part "
-        "(1 inside interval selection). The quick version uses the nonlinear toy problem."
+        "Method codes of section 2.4 as in the paper; # in a name of the tables below stands for the number "
+        "of features. How the data differ: the original are 326 raw SELDI spectra of 48 538 points, one per "
+        "subject, from 159 controls and 167 cancer patients, reduced by the paper's preprocessing to 9500 "
+        "points of about 200 to 10 000 Da. The raw spectra are not at hand. In their place are two public "
+        "versions of the same study, each with two spectra per subject that are averaged here. “Peaks”: 779 "
+        "peak heights of 326 subjects, 159 and 167, from 2000 to 40 000 Da, nine tenths of them zero; "
+        "neighbouring columns are not neighbouring points, so intervals mean less. “Binned spectra”: 264 "
+        "averages of 40 neighbouring points of 327 subjects, 159 and 168, from 2000 to 20 000 Da, baseline "
+        "removed; scaling and square root are done here as in the paper. Which spectra belong to one "
+        "subject is inferred from their order in both. Three test folds of 108 or 109 subjects, drawn here. "
+        "The interval of INTER2373 (the first 2373 points, found by cross-validation) is found by cross- "
+        "validation in each training part instead (INTERCV). The kernel widths are one over the number of "
+        "standardised features instead of γ = 0.1, whose scaling the paper does not give; the cost of "
+        "errors is chosen among 0.1, 1, 10 and 100 by cross-validation in the training part (1 inside "
+        "interval selection). On the peaks, most of the first seven features of Relief are present in a "
+        "hundredth of the spectra: nearly all distances to the nearest hits are zero there, so that the "
+        "ratio of distances is large. The original spectra have no such columns. The quick version uses the "
+        "nonlinear toy problem."
     ),
     cost="2 data sets × 3 folds × 31 methods, about 1 minute on one core.",
     full=full,

@@ -115,7 +115,7 @@ STUDY = Study(
         "other, 62 to 34 (one sample differs from the usual 61 to 35), missing values replaced by medians "
         "of the training part. Columns are standardised by the training part."
     ),
-    cost="10 divisions × 4 data sets × 5 methods, about 10 minutes on one core.",
+    cost="10 divisions × 4 data sets × 5 methods, about 5 minutes on one core.",
     full=full,
     quick=quick,
     expectations=(

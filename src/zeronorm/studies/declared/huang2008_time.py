@@ -105,7 +105,7 @@ STUDY = Study(
         "ten random divisions. Seconds of other machines and programs cannot be compared; the order of "
         "the methods can."
     ),
-    cost="About 2 minutes on one core; run it on a machine that does nothing else.",
+    cost="Under 1 minute on one core; run it on a machine that does nothing else.",
     full=full,
     quick=quick,
     expectations=(

@@ -29,7 +29,7 @@ STUDY = Study(
         "margin, the last machine C = 100; RFE removes 10 % per round. The quick version uses the linear "
         "toy problem instead of the genes."
     ),
-    cost="50 divisions × 6 methods, about 10 minutes on one core.",
+    cost="50 divisions × 6 methods, about 5 minutes on one core.",
     full=full,
     quick=quick,
     expectations=claims("Lymphoma", 20),

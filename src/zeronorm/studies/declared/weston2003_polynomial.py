@@ -91,7 +91,7 @@ STUDY = Study(
         "coefficients are from memory; the inputs are standard normal, which the paper does not say. The "
         "linear machine has C = 10."
     ),
-    cost="30 trials × 24 problems × 3 machines, about 10 minutes on one core.",
+    cost="30 trials × 24 problems × 3 machines, about 3 minutes on one core.",
     full=full,
     quick=quick,
     expectations=(
