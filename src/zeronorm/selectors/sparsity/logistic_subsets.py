@@ -43,13 +43,13 @@ class Exchanges:
     """Predicted changes of the objective, from its quadratic model at a fit.
 
     ``loss[i]``: by leaving out the i-th feature of the fit; ``gain[j]``: by adding candidate j;
-    ``swap_gain[j, i]``: by putting candidate j in the place of feature i.
+    ``swap_gain[j, i]``: by putting candidate j in the place of feature i, where asked for.
     """
 
     candidates: IntArray
     loss: FloatArray
     gain: FloatArray
-    swap_gain: FloatArray
+    swap_gain: FloatArray | None
 
 
 class LogisticSubsets:
@@ -141,18 +141,17 @@ class LogisticSubsets:
         wrong = 1.0 / (1.0 + np.exp(np.minimum(margins, 700.0)))
         return self.weight * self.signs * wrong, self.weight * wrong * (1.0 - wrong)
 
-    def exchanges(self, fit: SubsetFit, candidates: IntArray) -> Exchanges:
+    def exchanges(self, fit: SubsetFit, candidates: IntArray, *, swaps: bool = True) -> Exchanges:
         """What removing, adding and swapping would change, summed over the machines."""
         own, others = self._rows_and_ones(fit.columns), self.rows(candidates)
         squares = others * others
         residuals, curvatures = self.residuals(fit)
         ridge = np.diag(np.append(np.full(fit.size, self.ridge), 0.0))
-        result = Exchanges(
-            candidates, np.zeros(fit.size), np.zeros(candidates.size), np.zeros((candidates.size, fit.size))
-        )
+        swap_gain = np.zeros((candidates.size, fit.size)) if swaps else None
+        result = Exchanges(candidates, np.zeros(fit.size), np.zeros(candidates.size), swap_gain)
         for w, residual, curvature in zip(fit.coef, residuals, curvatures, strict=True):
             weighted = own * curvature
-            inverse = np.linalg.pinv(weighted @ own.T + ridge, rcond=1e-15, hermitian=True)
+            inverse = _inverse(weighted @ own.T + ridge)
             slope, bend = others @ residual, squares @ curvature + self.ridge
             _add_machine(result, w[:-1], inverse, others @ weighted.T, slope, bend)
         return result
@@ -177,6 +176,8 @@ def _add_machine(
     spread = np.diag(inverse)[:-1]
     loss = w**2 / (2.0 * spread)
     result.loss[:] += loss
+    if result.swap_gain is None:
+        return
     # Leaving out feature i moves the others along the i-th column of the inverse, which changes the slopes.
     own = projection[:, :-1]
     slope_without = slope[:, None] + own * (w / spread)
@@ -184,6 +185,17 @@ def _add_machine(
     result.swap_gain[:] += (
         _half_square_ratio(slope_without, remaining_without, COLLINEAR * bend[:, None]) - loss
     )
+
+
+def _inverse(hessian: FloatArray) -> FloatArray:
+    """The inverse, or, of a matrix that has none, the pseudo-inverse."""
+    try:
+        pivots = np.diag(np.linalg.cholesky(hessian)) ** 2
+        if np.all(pivots > COLLINEAR * np.diag(hessian)):
+            return np.asarray(np.linalg.inv(hessian), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        pass
+    return np.asarray(np.linalg.pinv(hessian, rcond=1e-15, hermitian=True), dtype=np.float64)
 
 
 def _half_square_ratio(slope: FloatArray, bend: FloatArray, floor: FloatArray) -> FloatArray:

@@ -15,13 +15,15 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 IMPROVEMENT = 1e-9  # relative gain that counts
-BEAM_WIDTH = 6  # subsets of one size from which the neighbouring sizes are built
-TRIED = 8  # exact fits per size when it is built from a neighbouring size
+BEAM_WIDTH = 16  # subsets of one size from which the neighbouring sizes are built
+TRIED = 20  # exact fits per size when it is built from a neighbouring size
 SPLICED = 4  # features exchanged at once
 ALL_SWAPPED = 64  # up to here all swaps are tried exactly
-SWAPPED = 20  # beyond, this many, the most promising first
+SWAPPED = 8  # beyond, this many, the most promising first
 SCREENED = 100  # candidates by the slope of the loss
+TAKEN_OVER = 60  # candidates of the best subset of a beam that the others look at
 NEIGHBOURS = 10  # candidates by correlation, for each feature of a subset
+AT_ONCE = 6  # features whose neighbours one pass over the data finds
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
@@ -136,6 +138,8 @@ class SubsetSearch:
         while fit is not None and fit.key not in self._searched:
             self._searched.add(fit.key)
             exchanges = self._exchanges_of(fit)
+            if exchanges.swap_gain is None:
+                exchanges = self._exchanges[fit.key] = self.model.exchanges(fit, self._candidates(fit))
             goal = fit.objective * (1.0 - IMPROVEMENT)
             better = (
                 self.model.fit_below(goal, columns, fit)
@@ -154,6 +158,8 @@ class SubsetSearch:
 
     def _swaps(self, fit: SubsetFit, exchanges: Exchanges) -> Iterable[IntArray]:
         gain = exchanges.swap_gain
+        assert gain is not None
+        shape = gain.shape
         if self.forced.size:
             gain = np.where(np.isin(fit.columns, self.forced), -np.inf, gain)
         gain = gain.ravel()
@@ -162,7 +168,7 @@ class SubsetSearch:
             return
         best = np.argpartition(-gain, count - 1)[:count]
         for pair in best[np.lexsort((best, -gain[best]))]:
-            candidate, leaving = np.unravel_index(pair, exchanges.swap_gain.shape)
+            candidate, leaving = np.unravel_index(pair, shape)
             if np.isfinite(gain[pair]):
                 yield np.sort(np.append(np.delete(fit.columns, leaving), exchanges.candidates[candidate]))
 
@@ -170,41 +176,59 @@ class SubsetSearch:
 
     def _exchanges_of(self, fit: SubsetFit) -> Exchanges:
         if fit.key not in self._exchanges:
-            self._exchanges[fit.key] = self.model.exchanges(fit, self._candidates(fit))
+            swaps = self.eligible.size <= FEW_FEATURES or self._leader(fit) is None
+            self._exchanges[fit.key] = self.model.exchanges(fit, self._candidates(fit), swaps=swaps)
         return self._exchanges[fit.key]
 
     def _candidates(self, fit: SubsetFit) -> IntArray:
-        """Features worth a closer look: steep slope of the loss, or similar to a feature of the subset."""
+        """Features worth a closer look: steep slope of the loss, or similar to a feature of the subset.
+
+        Other subsets of a beam share most features with its best, and take over what was promising there.
+        """
         if self.eligible.size <= FEW_FEATURES:
             return np.setdiff1d(self.eligible, fit.columns, assume_unique=True)
-        found = [self._steepest(fit), *(self._similar(column) for column in fit.columns.tolist())]
+        leader = self._leader(fit)
+        if leader is not None:
+            known = self._exchanges[leader.key]
+            promising = known.candidates[order_by_score(known.gain)[:TAKEN_OVER]]
+            return np.setdiff1d(np.append(promising, leader.columns), fit.columns)
+        steepest = self._steepest(fit)
+        self._find_neighbours(fit.columns, steepest)
+        found = [steepest, *(self._neighbours[column] for column in fit.columns.tolist())]
         return np.setdiff1d(np.concatenate(found), fit.columns)
 
-    def _steepest(self, fit: SubsetFit) -> IntArray:
-        """One pass over the data for the best subset of a size serves the other subsets of its beam."""
+    def _leader(self, fit: SubsetFit) -> SubsetFit | None:
+        """The best of the beam that a subset belongs to, if that is another one and was looked at."""
         beam = self.beams.get(fit.size, [])
-        if beam and beam[0].key in self._exchanges:
-            return np.append(self._exchanges[beam[0].key].candidates, beam[0].columns)
+        return beam[0] if beam and beam[0].key != fit.key and beam[0].key in self._exchanges else None
+
+    def _steepest(self, fit: SubsetFit) -> IntArray:
+        """The steepest first."""
         slope_sq = np.zeros(self.variance.size)
         for residual in self.model.residuals(fit)[0]:
             slope_sq += self.model.design.transpose_dot(residual) ** 2
         return self._strongest(slope_sq, SCREENED + fit.size)
 
-    def _similar(self, column: int) -> IntArray:
-        if column not in self._neighbours:
-            covariance = self.model.design.transpose_dot(self._weighted_column(column))
-            self._neighbours[column] = self._strongest(covariance**2, NEIGHBOURS + 1)
-        return self._neighbours[column]
-
-    def _weighted_column(self, column: int) -> FloatArray:
-        """A centred column times the sample weights."""
-        values, weight = self.model.rows(np.asarray([column]))[0], self.model.weight
-        return np.asarray(weight * (values - np.average(values, weights=weight)))
+    def _find_neighbours(self, columns: IntArray, soon: IntArray) -> None:
+        """Features similar to these columns, and, as one pass does for several, to some that may follow."""
+        missing = [column for column in columns.tolist() if column not in self._neighbours]
+        if not missing:
+            return
+        more = [
+            column for column in soon.tolist() if column not in self._neighbours and column not in missing
+        ]
+        batch = np.asarray(missing + more[: max(0, AT_ONCE - len(missing))], dtype=np.intp)
+        values, weight = self.model.rows(batch), self.model.weight
+        centred = weight * (values - (values @ weight / weight.sum())[:, None])
+        covariance = self.model.design.transpose_dot(np.ascontiguousarray(centred.T))
+        for column, covariances in zip(batch.tolist(), covariance.T, strict=True):
+            self._neighbours[column] = self._strongest(covariances**2, NEIGHBOURS + 1)
 
     def _strongest(self, slope_sq: FloatArray, count: int) -> IntArray:
         values = slope_sq[self.eligible] / self.variance[self.eligible]
         count = min(count, values.size)
-        return self.eligible[np.argpartition(-values, count - 1)[:count]]
+        chosen = np.argpartition(-values, count - 1)[:count]
+        return self.eligible[chosen[np.lexsort((chosen, -values[chosen]))]]
 
     def _save_memory(self, size: int) -> None:
         """Keep the exchanges of the beams alone, and few columns."""
