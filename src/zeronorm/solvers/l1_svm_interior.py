@@ -19,11 +19,13 @@ weight, two small linear systems give the solution, and both objectives over all
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.linalg.blas import dsyrk, ssyrk
+from threadpoolctl import ThreadpoolController
 
 from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
 
@@ -61,12 +63,19 @@ def solve_l1_interior(
     for far in (FAR, 0.0):
         method = _InteriorPoint(rows, target, price, cost, far)
         # Where the method cannot go on, overflow says so soon enough: its results are proved or dropped.
-        with np.errstate(all="ignore"):
+        # The matrices are small: one thread is faster than several that wait for each other.
+        with np.errstate(all="ignore"), _threadpools().limit(limits=1, user_api="blas"):
             found = method.without_features() or method.run(n_iter)
             if found is not None or not (method.mistaken or method.contradicts_itself()):
                 return found
         n_iter = method.n_iter
     return None
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    """Looking for the libraries takes longer than many a solution."""
+    return ThreadpoolController()
 
 
 @dataclass
