@@ -129,6 +129,28 @@ def test_predicted_exchanges_are_exact_for_small_changes():
     assert back.swap_gain[0, -1] == pytest.approx(exact, rel=0.05)
 
 
+def test_predictions_without_swaps_are_the_same():
+    X, y = logistic_problem(4, n=100, p=30)
+    model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(100), 1e-6)
+    fit, candidates = model.fit(np.arange(5)), np.arange(5, 30)
+    with_swaps, without = (model.exchanges(fit, candidates, swaps=swaps) for swaps in (True, False))
+    assert without.swap_gain is None
+    np.testing.assert_array_equal(with_swaps.gain, without.gain)
+    np.testing.assert_array_equal(with_swaps.loss, without.loss)
+
+
+def test_dependent_features_have_finite_predictions():
+    """A copy in the subset leaves the Hessian without an inverse, and a copy of it gains nothing."""
+    X, y = logistic_problem(4, n=100, p=6)
+    X = np.column_stack([X, X[:, 0], X[:, 1]])
+    model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(100), 1e-12)
+    found = model.exchanges(model.fit(np.asarray([0, 1, 2, 6])), np.asarray([3, 7]))
+    alone = model.exchanges(model.fit(np.asarray([0, 1, 2])), np.asarray([3]))
+    assert found.gain[0] == pytest.approx(alone.gain[0], rel=1e-4)
+    assert found.gain[1] == pytest.approx(0.0, abs=1e-6)
+    assert np.all(np.isfinite(found.swap_gain))
+
+
 # -- concave penalties ----------------------------------------------------------------------------------
 
 
@@ -215,9 +237,10 @@ def test_bad_parameters(params, message):
         ZeroNormLogistic(2, **params).fit(X, y)
 
 
-def test_no_worse_than_abess():
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_no_worse_than_abess(correlation):
     abess = pytest.importorskip("abess", reason="abess is not installed (extra 'bench')")
-    X, y = logistic_problem(21, n=200, p=500, k=6)
+    X, y = logistic_problem(21, n=200, p=500, k=6, correlation=correlation)
     signs = 2.0 * y - 1.0
     path = ZeroNormLogistic(10).fit(X, y).path_
     for k in range(1, 11):
