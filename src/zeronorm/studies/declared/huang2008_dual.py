@@ -111,7 +111,7 @@ STUDY = Study(
         "are offered to the zero-norm machine, which keeps a fit on Twonorm below half a minute; with C = 100 "
         "one takes many minutes."
     ),
-    cost="About 15 minutes on one core, nearly all of it on Twonorm; a cell is capped at 15 minutes.",
+    cost="About 30 minutes on one core, nearly all of it on Twonorm; a cell is capped at 15 minutes.",
     full=full,
     quick=quick,
     expectations=(
