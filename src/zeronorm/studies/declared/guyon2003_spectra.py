@@ -166,7 +166,7 @@ STUDY = Study(
         "apparently without baseline (some values are negative); scaling and square root are done here as "
         "in the paper. Which spectra belong to one subject is inferred from their order in both. Three test "
         "folds of 108 or 109 subjects, drawn here. The interval of INTER2373 (the first 2373 points, found "
-        "by cross-validation) is found by cross- validation in each training part instead (INTERCV). The "
+        "by cross-validation) is found by cross-validation in each training part instead (INTERCV). The "
         "kernel widths are one over the number of standardised features instead of γ = 0.1, whose scaling "
         "the paper does not give; the cost of errors is chosen among 0.1, 1, 10 and 100 by cross-validation "
         "in the training part (1 inside interval selection). On the peaks, most of the first seven features "
