@@ -65,12 +65,24 @@ def free_direction(
 
 @kernel
 def _solve_symmetric(triangle: FloatArray, jitter: float, step: FloatArray) -> None:
-    """Gaussian elimination and back substitution; step[0] balances the sum.
+    """Gaussian elimination and back substitution; step[0] balances the sum."""
+    q = triangle.shape[0]
+    eliminate(triangle, q, q + 1, jitter)
+    for a in range(q - 1, -1, -1):
+        value = triangle[a, q]
+        for b in range(a + 1, q):
+            value -= triangle[a, b] * step[b + 1]
+        step[a + 1] = value / triangle[a, a]
+        step[0] -= step[a + 1]
+
+
+@kernel
+def eliminate(triangle: FloatArray, n_rows: int, width: int, jitter: float) -> None:
+    """Gaussian elimination in the upper triangle; further columns, up to ``width``, are right-hand sides.
 
     Four finished rows are subtracted at a time: the inner loop then is long enough to be vectorised.
     """
-    q = triangle.shape[0]
-    for i in range(q):
+    for i in range(n_rows):
         row = triangle[i]
         row[i] += jitter
         k = 0
@@ -78,22 +90,16 @@ def _solve_symmetric(triangle: FloatArray, jitter: float, step: FloatArray) -> N
             r0, r1, r2, r3 = triangle[k], triangle[k + 1], triangle[k + 2], triangle[k + 3]
             c0, c1 = r0[i] / r0[k], r1[i] / r1[k + 1]
             c2, c3 = r2[i] / r2[k + 2], r3[i] / r3[k + 3]
-            for j in range(i, q + 1):
+            for j in range(i, width):
                 row[j] -= (c0 * r0[j] + c1 * r1[j]) + (c2 * r2[j] + c3 * r3[j])
             k += 4
         while k < i:
             r0 = triangle[k]
             c0 = r0[i] / r0[k]
-            for j in range(i, q + 1):
+            for j in range(i, width):
                 row[j] -= c0 * r0[j]
             k += 1
         row[i] = max(row[i], jitter)
-    for a in range(q - 1, -1, -1):
-        value = triangle[a, q]
-        for b in range(a + 1, q):
-            value -= triangle[a, b] * step[b + 1]
-        step[a + 1] = value / triangle[a, a]
-        step[0] -= step[a + 1]
 
 
 @kernel

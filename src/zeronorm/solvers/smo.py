@@ -51,7 +51,7 @@ def smo(
     update K and f over many calls use :func:`refresh` from time to time.
     """
     m, n = alpha.shape[0], f.shape[0]
-    diagonal, active = _diagonal(K, ridge), _all(m)
+    diagonal, active = diagonal_of(K, ridge), all_variables(m)
     n_free, growing = _survey(ridge, sample, upper, alpha)
     # Work is counted in swept variables; stable work is that since the free set changed.
     stable_work, newton_work = np.inf if n_free <= FEW_FREE else 0.0, 0.0
@@ -59,12 +59,12 @@ def smo(
     newton, blocked = False, False
     status, n_iter = ITERATION_LIMIT, 0
     while True:
-        i, top = _first_of_pair(active, sample, sign, linear, upper, alpha, f)
-        j, bottom = _second_of_pair(K, diagonal, active, sample, sign, linear, upper, alpha, f, i, top)
+        i, top = first_of_pair(active, sample, sign, linear, upper, alpha, f)
+        j, bottom = second_of_pair(K, diagonal, active, sample, sign, linear, upper, alpha, f, i, top)
         if top - bottom < tol or n_iter >= max_iter or status != ITERATION_LIMIT:
             if active.shape[0] == m:
                 break
-            active = _all(m)
+            active = all_variables(m)
             continue
         n_iter += 1
         cost = n_free * (n_free * n_free / 200.0 + n / 30.0)
@@ -112,7 +112,7 @@ def refresh(
 
 
 @kernel
-def _diagonal(K: FloatArray, ridge: FloatArray) -> FloatArray:
+def diagonal_of(K: FloatArray, ridge: FloatArray) -> FloatArray:
     diagonal = np.empty(ridge.shape[0])
     for k in range(ridge.shape[0]):
         diagonal[k] = K[k, k] + ridge[k]
@@ -120,7 +120,7 @@ def _diagonal(K: FloatArray, ridge: FloatArray) -> FloatArray:
 
 
 @kernel
-def _all(m: int) -> IntArray:
+def all_variables(m: int) -> IntArray:
     active = np.empty(m, np.int64)
     for i in range(m):
         active[i] = i
@@ -140,7 +140,7 @@ def _survey(ridge: FloatArray, sample: IntArray, upper: FloatArray, alpha: Float
 
 
 @kernel
-def _first_of_pair(
+def first_of_pair(
     active: IntArray,
     sample: IntArray,
     sign: FloatArray,
@@ -162,7 +162,7 @@ def _first_of_pair(
 
 
 @kernel
-def _second_of_pair(
+def second_of_pair(
     K: FloatArray,
     diagonal: FloatArray,
     active: IntArray,

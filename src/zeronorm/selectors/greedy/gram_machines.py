@@ -19,11 +19,13 @@ from zeronorm.selectors.problem import Problem
 from zeronorm.solvers.box_dual import BoxDual
 from zeronorm.solvers.smo import refresh
 from zeronorm.solvers.status import Status
+from zeronorm.solvers.tracked_set import TrackedSets
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-SMALL_BLOCK = 512  # so many features are always loaded as one block
+SMALL_BLOCK = 512  # so many features are always loaded as one block ...
+SMALL_BYTES = 2**22  # ... and as many as fit in this
 BLOCK_SHARE = (
     4  # a block holds one in so many of the features: extra memory is at most that share of the data
 )
@@ -43,6 +45,7 @@ class GramMachines(LinearValue):
         self._set_variables(problem, cost, loss, epsilon)
         self.K = np.ascontiguousarray(self.design.gram())
         self.n_at_refresh = self.alive.size
+        self.small_block = max(SMALL_BLOCK, SMALL_BYTES // (8 * problem.n_samples))
 
     def _set_variables(self, problem: Problem, cost: FloatArray, loss: str, epsilon: float) -> None:
         squared = loss == "squared"
@@ -58,11 +61,12 @@ class GramMachines(LinearValue):
         self.alpha = np.zeros(self.sign.shape)
         self.f = np.zeros((len(duals), problem.n_samples))
         self.v = np.zeros_like(self.f)
+        self.sets = TrackedSets.room_for(len(duals), problem.n_samples)
 
     def _variables(self) -> tuple[Any, ...]:
         return (
             self.K, self.ridge, self.sample, self.sign, self.linear, self.upper,
-            self.alpha, self.f, self.v, self.tol, self.max_iter,
+            self.alpha, self.f, self.v, self.sets, self.tol, self.max_iter,
         )  # fmt: skip
 
     def train(self) -> None:
@@ -82,6 +86,7 @@ class GramMachines(LinearValue):
         self.alive = self.alive[staying]
         if not self._refresh_is_due():
             self.K -= self.design.take(np.sort(features)).gram()
+        self.sets.size[self.sets.size > 0] = 0
         self._renew()
 
     def _refresh_is_due(self) -> bool:
@@ -145,7 +150,7 @@ class GramMachines(LinearValue):
         block = candidates[ascending[:size]]
         outside = float(np.sqrt(value[ascending[size]])) if size < candidates.size else np.inf
         # Not more than half in one go: the Gram matrix is then computed afresh, see `_refresh_is_due`.
-        half = max(SMALL_BLOCK, self.alive.size // 2)
+        half = max(self.small_block, self.alive.size // 2)
         removed = np.empty(min(size, n_out, half), dtype=np.intp)
         left_value = np.empty(removed.size)
         n_removed, status, n_iter = eliminate_in_block(
@@ -166,10 +171,10 @@ class GramMachines(LinearValue):
     def _block_size(self, ascending: FloatArray, tie: float) -> int:
         """All candidates when they fit, else a part; never a cut through tied values."""
         n_all = ascending.size
-        resident = max(SMALL_BLOCK, self.design.n_features // BLOCK_SHARE)
+        resident = max(self.small_block, self.design.n_features // BLOCK_SHARE)
         if n_all <= resident:
             return n_all
-        size = max(SMALL_BLOCK, n_all // BLOCK_SHARE)
+        size = max(self.small_block, n_all // BLOCK_SHARE)
         while size < n_all and ascending[size] <= ascending[size - 1] + 2.0 * tie:
             size += 1
         return size

@@ -1,0 +1,136 @@
+"""Following the optimum while columns leave, against solving every problem anew."""
+
+import numpy as np
+import pytest
+
+from zeronorm.selectors.greedy.scan_kernels import remove_column, train_machines
+from zeronorm.solvers import tracked_set
+from zeronorm.solvers.box_dual import BoxDual
+from zeronorm.solvers.smo import smo
+from zeronorm.solvers.tracked_set import TrackedSets, follow, forget_column, start_tracking
+
+TOL = 1e-8
+
+
+def two_classes(n, p, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = np.where(X[:, :5].sum(axis=1) + rng.normal(size=n) > 0, 1.0, -1.0)
+    return X - X.mean(axis=0), y
+
+
+class Shrinking:
+    """A machine whose columns leave one at a time."""
+
+    def __init__(self, X, dual):
+        self.X, self.dual = X, dual
+        self.K = X @ X.T
+        self.alpha = np.zeros((1, dual.sign.size))
+        self.f, self.v = np.zeros((1, len(X))), np.zeros((1, len(X)))
+        self.sets = TrackedSets.room_for(1, len(X))
+        self.train()
+
+    def train(self):
+        d = self.dual
+        return train_machines(
+            self.K, d.ridge, d.sample, d.sign[None], d.linear[None], d.upper[None],
+            self.alpha, self.f, self.v, self.sets, TOL, 100_000,
+        )  # fmt: skip
+
+    def remove(self, j):
+        x = np.ascontiguousarray(self.X[:, j])
+        remove_column(self.K, self.f, self.v, x)
+        forget_column(self.sets, self.dual.sample, x)
+        return self.train()
+
+    def solved_anew(self):
+        d = self.dual
+        alpha, f = np.zeros(d.sign.size), np.zeros(d.n_samples)
+        smo(self.K, d.ridge, d.sample, d.sign, d.linear, d.upper, alpha, f, TOL, 100_000)
+        return d.objective(alpha, f)
+
+    def factored(self):
+        """What the factor stands for, and what it should."""
+        m = int(self.sets.size[0])
+        U, rows = np.triu(self.sets.factor[0, :m, :m]), self.dual.sample[self.sets.order[0, :m]]
+        H = self.K[np.ix_(rows, rows)] + np.diag(self.dual.ridge[rows]) + self.sets.shift[0]
+        return U.T @ U, H
+
+
+def duals(n, y):
+    C = np.full(n, 0.01)
+    rng = np.random.default_rng(1)
+    return {
+        "hinge": BoxDual.classification(y, C, squared=False),
+        "squared hinge": BoxDual.classification(y, C, squared=True),
+        "weighted": BoxDual.classification(y, C * rng.uniform(0.2, 3.0, n), squared=False),
+        "regression": BoxDual.regression(y + 0.1 * rng.normal(size=n), C, 0.1, squared=False),
+    }
+
+
+@pytest.mark.parametrize("kind", ["hinge", "squared hinge", "weighted", "regression"])
+def test_every_problem_on_the_way_is_solved(kind):
+    X, y = two_classes(60, 150)
+    machine = Shrinking(X, duals(60, y)[kind])
+    n_followed = 0
+    for j in np.random.default_rng(2).permutation(150)[:140]:
+        n_followed += int(machine.sets.size[0]) > 0
+        status, _ = machine.remove(j)
+        assert status == 0
+        expected = machine.solved_anew()
+        found = machine.dual.objective(machine.alpha[0], machine.f[0])
+        assert found == pytest.approx(expected, rel=1e-7)
+        assert abs(machine.dual.sign @ machine.alpha[0]) < 1e-9
+    assert n_followed > 50
+
+
+def test_factor_stays_that_of_the_free_variables():
+    X, y = two_classes(80, 400)
+    machine = Shrinking(X, duals(80, y)["hinge"])
+    sizes = set()
+    for j in range(200):
+        machine.remove(j)
+        found, expected = machine.factored()
+        sizes.add(len(expected))
+        assert np.allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+        alpha, free = machine.alpha[0], machine.sets.order[0, : machine.sets.size[0]]
+        inside = np.flatnonzero((alpha > 0) & (alpha < machine.dual.upper))
+        assert set(inside) <= set(free)
+    assert len(sizes) > 2  # variables met and left their bounds on the way
+
+
+def test_fewer_columns_than_free_variables_end_the_following():
+    X, y = two_classes(60, 8)
+    machine = Shrinking(X, duals(60, y)["squared hinge"])
+    for j in range(6):
+        machine.remove(j)
+    assert machine.dual.objective(machine.alpha[0], machine.f[0]) == pytest.approx(
+        machine.solved_anew(), rel=1e-7
+    )
+
+
+def test_a_wrong_factor_is_noticed():
+    X, y = two_classes(60, 150)
+    machine = Shrinking(X, duals(60, y)["hinge"])
+    machine.sets.factor[0] *= 30.0
+    d = machine.dual
+    machine.K[:] = machine.K[::-1, ::-1].copy()
+    machine.f[0] = machine.K @ machine.v[0]
+    reached, _ = follow(
+        machine.sets, 0, machine.K, d.ridge, d.sample, d.sign, d.linear, d.upper, machine.alpha[0], machine.f[0], TOL
+    )  # fmt: skip
+    assert not reached
+    assert machine.sets.size[0] == 0
+
+
+def test_singular_matrix_is_given_up():
+    n = 40
+    X = np.ones((n, 1)) * np.arange(n)[:, None]
+    alpha, sets = np.full(n, 0.5), TrackedSets.room_for(1, n)
+    start_tracking(sets, 0, X @ X.T, np.zeros(n), np.arange(n), np.ones(n), alpha)
+    assert sets.size[0] == tracked_set.OFF
+
+
+def test_small_and_huge_problems_have_no_factor():
+    assert TrackedSets.room_for(1, tracked_set.TRACK_FROM - 1).factor.size == 0
+    assert TrackedSets.room_for(1, 100_000).factor.size == 0
