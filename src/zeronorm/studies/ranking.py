@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import rankdata
 
 from zeronorm.evaluation.significance import CriticalDifference, critical_difference
 from zeronorm.evaluation.stability import nogueira_stability
@@ -27,6 +28,12 @@ def error_table(results: Results, size: int) -> tuple[list[str], list[str], np.n
                 found = [row.get(METRIC) for row in results.rows_of(name, arm, size)]
                 table[i, j] = np.mean([CHANCE if value is None else value for value in found])
     return data, arms, table
+
+
+def rank_rows(table: np.ndarray) -> np.ndarray:
+    """Ranks within each row, the smallest first; ties share the mean."""
+    ranks: np.ndarray = rankdata(table, axis=1)
+    return ranks
 
 
 def mean_rank_of(results: Results, size: int) -> dict[str, float]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from zeronorm.selectors.registry import MethodInfo, all_methods
 from zeronorm.studies.expectations import Claim, Judged
 from zeronorm.studies.machines import tuned_squared_hinge_machine
+from zeronorm.studies.page import Section
 from zeronorm.studies.ranking import mean_rank_of, ranking_sections
 from zeronorm.studies.real_data import quick_data, real_data
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Data, Plan, Study
+from zeronorm.studies.winners import winner_sections
 
 SIZES = (5, 10, 20, 50)
 RANDOM = "random"
@@ -50,6 +52,11 @@ def _random_is_last(results: Results) -> Judged:
     )
 
 
+def _sections(results: Results) -> list[Section]:
+    sizes = [size for size in results.plan.sizes if size is not None]
+    return winner_sections(results, sizes[len(sizes) // 2]) + ranking_sections(results)
+
+
 STUDY = Study(
     name="systematic",
     title="Every method on every data set",
@@ -75,5 +82,5 @@ STUDY = Study(
             origin="expected here",
         ),
     ),
-    sections=ranking_sections,
+    sections=_sections,
 )
