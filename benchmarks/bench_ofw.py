@@ -50,7 +50,7 @@ def two_workers() -> Measurement:
     X, y = load("leukemia")
     settings = {"batch_size": 64, "max_iter": 2000}
     weights, seconds = [], {1: [], 2: []}
-    for _ in range(3):  # interleaved, the best of each: other programs on the machine disturb single runs
+    for _ in range(5):  # interleaved, the best of each: other programs on the machine disturb single runs
         for n_jobs in (1, 2):
             selector = leukemia_selector(n_jobs=n_jobs, **settings)
             seconds[n_jobs].append(timed(lambda selector=selector: selector.fit(X, y))[0])

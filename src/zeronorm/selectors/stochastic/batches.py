@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from zeronorm.selectors.stochastic.helpers import Helper, share
 from zeronorm.selectors.stochastic.learners.resolve import Learner
 from zeronorm.selectors.stochastic.learners.scikit import ScikitLearner, predict_machines
 from zeronorm.selectors.stochastic.pool import FloatArray, IntArray
@@ -31,9 +31,8 @@ class BatchEvaluator:
         self.draws = Draws.empty(batch_size, subset_size, bootstrap_size)
         self.errors: FloatArray = np.zeros(batch_size)
         self.last_redrawn = 0
-        self._threads: ThreadPoolExecutor | None = None
+        self._helpers: list[Helper] = []
         self._processes: Any = None
-        self._n_workers = 1
 
     @contextmanager
     def workers(self, n_jobs: int | None) -> Iterator[None]:
@@ -43,9 +42,13 @@ class BatchEvaluator:
             with Parallel(n_jobs=n_workers) as self._processes:
                 yield
         elif n_workers > 1:
-            self._n_workers = n_workers
-            with ThreadPoolExecutor(n_workers - 1) as self._threads:
+            self._helpers = [Helper() for _ in range(n_workers - 1)]
+            try:
                 yield
+            finally:
+                for helper in self._helpers:
+                    helper.end()
+                self._helpers = []
         else:
             yield
 
@@ -99,27 +102,17 @@ class BatchEvaluator:
             self._share(lambda first, last: learner.errors(pool, draws, first, last, self.errors))
 
     def _share(self, work: Callable[[int, int], None]) -> None:
-        """Run ``work`` on consecutive parts of the batch; whoever is free takes the next part.
-
-        This thread never waits for a worker that has not started, so that a busy machine costs little.
-        """
-        if self._threads is None:
+        """Run ``work`` on consecutive parts of the batch; whoever is free takes the next part."""
+        if not self._helpers:
             work(0, self.errors.size)
             return
-        parts = iter(uneven_parts(self.errors.size, self._n_workers))
-
-        def take_parts() -> None:
-            for first, last in parts:
-                work(first, last)
-
-        others = [self._threads.submit(take_parts) for _ in range(self._n_workers - 1)]
-        take_parts()
-        for other in others:
-            if not other.cancel():
-                other.result()
+        share(work, uneven_parts(self.errors.size, 1 + len(self._helpers)), self._helpers)
 
     def _count_redraws(self) -> None:
         redraws = self.draws.redraws
+        self.last_redrawn = 0
+        if not redraws.any():
+            return
         if redraws.min() < 0:
             raise ValueError(
                 f"No training sample of {self.draws.train.shape[1]} with two classes was found in "
@@ -134,7 +127,7 @@ def uneven_parts(size: int, n_workers: int) -> list[tuple[int, int]]:
 
     Few parts, since entering a compiled loop costs as much as testing a subset.
     """
-    large, small = max(1, 3 * size // (4 * n_workers)), max(1, size // (8 * n_workers))
+    large, small = max(1, 7 * size // (8 * n_workers)), max(1, size // (8 * n_workers))
     ends = [(i + 1) * large for i in range(n_workers)]
     ends += range(ends[-1] + small, size + small, small)
     parts, first = [], 0
