@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -21,6 +23,23 @@ def linear_machine(C: float = 1.0) -> Any:
 def tuned_linear_machine(costs: tuple[float, ...] = COSTS, cv: int = 3) -> Any:
     """The same with its cost chosen by cross-validation inside the training part."""
     return GridSearchCV(linear_machine(), {"svc__C": list(costs)}, cv=cv)
+
+
+class CommonScale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Centre the columns and divide all by one number, such that squared lengths of samples have mean one.
+
+    For columns in one unit, such as intensities of a spectrum: large ones stay large.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the means and the scale."""
+        self.mean_ = np.mean(X, axis=0)
+        self.scale_ = float(np.sqrt(np.mean(np.sum((X - self.mean_) ** 2, axis=1)))) or 1.0
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Centred and scaled columns."""
+        return (X - self.mean_) / self.scale_
 
 
 def as_dense(X: Any) -> Any:

@@ -25,7 +25,6 @@ NAMED = (
     "sonar",
     "ionosphere",
     "spambase",
-    "twonorm",
 )
 RIBOSOMAL = 2
 
@@ -71,7 +70,7 @@ def probed(name: str) -> Sample:
 
 
 def real_data(n_folds: int) -> tuple[Data, ...]:
-    """The 15 data sets; those with a published second part give their training part."""
+    """The 14 data sets; those with a published second part give their training part."""
     return tuple(folds(name, partial(probed, name), n_folds=n_folds) for name in sorted((*NAMED, *SHAPED)))
 
 

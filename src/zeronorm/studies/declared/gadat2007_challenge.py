@@ -7,11 +7,10 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.naive_bayes import BernoulliNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from zeronorm.datasets import make_nonlinear_toy
@@ -19,6 +18,7 @@ from zeronorm.selectors.meta.selector_cv import SelectorCV
 from zeronorm.selectors.registry import get_method
 from zeronorm.studies.choosing import BestOfSelectors
 from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
+from zeronorm.studies.machines import CommonScale
 from zeronorm.studies.page import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Data, Plan, Study, Trial
@@ -35,21 +35,23 @@ BER = "balanced_error_rate"
 N_FOLDS = 5
 N_BOOTSTRAP = 2000
 
-# Everything below was written down before the validation parts were read; what is chosen among these
-# candidates is decided by cross-validation on the training parts alone. The validation parts were opened
-# with these lists on 2026-11-15: results of other lists are a second opening and must say so.
+# What is chosen among these candidates is decided by cross-validation on the training parts alone. The lists
+# are the second ones: the validation parts were opened on 2026-11-15 with a first list (BER: ARCENE 16.88, DEXTER
+# 9.00, DOROTHEA 14.14, MADELON 8.67). The second lists come from experiments on the training parts, written
+# down before the second opening; a third one must say so.
 SIZES = {
-    "ARCENE": (50, 100, 200, 400, 1000, 2000, 10_000),
-    "DEXTER": (50, 100, 200, 300, 500, 1000, 2000),
-    "DOROTHEA": (5, 10, 20, 50, 100, 200, 500),
-    "MADELON": (5, 8, 10, 12, 14, 16, 20),
+    "ARCENE": (2000, 3000, 5000),
+    "DEXTER": (1000, 2000, 5000),
+    "DOROTHEA": (200, 500, 1000, 2000, 5000),
+    "MADELON": (12, 14, 16, 18, 19, 20, 21),
 }
 CANDIDATES: dict[str, dict[str, dict[str, Any]]] = {
-    "ARCENE": {"fisher": {}, "rfe": {"step": 0.1}, "arom": {}, "relief": {}},
-    "DEXTER": {"fisher": {}, "rfe": {"step": 0.1}, "arom": {}},
-    "DOROTHEA": {"fisher": {}, "fcbf": {}, "svm-weights": {}},
-    "MADELON": {"fisher": {}, "relief": {}, "tree": {"n_trees": 100}},
+    "ARCENE": {"fisher": {}},
+    "DEXTER": {"fisher": {}},
+    "DOROTHEA": {"fisher": {}, "fcbf": {}},
+    "MADELON": {"relief": {}},
 }
+FIRST_OPENING = {"ARCENE": 16.88, "DEXTER": 9.00, "DOROTHEA": 14.14, "MADELON": 8.67}
 
 
 def plain_machine(name: str) -> Any:
@@ -61,23 +63,34 @@ def plain_machine(name: str) -> Any:
 def judge_of(name: str) -> Any:
     """The predictor that scores sizes inside the training part."""
     if name == "MADELON":
-        return make_pipeline(StandardScaler(), SVC(C=3.0))
+        return make_pipeline(StandardScaler(), SVC(C=1.0, gamma=0.3))
     if name == "DOROTHEA":
-        return BernoulliNB()
+        return LogisticRegression(C=0.01, class_weight="balanced", solver="liblinear")
     if name == "DEXTER":
-        return make_pipeline(MaxAbsScaler(), SVC(kernel="linear", class_weight="balanced"))
-    return make_pipeline(StandardScaler(), SVC(kernel="linear", class_weight="balanced"))
+        return make_pipeline(square_roots(), Normalizer(), LinearSVC(random_state=0))
+    return make_pipeline(CommonScale(), cubic_machine())
+
+
+def square_roots() -> Any:
+    """Counts of words, with less weight on frequent ones."""
+    return FunctionTransformer(np.sqrt, accept_sparse=True)
+
+
+def cubic_machine() -> Any:
+    return SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=100.0, class_weight="balanced")
+
+
+GRIDS: dict[str, dict[str, list[Any]]] = {
+    "ARCENE": {"svc__degree": [2, 3]},
+    "DEXTER": {"linearsvc__C": [0.3, 1.0, 10.0]},
+    "DOROTHEA": {"C": [0.003, 0.01, 0.03]},
+    "MADELON": {"svc__C": [1.0, 3.0], "svc__gamma": [0.2, 0.3, 0.4]},
+}
 
 
 def final_of(name: str) -> Any:
-    """Predictors of the chosen subset, again chosen by cross-validation on the training part."""
-    scaler = MaxAbsScaler() if name in ("DEXTER", "DOROTHEA") else StandardScaler()
-    pipeline = make_pipeline(scaler, SVC())
-    machine = "svc"
-    linear = {machine: [SVC(kernel="linear", class_weight="balanced")], f"{machine}__C": [0.1, 1.0, 10.0]}
-    rbf = {machine: [SVC(class_weight="balanced")], f"{machine}__C": [1.0, 10.0, 100.0]}
-    other = {machine: [BernoulliNB() if name == "DOROTHEA" else KNeighborsClassifier(5)]}
-    return GridSearchCV(pipeline, [linear, rbf, other], scoring="balanced_accuracy", cv=_inner_folds())
+    """Predictor of the chosen subset, its parameters again chosen by cross-validation on the training part."""
+    return GridSearchCV(judge_of(name), GRIDS[name], scoring="balanced_accuracy", cv=_inner_folds())
 
 
 def _inner_folds() -> StratifiedKFold:
@@ -231,13 +244,14 @@ def _table(results: Results) -> list[Section]:
             low, high = bootstrap_interval(results, name)
             probed = results.selections(f"{name} with probes", CHOSEN, None)[0]
         except (NotMeasured, IndexError, KeyError):
-            rows.append((name, f"{OFW[name]}", "–", "–", "–", "–", "–"))
+            rows.append((name, f"{OFW[name]}", f"{FIRST_OPENING[name]:.2f}", "–", "–", "–", "–", "–"))
             continue
         p = first_part(name)[0].shape[1]
         rows.append(
             (
                 name,
                 f"{OFW[name]}",
+                f"{FIRST_OPENING[name]:.2f}",
                 f"{100 * row[BER]:.2f} ({low:.2f} to {high:.2f})",
                 f"{OFW_SHARE[name]}",
                 f"{100 * row['n_selected'] / p:.2f} ({row['n_selected']} features)",
@@ -246,7 +260,8 @@ def _table(results: Results) -> list[Section]:
             )
         )
     header = (
-        *("data", "BER of OFW, %", "ours (bootstrap 95 %)", "features of OFW, %", "ours"),
+        *("data", "BER of OFW, %", "ours, first opening", "ours, second (bootstrap 95 %)"),
+        *("features of OFW, %", "ours"),
         *("probes of OFW, %", "our appended probes, %"),
     )
     note = (
@@ -268,7 +283,10 @@ STUDY = Study(
         "is shown on a division of its training part and compared with nothing. Table 3 needs labels of "
         "the test sets, which are not at hand. The quick version uses the nonlinear toy problem."
         " The plain linear machine has C = 1 on the raw columns, on MADELON a squared hinge and standardised "
-        "columns. The validation parts were opened once with these lists."
+        "columns. This is the second opening of the validation parts: a first list of candidates gave "
+        "ARCENE 16.88, DEXTER 9.00, DOROTHEA 14.14 and MADELON 8.67. The second lists were found by "
+        "cross-validation on the training parts; that a second attempt was made is itself a choice after "
+        "seeing validation errors, so its figures are slightly optimistic."
     ),
     cost="about 20 minutes on one core; a cell is capped at 30 minutes.",
     full=full,

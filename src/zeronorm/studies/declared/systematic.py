@@ -62,8 +62,8 @@ STUDY = Study(
     title="Every method on every data set",
     source="Lal, Chapelle, Weston and Elisseeff (2006), section 5, which asks for such a comparison",
     about=(
-        "All registered selectors for two classes, with their default settings, on 13 real and two artificial "
-        "data sets (madelon, twonorm) with two classes; five stratified folds (the prostate subjects stay "
+        "All registered selectors for two classes, with their default settings, on 13 real data sets and one "
+        "artificial one (madelon) with two classes; five stratified folds (the prostate subjects stay "
         "whole); subsets of 5, 10, 20 and 50 features; a linear machine with squared hinge loss, whose cost "
         "is chosen inside the training part, judges all of them. "
         "100 probes (columns in another row order) are appended to every data set. A cell may take 60 s; "
