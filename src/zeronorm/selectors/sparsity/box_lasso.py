@@ -21,6 +21,7 @@ IntArray = NDArray[np.intp]
 
 MAX_ROUNDS = 100  # growths of the working set
 BATCH = 50  # violating features that join at a time
+ROUNDING = 1e-13  # of the largest pull: a violation below this cannot be told from rounding
 
 
 class Factor(Protocol):
@@ -89,6 +90,7 @@ def solve_box_lasso(
     max_iter: int,
 ) -> BoxLassoSolution:
     """The solution from ``start``; ``tol`` bounds the violation of the optimality conditions."""
+    tol = max(tol, ROUNDING * float(np.max(np.abs(q), initial=0.0)))
     columns, weights = start.columns, start.weights
     pull = q - factor.transpose_dot(start.image) if columns.size else q
     converged, first = True, True
