@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import ThreadpoolController
 
 from zeronorm.evaluation.journal import Journal
 from zeronorm.evaluation.metrics import Metric
@@ -28,6 +26,7 @@ from zeronorm.selectors.meta.fitted import fitted_path, own_support
 from zeronorm.selectors.meta.rows import take_columns, take_rows
 from zeronorm.selectors.meta.seeding import seeded_clone
 from zeronorm.selectors.meta.splits import Split
+from zeronorm.solvers.blas_threads import thread_controller
 
 IntArray = NDArray[np.intp]
 Cell = dict[str, Any]
@@ -62,7 +61,7 @@ class Task:
 
 def run_cell(study: Study, task: Task) -> Cell:
     """Do the work of a cell and enter it in the journal."""
-    with _thread_controller().limit(limits=study.threads_per_task), _quiet_convergence():
+    with thread_controller().limit(limits=study.threads_per_task), _quiet_convergence():
         cell = _compute(study, task)
     if study.journal is not None:
         study.journal.write(task.key, cell)
@@ -187,12 +186,6 @@ def _group_params(selector: BaseEstimator, groups: NDArray[Any] | None, split: S
     if searches_groups or has_fit_parameter(selector, "groups"):
         return {"groups": groups[split.train]}
     return {}
-
-
-@cache
-def _thread_controller() -> ThreadpoolController:
-    """Finding the thread pools takes milliseconds, so it is done once per process."""
-    return ThreadpoolController()
 
 
 @contextmanager

@@ -19,15 +19,14 @@ weight, two small linear systems give the solution, and both objectives over all
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.linalg.blas import dsyrk, ssyrk
-from threadpoolctl import ThreadpoolController
 
 from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
+from zeronorm.solvers.blas_threads import one_thread
 
 MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
 SMALLEST_START = 0.3  # share of half their range at which multipliers start
@@ -64,18 +63,12 @@ def solve_l1_interior(
         method = _InteriorPoint(rows, target, price, cost, far)
         # Where the method cannot go on, overflow says so soon enough: its results are proved or dropped.
         # The matrices are small: one thread is faster than several that wait for each other.
-        with np.errstate(all="ignore"), _threadpools().limit(limits=1, user_api="blas"):
+        with np.errstate(all="ignore"), one_thread():
             found = method.without_features() or method.run(n_iter)
             if found is not None or not (method.mistaken or method.contradicts_itself()):
                 return found
         n_iter = method.n_iter
     return None
-
-
-@cache
-def _threadpools() -> ThreadpoolController:
-    """Looking for the libraries takes longer than many a solution."""
-    return ThreadpoolController()
 
 
 @dataclass

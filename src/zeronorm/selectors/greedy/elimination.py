@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.selectors.greedy.blas_threads import one_thread_if_small
 from zeronorm.selectors.path import SelectionPath, order_by_score
 from zeronorm.selectors.problem import Problem
+from zeronorm.solvers.blas_threads import one_thread_if_small
 from zeronorm.solvers.status import Status
 
 IntArray = NDArray[np.intp]

@@ -1,4 +1,4 @@
-"""One thread for many small matrix products."""
+"""Threads of the linear algebra libraries: one for many small matrix products."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ def one_thread_if_small(side: int) -> AbstractContextManager[Any]:
 
     On a busy machine that waiting can take ten times as long as the work.
     """
-    if side > SMALL_SIDE:
-        return nullcontext()
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return nullcontext() if side > SMALL_SIDE else one_thread()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread."""
+    limit: AbstractContextManager[Any] = thread_controller().limit(limits=1, user_api="blas")
     return limit
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Looking for the libraries takes milliseconds: once is enough."""
+def thread_controller() -> ThreadpoolController:
+    """The thread pools of this process. Finding them takes milliseconds, so it is done once."""
     return ThreadpoolController()
