@@ -176,10 +176,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         name = type(self).__name__
         if self._task_name() == "regression":
             return np.asarray(y, dtype=np.float64), None, "regression"
-        check_classification_targets(y)
         if self._is_multilabel(y):
+            check_classification_targets(y)
             return np.asarray(y, dtype=np.intp), np.arange(y.shape[1]), "multilabel"
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _classes_of(y)
         if len(classes) < 2:
             raise ValueError(
                 f"{name} needs samples of at least two classes in y. Got one class only: {classes[0]!r}."
@@ -387,6 +387,16 @@ def _drop_unweighted(
     if present.size < 2:
         raise ValueError(f"At least two samples must have a positive weight. Got {present.size}.")
     return design.take_rows(present), y[present], weight[present]
+
+
+def _classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Distinct labels and the code of each sample; errors and warnings where y does not look like labels."""
+    if y.ndim != 1 or y.dtype.kind not in "biuU":
+        check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if 2 * classes.size > y.size:  # of whole numbers and words scikit-learn only doubts so many classes
+        check_classification_targets(y)
+    return classes, codes
 
 
 def _preview(classes: NDArray[Any]) -> str:

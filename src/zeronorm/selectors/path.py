@@ -33,9 +33,11 @@ def order_by_score(scores: ArrayLike) -> IntArray:
     tied = ~starts_new_tie
     tied[:-1] |= tied[1:]
     places = np.flatnonzero(tied)
+    if places.size == 0:
+        return by_value
     members = by_value[places]
     by_value[places] = members[np.lexsort((members, np.cumsum(starts_new_tie)[places]))]
-    return by_value.astype(np.intp, copy=False)
+    return by_value
 
 
 @dataclass(frozen=True)

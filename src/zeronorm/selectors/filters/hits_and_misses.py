@@ -15,7 +15,6 @@ from zeronorm.selectors.filters.neighbour_kernels import (
     merge_mutual,
 )
 from zeronorm.selectors.filters.neighbours import ColumnPart, NearestLists
-from zeronorm.selectors.filters.ranges import aligned_empty
 from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
 
 FloatArray = NDArray[np.float64]
@@ -93,7 +92,7 @@ def mean_differences(
     pairs: tuple[WeightedPairs, ...],
     n_features: int,
     has_missing: bool,
-    n_threads: int = 1,
+    n_jobs: int | None = None,
 ) -> tuple[FloatArray, ...]:
     """The weighted mean of |difference| over each set of pairs, for every column.
 
@@ -101,7 +100,7 @@ def mean_differences(
     """
     means = tuple(np.zeros(n_features) for _ in pairs)
     work = n_features * sum(int(chosen.counts.sum()) for chosen in pairs)
-    n_threads = useful_threads(n_threads, work)
+    n_threads = useful_threads(n_jobs, work)
     for part in parts:
         add = partial(_add_block, part, pairs, means, has_missing)
         slices = part.columns.slices(part.columns.design.n_samples, n_threads)
@@ -117,8 +116,7 @@ def _add_block(
     columns: slice,
 ) -> None:
     n, m = part.columns.design.n_samples, columns.stop - columns.start
-    rows = aligned_empty(n, -(-m // 8) * 8)
-    part.columns.fill_by_row(columns, rows)
+    rows = part.columns.rows(columns)[:n]
     mismatch = part.kind == MISMATCH
     for mean, chosen in zip(means, pairs, strict=True):
         total = np.zeros(m)

@@ -1,7 +1,7 @@
 """Compiled loops behind the nearest-neighbour filters.
 
-Distances run over samples in the inner loop (no sum along the vector registers, which a compiler may not
-reorder), differences of single features run over features.
+The data lie in blocks with one sample per row. Distances add up along the rows, for two by two samples at a
+time; differences of single features run along the rows without a sum.
 """
 
 # mypy: allow-untyped-defs
@@ -10,23 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm._jit import kernel
+from zeronorm._jit import kernel, reduction
 
 # What one column adds to the distance of two samples.
 ABSOLUTE, SQUARED, MISMATCH = 0, 1, 2
 
-SAMPLES_AT_A_TIME = 8
-COLUMNS_AT_A_TIME = 4
-_TILE_COLUMNS = 64
-
-
-@kernel
-def scale_rows(block, n, shift, factor):
-    """(x - shift) * factor for the first ``n`` values of each row, in place."""
-    for f in range(shift.shape[0]):
-        row, row_shift, row_factor = block[f], shift[f], factor[f]
-        for j in range(n):
-            row[j] = (row[j] - row_shift) * row_factor
+# Rows of one tile that stay in the cache of a core while rows of another are compared with them, and
+# columns to sum at once: many, as the end of a sum costs as much as a dozen of its terms.
+_TILE_ROWS = 32
+COLUMNS_PER_SUM = 512
 
 
 @kernel
@@ -39,59 +31,67 @@ def scale_columns(block, shift, factor):
 
 
 @kernel
-def add_distances(left, right, distance, same, kind, missing, first, last):
-    """Add columns to the distances between rows ``first`` to ``last`` (even) of one tile and all of another.
+def add_distances(left, right, n_columns, distance, same, kind, missing, first, last):
+    """Add columns to the distances between rows ``first`` to ``last`` of one tile and all of another.
 
-    ``left`` and ``right`` hold one column of the data per row, padded to multiples of the constants above.
-    When both are the ``same`` tile only entries right of the diagonal are complete.
+    The numbers of rows are even. When both are the ``same`` tile only entries right of the diagonal count.
     """
-    for top in range(0, left.shape[0], _TILE_COLUMNS):
-        bottom = min(top + _TILE_COLUMNS, left.shape[0])
-        for a in range(first, last, 2):
-            start = a // SAMPLES_AT_A_TIME * SAMPLES_AT_A_TIME if same else 0
-            out, next_out = distance[a, start:], distance[a + 1, start:]
-            for f in range(top, bottom, COLUMNS_AT_A_TIME):
-                if kind == ABSOLUTE and not missing:
-                    _add_absolute(left, right, f, a, start, out, next_out)
-                elif kind == SQUARED and not missing:
-                    _add_squared(left, right, f, a, start, out, next_out)
-                else:
-                    for g in range(f, f + COLUMNS_AT_A_TIME):
-                        _add_general(left[g, a], right[g, start:], kind, out)
-                        _add_general(left[g, a + 1], right[g, start:], kind, next_out)
+    for top in range(0, n_columns, COLUMNS_PER_SUM):
+        bottom = min(top + COLUMNS_PER_SUM, n_columns)
+        for start in range(0, right.shape[0], _TILE_ROWS):
+            stop = min(start + _TILE_ROWS, right.shape[0])
+            for a in range(first, min(last, stop) if same else last, 2):
+                x0, x1 = left[a, top:bottom], left[a + 1, top:bottom]
+                for b in range(max(a, start) if same else start, stop, 2):
+                    z0, z1 = right[b, top:bottom], right[b + 1, top:bottom]
+                    if missing or kind == MISMATCH:
+                        d00, d01 = _general(x0, z0, kind), _general(x0, z1, kind)
+                        d10, d11 = _general(x1, z0, kind), _general(x1, z1, kind)
+                    elif kind == ABSOLUTE:
+                        d00, d01, d10, d11 = _absolute(x0, x1, z0, z1)
+                    else:
+                        d00, d01, d10, d11 = _squared(x0, x1, z0, z1)
+                    distance[a, b] += d00
+                    distance[a, b + 1] += d01
+                    distance[a + 1, b] += d10
+                    distance[a + 1, b + 1] += d11
 
 
-@kernel
-def _add_absolute(left, right, f, a, start, out, next_out):
-    """Four columns from ``f``, two samples from ``a`` against many."""
-    a0, a1, a2, a3 = left[f, a], left[f + 1, a], left[f + 2, a], left[f + 3, a]
-    b0, b1, b2, b3 = left[f, a + 1], left[f + 1, a + 1], left[f + 2, a + 1], left[f + 3, a + 1]
-    z0, z1, z2, z3 = right[f, start:], right[f + 1, start:], right[f + 2, start:], right[f + 3, start:]
-    for j in range(out.shape[0]):
-        out[j] += (abs(z0[j] - a0) + abs(z1[j] - a1)) + (abs(z2[j] - a2) + abs(z3[j] - a3))
-        next_out[j] += (abs(z0[j] - b0) + abs(z1[j] - b1)) + (abs(z2[j] - b2) + abs(z3[j] - b3))
+@reduction
+def _absolute(x0, x1, z0, z1):
+    """Distances of two samples to two others: each value is read once for two of them."""
+    d00, d01, d10, d11 = 0.0, 0.0, 0.0, 0.0
+    for f in range(x0.shape[0]):
+        d00 += abs(x0[f] - z0[f])
+        d01 += abs(x0[f] - z1[f])
+        d10 += abs(x1[f] - z0[f])
+        d11 += abs(x1[f] - z1[f])
+    return d00, d01, d10, d11
 
 
-@kernel
-def _add_squared(left, right, f, a, start, out, next_out):
-    a0, a1, a2, a3 = left[f, a], left[f + 1, a], left[f + 2, a], left[f + 3, a]
-    b0, b1, b2, b3 = left[f, a + 1], left[f + 1, a + 1], left[f + 2, a + 1], left[f + 3, a + 1]
-    z0, z1, z2, z3 = right[f, start:], right[f + 1, start:], right[f + 2, start:], right[f + 3, start:]
-    for j in range(out.shape[0]):
-        out[j] += ((z0[j] - a0) ** 2 + (z1[j] - a1) ** 2) + ((z2[j] - a2) ** 2 + (z3[j] - a3) ** 2)
-        next_out[j] += ((z0[j] - b0) ** 2 + (z1[j] - b1) ** 2) + ((z2[j] - b2) ** 2 + (z3[j] - b3) ** 2)
+@reduction
+def _squared(x0, x1, z0, z1):
+    d00, d01, d10, d11 = 0.0, 0.0, 0.0, 0.0
+    for f in range(x0.shape[0]):
+        d00 += (x0[f] - z0[f]) ** 2
+        d01 += (x0[f] - z1[f]) ** 2
+        d10 += (x1[f] - z0[f]) ** 2
+        d11 += (x1[f] - z1[f]) ** 2
+    return d00, d01, d10, d11
 
 
-@kernel
-def _add_general(x, z, kind, out):
-    """One column, any kind; pairs with a missing value add nothing."""
-    for b in range(out.shape[0]):
-        difference = abs(z[b] - x)
+@reduction
+def _general(x, z, kind):
+    """Any kind; pairs with a missing value add nothing."""
+    distance = 0.0
+    for f in range(x.shape[0]):
+        difference = abs(z[f] - x[f])
         if kind == SQUARED:
             difference = difference * difference
         elif kind == MISMATCH and difference > 0.0:
             difference = 1.0
-        out[b] += difference if difference == difference else 0.0
+        distance += difference if difference == difference else 0.0
+    return distance
 
 
 @kernel

@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.selectors.filters.neighbour_kernels import (
-    COLUMNS_AT_A_TIME,
-    SAMPLES_AT_A_TIME,
-    add_distances,
-    offer_neighbours,
-)
-from zeronorm.selectors.filters.ranges import ScaledColumns, aligned_empty
+from zeronorm.selectors.filters.neighbour_kernels import COLUMNS_PER_SUM, add_distances, offer_neighbours
+from zeronorm.selectors.filters.ranges import ScaledColumns
 from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
 
 FloatArray = NDArray[np.float64]
@@ -60,7 +55,7 @@ class NearestLists:
 
 
 def nearest_by_columns(
-    parts: list[ColumnPart], codes: NDArray[Any], k: int, has_missing: bool, n_threads: int = 1
+    parts: list[ColumnPart], codes: NDArray[Any], k: int, has_missing: bool, n_jobs: int | None = None
 ) -> NearestLists:
     """The k nearest samples of each class; the distance sums over all parts.
 
@@ -69,7 +64,7 @@ def nearest_by_columns(
     """
     lists = NearestLists.empty(codes, k)
     n_features = sum(part.index.size for part in parts)
-    n_threads = useful_threads(n_threads, codes.size**2 * n_features // 2)
+    n_threads = useful_threads(n_jobs, codes.size**2 * n_features // 2)
     for left, right in _tile_pairs(codes.size, n_features):
         lists.offer(_tile_distances(parts, left, right, has_missing, n_threads), left, right)
     return lists
@@ -88,18 +83,19 @@ def _tile_pairs(n: int, p: int) -> Iterator[tuple[slice, slice]]:
 def _tile_distances(
     parts: list[ColumnPart], left: slice, right: slice, has_missing: bool, n_threads: int
 ) -> FloatArray:
-    shape = (_padded(left.stop - left.start), _padded(right.stop - right.start))
-    distance = aligned_empty(*shape)
-    distance[:] = 0.0
-    shared = np.zeros(shape if has_missing else (0, 0))
-    shares = _row_shares(shape[0], left == right, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads)
+    first, last = left.stop - left.start, right.stop - right.start
+    distance = np.zeros((first + first % 2, last + last % 2))  # the loops take rows by twos
+    shared = np.zeros_like(distance) if has_missing else None
+    shares = _row_shares(
+        len(distance), left == right, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads
+    )
     for part in parts:
-        for x, z in _tile_blocks(part.columns, left, right, np.nan if has_missing else 0.0):
-            add = partial(add_distances, x, z, distance, left == right, part.kind, has_missing)
+        for n_columns, x, z in _tile_blocks(part.columns, left, right):
+            add = partial(add_distances, x, z, n_columns, distance, left == right, part.kind, has_missing)
             run_in_threads(add, shares, n_threads)
-            if has_missing:
-                shared += (~np.isnan(x)).astype(np.float64).T @ (~np.isnan(z)).astype(np.float64)
-    if has_missing:
+            if shared is not None:
+                shared += _present(x, n_columns) @ _present(z, n_columns).T
+    if shared is not None:
         comparable = shared > 0
         np.divide(distance, shared, out=distance, where=comparable)
         distance[~comparable] = np.inf
@@ -116,36 +112,15 @@ def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, i
 
 
 def _tile_blocks(
-    columns: ScaledColumns, left: slice, right: slice, fill: float
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """The values of two tiles of samples, block after block of columns; one array if they are the same.
-
-    The blocks share one memory: use each before the next.
-    """
+    columns: ScaledColumns, left: slice, right: slice
+) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """How many columns, and the rows of two tiles of samples, block after block."""
     first, second = columns.take_rows(left), columns.take_rows(right)
-    slices = list(columns.slices(max(first.design.n_samples, second.design.n_samples)))
-    height = _padded(slices[0].stop, COLUMNS_AT_A_TIME)
-    x_memory = _padded_memory(height, first.design.n_samples, fill)
-    z_memory = x_memory if left == right else _padded_memory(height, second.design.n_samples, fill)
-    for block in slices:
-        x = _fill_padded(x_memory, first, block, fill)
-        yield x, x if left == right else _fill_padded(z_memory, second, block, fill)
+    n_samples = max(first.design.n_samples, second.design.n_samples)
+    for block in columns.slices(n_samples, narrowest=COLUMNS_PER_SUM):
+        x = first.rows(block)
+        yield block.stop - block.start, x, x if left == right else second.rows(block)
 
 
-def _padded(size: int, multiple: int = SAMPLES_AT_A_TIME) -> int:
-    return -(-size // multiple) * multiple
-
-
-def _padded_memory(height: int, n_samples: int, fill: float) -> FloatArray:
-    memory = aligned_empty(height, _padded(n_samples))
-    memory[:, n_samples:] = fill
-    return memory
-
-
-def _fill_padded(memory: FloatArray, columns: ScaledColumns, block: slice, fill: float) -> FloatArray:
-    """One column per row, filled up to the multiples that the kernel needs."""
-    m = block.stop - block.start
-    padded = memory[: _padded(m, COLUMNS_AT_A_TIME)]
-    padded[m:] = fill
-    columns.fill_by_column(block, padded)
-    return padded
+def _present(rows: FloatArray, n_columns: int) -> FloatArray:
+    return (~np.isnan(rows[:, :n_columns])).astype(np.float64)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design import Design
-from zeronorm.selectors.filters.neighbour_kernels import scale_columns, scale_rows
+from zeronorm.design import Design, require_finite
+from zeronorm.selectors.filters.neighbour_kernels import scale_columns
 
 FloatArray = NDArray[np.float64]
 
@@ -27,8 +28,10 @@ class ColumnRanges:
 
 
 def column_ranges(design: Design) -> ColumnRanges:
-    """The ranges of all columns; a second reading only where values are missing."""
+    """The ranges of all columns, which must not be infinite; a second reading only where values are missing."""
     minimum, maximum = design.column_range()
+    if not (np.all(np.isfinite(minimum)) and np.all(np.isfinite(maximum))):
+        require_finite(design, allow_nan=True)
     if not np.isnan(minimum).any():
         return ColumnRanges(minimum, maximum, has_missing=False)
     for columns, block in design.iter_blocks(block_width(design.n_samples)):
@@ -53,22 +56,30 @@ class ScaledColumns:
             return self
         return ScaledColumns(self.design.take_rows(rows), self.shift, self.factor)
 
-    def slices(self, n_samples: int, n_threads: int = 1) -> Iterator[slice]:
+    def slices(self, n_samples: int, n_threads: int = 1, narrowest: int = 64) -> Iterator[slice]:
         """Blocks of columns that suit ``n_samples`` samples and leave no thread without a block."""
         p = self.design.n_features
-        width = min(block_width(n_samples), -(-p // (64 * n_threads)) * 64)
+        width = min(max(narrowest, block_width(n_samples)), -(-p // (64 * n_threads)) * 64)
         return (slice(start, min(start + width, p)) for start in range(0, p, width))
 
-    def fill_by_row(self, columns: slice, out: FloatArray) -> None:
-        """Write the scaled columns into the first columns of ``out``, C-ordered: one sample per row."""
-        self.design.block(columns, out[:, : columns.stop - columns.start])
-        scale_columns(out, self.shift[columns], self.factor[columns])
+    def rows(self, columns: slice) -> FloatArray:
+        """These columns, one sample per row: the rows start at cache lines, and their number is even.
 
-    def fill_by_column(self, columns: slice, out: FloatArray) -> None:
-        """Write the scaled columns into the top left of ``out``, C-ordered: one column per row."""
-        n = self.design.n_samples
-        self.design.block(columns, out[: columns.stop - columns.start, :n].T)
-        scale_rows(out, n, self.shift[columns], self.factor[columns])
+        Not to be written to. Where one block holds all columns it is kept, as it is asked for twice.
+        """
+        return self._all_rows if columns == slice(0, self.design.n_features) else self._fill(columns)
+
+    @cached_property
+    def _all_rows(self) -> FloatArray:
+        return self._fill(slice(0, self.design.n_features))
+
+    def _fill(self, columns: slice) -> FloatArray:
+        n, m = self.design.n_samples, columns.stop - columns.start
+        rows = aligned_empty(n + n % 2, -(-m // 8) * 8)
+        rows[n:] = 0.0
+        self.design.block(columns, rows[:n, :m])
+        scale_columns(rows[:n], self.shift[columns], self.factor[columns])
+        return rows
 
 
 def aligned_empty(n_rows: int, n_columns: int) -> FloatArray:

@@ -7,7 +7,6 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from zeronorm.design import is_constant_range
@@ -86,6 +85,7 @@ class Relief(BaseSelector):
     """
 
     _allow_nan = True
+    _finite_from_statistics = True
 
     def __init__(
         self,
@@ -128,10 +128,9 @@ class Relief(BaseSelector):
         parts = self._column_parts(problem, ranges, constant)
         codes = neighbour_classes(problem)
         k = usable_neighbours(self, problem, codes)
-        n_threads = effective_n_jobs(self.n_jobs)
-        lists = nearest_by_columns(parts, codes, k, ranges.has_missing, n_threads)
+        lists = nearest_by_columns(parts, codes, k, ranges.has_missing, self.n_jobs)
         pairs = regression_pairs(lists, problem.y) if problem.task == "regression" else class_pairs(lists)
-        hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, n_threads)
+        hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, self.n_jobs)
         score = safe_ratio(miss, hit) if self.criterion == "ratio" else miss - hit
         path = SelectionPath.from_scores(score, last=constant)
         return path if self.min_separation is None else keep_apart(path, int(self.min_separation), constant)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import _thread
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import Condition, Thread
+from threading import Condition
 from typing import Any
 
-# Differences of two numbers that take about a millisecond: less is not worth a thread that may start late.
-_WORK_PER_THREAD = 1 << 23
+from joblib import effective_n_jobs
+
+# Differences of two numbers that take some 0.2 ms: less is not worth a thread that may start late.
+_WORK_PER_THREAD = 1 << 22
 
 
-def useful_threads(n_threads: int, work: int) -> int:
-    """At most ``n_threads`` threads for ``work`` differences; one for little work."""
-    return min(n_threads, 1 + work // _WORK_PER_THREAD)
+def useful_threads(n_jobs: int | None, work: int) -> int:
+    """Threads that ``n_jobs`` allows for ``work`` differences; one for little work."""
+    wanted = 1 + work // _WORK_PER_THREAD
+    if wanted == 1 or n_jobs in (None, 1):  # to count the cores takes longer than little work
+        return 1
+    return min(int(effective_n_jobs(n_jobs)), wanted)
 
 
 def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> None:
@@ -28,7 +34,7 @@ def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...
         return
     shared = _SharedTasks(function, deque(tasks))
     for _ in range(min(n_threads, len(tasks)) - 1):
-        Thread(target=shared.work, daemon=True).start()
+        _thread.start_new_thread(shared.work, ())  # does not wait until the thread runs, as Thread does
     shared.work()
     shared.finish()
 
