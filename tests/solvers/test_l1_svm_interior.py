@@ -10,7 +10,8 @@ from solvers.test_l1_svm import full_program
 from zeronorm.design import as_design
 from zeronorm.solvers import l1_svm_interior
 from zeronorm.solvers.l1_svm_interior import solve_l1_interior
-from zeronorm.solvers.l1_svm_tall import L1SvmDualProgram
+from zeronorm.solvers.l1_svm_tall import L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm_vertex import SignedProblem
 
 
 def signed_rows(X, y):
@@ -54,9 +55,9 @@ def test_classes_match_the_full_program(shape, C):
 def test_regression_matches_the_full_program(scale):
     X, y = regression(200, 10)
     y = scale * y
-    program = L1SvmDualProgram(as_design(X), y, C=0.1, epsilon=0.2 * scale, interior=True)
+    program = L1SvmInteriorProgram(as_design(X), y, C=0.1, epsilon=0.2 * scale)
     cost = np.random.default_rng(1).uniform(0.5, 2.0, 10)
-    found = program._solve_interior(cost)
+    found = program.solve_interior(cost)
     assert found is not None
     assert found.objective == pytest.approx(full_program(X, y, 0.1, cost, 0.2 * scale), rel=1e-8)
     slack = np.maximum(0.0, np.abs(y - X @ found.weights - found.bias) - 0.2 * scale)
@@ -75,11 +76,10 @@ def test_rows_fixed_by_mistake_do_no_harm(monkeypatch, far):
 
 def test_rows_are_fixed_on_the_way():
     X, y = draw(0, 2000, 10)
-    method = l1_svm_interior._InteriorPoint(
-        signed_rows(X, y), np.ones(2000), np.full(2000, 0.01), np.ones(10), l1_svm_interior.FAR
-    )
-    assert method.run(0) is not None
-    assert method.index.size < 500
+    problem = SignedProblem(signed_rows(X, y), np.ones(2000), np.full(2000, 0.01), np.ones(10), np.zeros(11))
+    method = l1_svm_interior._InteriorPoint(problem)
+    assert method.run() is not None
+    assert method.samples.size < 500
 
 
 def test_repeated_samples_leave_the_multipliers_open():
@@ -88,7 +88,7 @@ def test_repeated_samples_leave_the_multipliers_open():
     X = rng.integers(0, 3, size=(400, 4)).astype(float)
     y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=400) > 4.0, 1.0, -1.0)
     cost, price = np.ones(4), np.full(400, 0.05)
-    found = L1SvmDualProgram(as_design(X), y, C=0.05, interior=True).solve()
+    found = L1SvmInteriorProgram(as_design(X), y, C=0.05).solve()
     assert found.objective == pytest.approx(full_program(X, y, price, cost), rel=1e-8)
     assert np.all(np.abs(found.pull) <= 1.0 + 1e-7)
 
@@ -105,7 +105,7 @@ def test_weights_that_are_not_unique_are_left_to_the_simplex_method():
     X, y = draw(0, 200, 5)
     X = np.column_stack([X, X[:, 0]])
     assert solve_l1_interior(signed_rows(X, y), np.ones(200), np.full(200, 0.1), np.ones(6)) is None
-    found = L1SvmDualProgram(as_design(X), y, C=0.1, interior=True).solve()
+    found = L1SvmInteriorProgram(as_design(X), y, C=0.1).solve()
     assert found.converged
     assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(6)), rel=1e-8)
 
@@ -114,7 +114,7 @@ def test_weightless_samples_and_changing_prices():
     X, y = classification(150, 6)
     price = np.full(150, 0.2)
     price[::3] = 0.0
-    program = L1SvmDualProgram(as_design(X), y, C=1.0, interior=True)
+    program = L1SvmInteriorProgram(as_design(X), y, C=1.0)
     program.solve()
     program.set_price(price)
     found = program.solve()

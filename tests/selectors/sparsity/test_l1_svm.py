@@ -8,9 +8,9 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.linear_programs import l1_machine
 from zeronorm import L1SVM, as_design
-from zeronorm.selectors.sparsity import l1_svm as l1_svm_module
+from zeronorm.solvers import l1_svm_tall
 from zeronorm.solvers.l1_svm import L1SvmProgram
-from zeronorm.solvers.l1_svm_tall import L1SvmDualProgram
+from zeronorm.solvers.l1_svm_tall import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.status import Status
 
 
@@ -79,7 +79,7 @@ def test_a_path_over_tall_data_is_the_same_by_both_methods(monkeypatch):
     X, y = classes(3, n=300, p=20, noise=3.0)
     paths = []
     for few in (0, 10**9):
-        monkeypatch.setattr(l1_svm_module, "FEW_DATA", few)
+        monkeypatch.setattr(l1_svm_tall, "FEW_DATA", few)
         paths.append(L1SVM(8, C=0.2).fit(X, y).path_)
     assert paths[0].order.tolist() == paths[1].order.tolist()
     assert paths[0].sizes.tolist() == paths[1].sizes.tolist()
@@ -92,6 +92,11 @@ def test_path_has_a_solution_with_the_number_of_features_asked_for(C):
     selector = L1SVM(k, C=5.0).fit(X, y)
     assert selector.support_.sum() == k
     assert k in selector.path_.sizes
+
+
+def test_weights_are_those_at_the_end_of_the_path_whatever_size_is_looked_for():
+    X, y = classes(0)
+    np.testing.assert_array_equal(L1SVM(5, C=5.0).fit(X, y).coef_, L1SVM(C=5.0).fit(X, y).coef_)
 
 
 def test_rounding_is_no_weight():
@@ -153,14 +158,14 @@ def test_bad_parameters(params, name):
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.2])
-@pytest.mark.parametrize("interior", [False, True])
+@pytest.mark.parametrize("other", [L1SvmDualProgram, L1SvmInteriorProgram])
 @pytest.mark.parametrize("C", [0.01, 0.1])
-def test_the_two_programs_agree_on_tall_data(C, epsilon, interior):
+def test_the_two_programs_agree_on_tall_data(C, epsilon, other):
     X, y = classes(0, n=150, p=12, noise=3.0)
     target = 2.0 * y - 1.0 if epsilon is None else X[:, 0] + np.random.default_rng(0).normal(size=150)
     cost = np.random.default_rng(1).uniform(0.5, 2.0, size=12)
     wide = L1SvmProgram(as_design(X), target, C=1.0, epsilon=epsilon)
-    tall = L1SvmDualProgram(as_design(X), target, C=1.0, epsilon=epsilon, interior=interior)
+    tall = other(as_design(X), target, C=1.0, epsilon=epsilon)
     for program in (wide, tall):
         program.set_price(C)
     a, b = wide.solve(cost), tall.solve(cost)

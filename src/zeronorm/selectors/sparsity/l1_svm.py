@@ -25,7 +25,6 @@ ZERO_WEIGHT = 1e-9  # relative to the largest weight; its share of a decision, r
 NO_SLACK = 1e-7
 SEPARABLE_BY = 1e9  # a hard margin is found below this multiple of the smallest C on the path, or not at all
 BISECTIONS = 12
-FEW_DATA = 50_000  # entries of the data
 
 
 @register(
@@ -104,10 +103,8 @@ class L1SVM(WeightedSelector):
             raise ValueError(
                 f"The 'epsilon' parameter of L1SVM must not be negative. Got {self.epsilon!r} instead."
             )
-        # Of few data the simplex method solves the next program from the last basis in no time.
-        interior = self.n_steps == 1 or problem.n_samples * problem.n_features > FEW_DATA
         epsilon = float(self.epsilon) if problem.task == "regression" else None
-        walk = _PriceWalk(problem, epsilon, interior)
+        walk = _PriceWalk(problem, epsilon, int(self.n_steps))
         with problem.progress.task("Prices", int(self.n_steps)) as advance:
             for C in walk.grid(float(self.C), int(self.n_steps)):
                 walk.solve(C)
@@ -129,16 +126,19 @@ class L1SVM(WeightedSelector):
 class _PriceWalk:
     """Machines solved for one C after the other."""
 
-    def __init__(self, problem: Problem, epsilon: float | None, interior: bool) -> None:
+    def __init__(self, problem: Problem, epsilon: float | None, n_steps: int) -> None:
         self.problem = problem
         targets = np.ascontiguousarray(problem.targets().T)
+        # The weight of identical columns is shared in no particular way: the program sees the first alone.
+        self.distinct, self.position = np.unique(first_copies(problem.design), return_inverse=True)
+        every = self.distinct.size == problem.n_features
+        design = problem.design if every else problem.design.take(self.distinct)
         self.programs = [
-            l1_svm_program(problem.design, y, C=problem.sample_costs(1.0), epsilon=epsilon, interior=interior)
+            l1_svm_program(design, y, C=problem.sample_costs(1.0), epsilon=epsilon, n_steps=n_steps)
             for y in targets
         ]
         self.machines: list[L1Svm] = []
         self.weights = np.zeros((len(self.programs), problem.n_features))
-        self.first_copy = first_copies(problem.design)
         self.unit = float(np.abs(targets - targets.mean()).max()) if problem.task == "regression" else 1.0
         self.visited: list[tuple[float, IntArray, FloatArray]] = []
         self.pull = np.zeros(problem.n_features)
@@ -170,10 +170,9 @@ class _PriceWalk:
             program.set_price(self.problem.sample_costs(C))
         self.machines = [program.solve() for program in self.programs]
         self.converged &= all(machine.converged for machine in self.machines)
-        self.pull = np.max([np.abs(machine.pull) for machine in self.machines], axis=0)
-        # The program may share a weight between identical columns in any way.
-        p = self.problem.n_features
-        self.weights = np.asarray([np.bincount(self.first_copy, m.weights, p) for m in self.machines])
+        self.pull = np.max([np.abs(machine.pull) for machine in self.machines], axis=0)[self.position]
+        self.weights = np.zeros_like(self.weights)
+        self.weights[:, self.distinct] = [machine.weights for machine in self.machines]
         self._drop_rounding()
         total = np.abs(self.weights).sum(axis=0)
         support = np.flatnonzero(total)
