@@ -21,7 +21,7 @@ objectives over all rows and features prove it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,13 +33,19 @@ from zeronorm.solvers.l1_svm_vertex import EXACT, Guess, SignedProblem, vertex
 
 T = TypeVar("T", np.float64, np.bool)
 
+TINY = float(np.finfo(float).tiny)
 MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
+MAX_ITER_IN_ALL = 150  # with what was done in vain
 SMALLEST_START = 0.3  # share of half their range at which multipliers start
+ROOM = 0.4  # of all slacks at the start, relative to their mean
 TO_THE_BOUND = 0.995  # a step stops this fraction of the way to the nearest bound
 CLOSE = 1e-2  # relative gap from which the end is tried
 CLOSED = 1e-10  # relative gap at which going on is of no use
 FAR = 0.02  # a multiplier this small against the distance from the kink belongs to a fixed row
 FAINT = 0.02  # share of the objective, against its slope, of a feature that may be left out
+PULLS = 0.6  # relative to the cost, pull on balanced multipliers of features to start with
+WORTH_STARTING = 0.5  # share of the features that may be left for a start without the others
+FEW_DATA = 20_000  # entries; of fewer, nothing need be left out
 OPEN = 4.0  # a slope whose square is this multiple of the gap may not become zero any more
 FIX_FROM = 0.2  # relative gap from which rows are fixed and features left out
 WORTH_FIXING = 0.8  # share of the rows or of the features that may stay
@@ -67,7 +73,10 @@ def solve_l1_interior(
     # The matrices are small: one thread is faster than several that wait for each other.
     with np.errstate(all="ignore"), one_thread():
         method = _InteriorPoint(problem)
-        found = method.without_features() or method.run()
+        found = method.without_features()
+        if found is None:
+            method.start_with_few_features()
+            found = method.run()
         while found is None and method.go_back():
             found = method.run()
     return found
@@ -82,41 +91,71 @@ class _Step:
     bias: float
 
 
+@dataclass(frozen=True, eq=False)
+class _Saved:
+    """What is left of the problem at some point, and the point."""
+
+    problem: SignedProblem
+    coarse: Any
+    samples: IntArray
+    features: IntArray
+    fixed_alpha: FloatArray
+    x: FloatArray
+    s: FloatArray
+    bias: float
+
+    def has(self, rows: IntArray, features: IntArray) -> bool:
+        """Whether all of these are still in play."""
+        return bool(np.isin(rows, self.samples).all() and np.isin(features, self.features).all())
+
+
 class _InteriorPoint:
     """Mehrotra's predictor-corrector steps, on fewer and fewer rows and features."""
 
     def __init__(self, problem: SignedProblem) -> None:
         self.whole = self.problem = problem
-        self.whole_coarse = self.coarse = problem.rows.astype(np.float32)
+        self.coarse: Any = problem.rows.astype(np.float32)
         self.samples: IntArray = np.arange(problem.target.size)
         self.features: IntArray = np.arange(problem.cost.size)
         self.fixed_alpha = np.zeros(problem.target.size)
         self.last_sizes = (0, 0)
         self.n_iter = 0
-        self.far = FAR
-        self.before_fixing: tuple[FloatArray, FloatArray, float] | None = None
+        self.distance = max(float(np.abs(problem.target).mean()), TINY)
+        self.far = FAR if problem.rows.size > FEW_DATA else 0.0
+        self.earlier: list[_Saved] = []
         self.wrong: tuple[IntArray, IntArray] | None = None  # rows and features, where a solution showed them
         self.may_fix = np.ones(problem.target.size, dtype=bool)
         self.may_drop = np.ones(problem.cost.size, dtype=bool)
         self._start()
 
     def _start(self) -> None:
-        """Multipliers inside their range and in balance, slacks as large as the targets."""
-        rows, target, price, cost = (getattr(self.problem, k) for k in ("rows", "target", "price", "cost"))
+        """Multipliers inside their range and in balance, and the weights that they pull at."""
+        rows, price, cost = self.problem.rows, self.problem.price, self.problem.cost
         positive = rows[:, -1] > 0.0
         mass = np.array([price[~positive].sum(), price[positive].sum()])
-        balance = mass.min() / np.maximum(mass, np.finfo(float).tiny) if mass.min() > 0.0 else np.ones(2)
+        balance = mass.min() / np.maximum(mass, TINY) if mass.min() > 0.0 else np.ones(2)
         self.balanced = price * balance[positive.astype(int)]
         pull = 0.5 * (self.balanced @ rows)[:-1]
         # Slopes that start far from what the multipliers say take many steps to get there.
         share = max(SMALLEST_START, 1.0 / max(float(np.max(np.abs(pull) / cost)), 1.0))
         alpha, pull = 0.5 * share * self.balanced, share * pull
-        self.distance = max(float(np.abs(target).mean()), np.finfo(float).tiny)
         slopes = np.concatenate([np.maximum(cost - pull, 0.1 * cost), np.maximum(cost + pull, 0.1 * cost)])
         self.s = np.concatenate([alpha, price - alpha, slopes])
-        product = float(alpha.mean()) * self.distance
-        self.x = np.concatenate([np.full(2 * target.size, self.distance), product / slopes])
+        weights = self._start_weights()
+        short = self.problem.target - rows[:, :-1] @ weights
+        distance = max(ROOM * float(np.abs(short).mean()), TINY)
+        slacks = np.concatenate([np.maximum(-short, 0.0), np.maximum(short, 0.0)]) + distance
+        parts = np.concatenate([np.maximum(weights, 0.0), np.maximum(-weights, 0.0)])
+        self.x = np.concatenate([slacks, parts + float(np.mean(alpha * slacks[: alpha.size])) / slopes])
         self.bias = 0.0
+
+    def _start_weights(self) -> FloatArray:
+        """The multiple of the pull of balanced targets that comes nearest to them."""
+        problem = self.problem
+        weighted = self.balanced * problem.target
+        direction = (weighted @ problem.rows)[:-1] / problem.cost
+        value = problem.rows[:, :-1] @ direction
+        return np.asarray((weighted @ value) / max(float(self.balanced @ value**2), TINY) * direction)
 
     def _parts(self, pairs: NDArray[T]) -> tuple[NDArray[T], NDArray[T], NDArray[T], NDArray[T]]:
         """Views of the two parts of the rows and the two parts of the features."""
@@ -173,7 +212,7 @@ class _InteriorPoint:
         slopes = self.s[2 * t.size :]
         self.missing_slopes = np.concatenate([problem.cost - pull[:-1], problem.cost + pull[:-1]]) - slopes
         self.off_balance = -float(pull[-1])
-        return float(self.x @ self.s), max(problem.objective(weights, short), np.finfo(float).tiny)
+        return float(self.x @ self.s), max(problem.objective(weights, short), TINY)
 
     def _factorise(self, precise: bool) -> None:
         self.ratio = self.x / self.s
@@ -228,32 +267,46 @@ class _InteriorPoint:
             features_stay[:] = True
         if rows_stay.all() and features_stay.all():
             return None
-        if self.before_fixing is None:
-            self.before_fixing = self.x.copy(), self.s.copy(), self.bias
         self._restrict(rows_stay, at_price, features_stay)
         return self._residuals()
 
-    def go_back(self) -> bool:
-        """Return to the point before the first rows were fixed, should there be hope in it.
+    def start_with_few_features(self) -> None:
+        """Leave out features that pull little on balanced multipliers."""
+        pull = np.abs(self.balanced @ self.whole.rows)[:-1] / self.whole.cost
+        stay = (pull >= PULLS) | ~self.may_drop
+        if self.far > 0.0 and 0 < stay.sum() <= WORTH_STARTING * stay.size:
+            every = np.ones(self.samples.size, dtype=bool)
+            self._restrict(every, ~every, stay)
 
-        What was seen to be wrong is not fixed again; where it is not known, nothing is.
+    def go_back(self) -> bool:
+        """Return to the last point with all that was left out by mistake, should there be hope in it.
+
+        What was seen to be wrong is not left out again; where it is not known, nothing is.
         """
-        if self.before_fixing is None or self.far == 0.0:
+        if not self.earlier or self.far == 0.0 or self.n_iter > MAX_ITER_IN_ALL:
             return False
-        if self.wrong is None:
+        if self.wrong is None or not (self.wrong[0].size or self.wrong[1].size):
             # As many multipliers as are left cannot meet their conditions: others are at the wrong bound.
             if np.all(np.abs(self.missing_slopes) <= CLOSE * np.tile(self.problem.cost, 2)):
                 return False
             self.far = 0.0
+            self._return_to(self.earlier[0])
         else:
-            self.may_fix[self.wrong[0]] = False
-            self.may_drop[self.wrong[1]] = False
-        self.x, self.s, self.bias = self.before_fixing
-        self.before_fixing = self.wrong = None
-        self.problem, self.coarse = self.whole, self.whole_coarse
-        self.samples, self.features = np.arange(self.whole.target.size), np.arange(self.whole.cost.size)
-        self.fixed_alpha[:] = 0.0
+            rows, features = self.wrong
+            self.may_fix[rows] = False
+            self.may_drop[features] = False
+            self._return_to([saved for saved in self.earlier if saved.has(rows, features)][-1])
         return True
+
+    def _return_to(self, saved: _Saved) -> None:
+        self.earlier = self.earlier[: self.earlier.index(saved)]
+        self.wrong = None
+        self.problem, self.coarse = saved.problem, saved.coarse
+        self.samples, self.features = saved.samples, saved.features
+        self.fixed_alpha = saved.fixed_alpha
+        self.x, self.s, self.bias = saved.x, saved.s, saved.bias
+        if not self.earlier:
+            self.start_with_few_features()
 
     def _features_in_play(self, gap: float, objective: float) -> BoolArray:
         """Those that have a share in the objective, or a slope that the gap may still change to zero."""
@@ -266,7 +319,13 @@ class _InteriorPoint:
 
     def _restrict(self, rows_stay: BoolArray, at_price: BoolArray, features_stay: BoolArray) -> None:
         problem = self.problem
+        self.earlier.append(
+            _Saved(
+                problem, self.coarse, self.samples, self.features, self.fixed_alpha, self.x, self.s, self.bias
+            )
+        )
         price = problem.price[at_price]
+        self.fixed_alpha = self.fixed_alpha.copy()
         self.fixed_alpha[self.samples[at_price]] = price
         pull = problem.pull + price @ problem.rows[at_price]
         columns = np.append(features_stay, True)

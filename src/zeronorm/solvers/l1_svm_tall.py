@@ -22,7 +22,7 @@ from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm_dual import per_sample
 
 LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generation is the lighter one
-LARGEST_WIDE = 5_000_000  # the same for more features than samples
+WIDEST = 60  # features for each sample; beyond, the program with column generation is the quicker one
 FEW_DATA = 50_000  # entries; the simplex method solves the next program from the last basis in no time
 
 
@@ -147,6 +147,6 @@ def l1_svm_program(
         if n_steps is not None and (n_steps == 1 or n * p > FEW_DATA):
             return L1SvmInteriorProgram(design, y, C=C, epsilon=epsilon)
         return L1SvmDualProgram(design, y, C=C, epsilon=epsilon)
-    if n_steps == 1 and n * p <= LARGEST_WIDE:
+    if n_steps == 1 and p <= WIDEST * n and n * p <= LARGEST_MATRIX:
         return L1SvmInteriorProgram(design, y, C=C, epsilon=epsilon)
     return L1SvmProgram(design, y, C=C, epsilon=epsilon)
