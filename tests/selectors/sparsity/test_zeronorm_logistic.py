@@ -13,6 +13,7 @@ from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.sparsity.l1_logistic import L1Logistic
+from zeronorm.selectors.sparsity.logistic_exchanges import Candidates, QuadraticModel
 from zeronorm.selectors.sparsity.logistic_machines import LogisticMachines
 from zeronorm.selectors.sparsity.logistic_subsets import LogisticSubsets
 from zeronorm.selectors.sparsity.surrogates import SURROGATES, tangent_factors
@@ -116,27 +117,65 @@ def test_predicted_exchanges_are_exact_for_small_changes():
     X = np.column_stack([X, np.random.default_rng(1).normal(size=(400, 2))])
     model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(400), 1e-6)
     fit = model.fit(np.arange(5))
-    gain = model.exchanges(fit, np.asarray([5, 6])).gain
+    gain = QuadraticModel(model, fit).additions(Candidates(model, np.asarray([5, 6]))).gain
     with_first, with_second = (
         model.fit(np.asarray([0, 1, 2, 3, 4, 5])),
         model.fit(np.asarray([0, 1, 2, 3, 4, 6])),
     )
     assert fit.objective - with_first.objective == pytest.approx(gain[0], rel=0.05)
     assert fit.objective - with_second.objective == pytest.approx(gain[1], rel=0.05)
-    back = model.exchanges(with_first, np.asarray([6]))
-    assert back.loss[-1] == pytest.approx(gain[0], rel=0.05)
+    back = QuadraticModel(model, with_first)
+    assert back.removals().loss[-1] == pytest.approx(gain[0], rel=0.05)
     exact = with_first.objective - with_second.objective
-    assert back.swap_gain[0, -1] == pytest.approx(exact, rel=0.05)
+    swap_gains = back.swap_gains(Candidates(model, np.asarray([6])))
+    assert swap_gains[0, -1] == pytest.approx(exact, rel=0.05)
 
 
-def test_predictions_without_swaps_are_the_same():
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predicted_weights_are_one_newton_step(n_classes):
+    """From the fit, padded with zero or without a feature, to the optimum of the quadratic model there."""
+    X, _ = logistic_problem(4, n=200, p=8)
+    y = np.argmax(X[:, :n_classes] + np.random.default_rng(0).normal(size=(200, n_classes)), axis=1)
+    signs = np.where(y[:, None] == np.arange(n_classes), 1.0, -1.0)
+    model = LogisticSubsets(as_design(X), signs, np.ones(200), 0.5)
+    fit = model.fit(np.asarray([0, 2, 5]))
+    quadratic = QuadraticModel(model, fit)
+    additions = quadratic.additions(Candidates(model, np.arange(8)))
+    assert additions.columns.tolist() == [1, 3, 4, 6, 7]
+
+    def step(columns, frozen):
+        """Minimiser of the model over the weights of ``columns`` and the bias, the rest being zero."""
+        rows = np.column_stack([X, np.ones(200)]).T
+        result = []
+        for coef, sign in zip(fit.coef, signs.T, strict=True):
+            w = np.zeros(9)
+            w[[0, 2, 5, 8]] = coef
+            wrong = 1.0 / (1.0 + np.exp(sign * (w @ rows)))
+            ridge = np.diag([0.5] * 8 + [0.0])
+            hessian = (rows * wrong * (1.0 - wrong)) @ rows.T + ridge
+            gradient = ridge @ w - rows @ (sign * wrong)
+            free = [*columns, 8]
+            right = -gradient[free] + hessian[np.ix_(free, frozen)] @ w[frozen]
+            result.append(w[free] + np.linalg.solve(hessian[np.ix_(free, free)], right))
+        return np.asarray(result)
+
+    for j, column in enumerate([1, 3, 4, 6, 7]):
+        expected = step(sorted([0, 2, 5, column]), [])
+        np.testing.assert_allclose(additions.start(fit, j), expected, atol=1e-5)
+    for i, left in enumerate([0, 2, 5]):
+        expected = step(sorted({0, 2, 5} - {left}), [left])
+        np.testing.assert_allclose(quadratic.removals().start(fit, i), expected, atol=1e-5)
+
+
+def test_the_steepest_candidates_have_the_same_predictions():
     X, y = logistic_problem(4, n=100, p=30)
     model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(100), 1e-6)
-    fit, candidates = model.fit(np.arange(5)), np.arange(5, 30)
-    with_swaps, without = (model.exchanges(fit, candidates, swaps=swaps) for swaps in (True, False))
-    assert without.swap_gain is None
-    np.testing.assert_array_equal(with_swaps.gain, without.gain)
-    np.testing.assert_array_equal(with_swaps.loss, without.loss)
+    quadratic, candidates = QuadraticModel(model, model.fit(np.arange(5))), Candidates(model, np.arange(30))
+    every, some = quadratic.additions(candidates), quadratic.additions(candidates, 8)
+    assert some.columns.size == 8
+    place = np.searchsorted(every.columns, some.columns)
+    np.testing.assert_allclose(some.gain, every.gain[place], rtol=1e-12)
+    assert np.argmax(every.gain) in place
 
 
 def test_dependent_features_have_finite_predictions():
@@ -144,11 +183,15 @@ def test_dependent_features_have_finite_predictions():
     X, y = logistic_problem(4, n=100, p=6)
     X = np.column_stack([X, X[:, 0], X[:, 1]])
     model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(100), 1e-12)
-    found = model.exchanges(model.fit(np.asarray([0, 1, 2, 6])), np.asarray([3, 7]))
-    alone = model.exchanges(model.fit(np.asarray([0, 1, 2])), np.asarray([3]))
+    quadratic = QuadraticModel(model, model.fit(np.asarray([0, 1, 2, 6])))
+    found = quadratic.additions(Candidates(model, np.asarray([3, 7])))
+    alone = QuadraticModel(model, model.fit(np.asarray([0, 1, 2]))).additions(
+        Candidates(model, np.asarray([3]))
+    )
     assert found.gain[0] == pytest.approx(alone.gain[0], rel=1e-4)
     assert found.gain[1] == pytest.approx(0.0, abs=1e-6)
-    assert np.all(np.isfinite(found.swap_gain))
+    assert np.all(np.isfinite(quadratic.swap_gains(Candidates(model, np.asarray([3, 7])))))
+    assert np.all(np.isfinite(quadratic.removals().loss))
 
 
 # -- concave penalties ----------------------------------------------------------------------------------

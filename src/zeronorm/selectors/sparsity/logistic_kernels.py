@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm._jit import kernel
+from zeronorm._jit import kernel, reduction
 
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
@@ -37,19 +37,13 @@ def signed_combination(rows, w, sign, out):
             out[i] += sign[i] * w[j] * rows[j, i]
 
 
-@kernel
+@reduction
 def inner_product(u, v):
-    """u'v with four partial sums, which the compiler may keep in one vector register."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    whole = u.shape[0] - u.shape[0] % 4
-    for i in range(0, whole, 4):
-        a += u[i] * v[i]
-        b += u[i + 1] * v[i + 1]
-        c += u[i + 2] * v[i + 2]
-        d += u[i + 3] * v[i + 3]
-    for i in range(whole, u.shape[0]):
-        a += u[i] * v[i]
-    return (a + b) + (c + d)
+    """u'v."""
+    total = 0.0
+    for i in range(u.shape[0]):
+        total += u[i] * v[i]
+    return total
 
 
 @kernel
@@ -109,6 +103,11 @@ def fit_machine(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
     margins, direction, trial = np.empty(n), np.empty(n), np.empty(n)
     signed_combination(rows, w, sign, margins)
     objective = penalised_loss(margins, weight, w, ridge)
+    if not objective <= np.log(2.0) * np.sum(weight):
+        # Weights of classes that are separated are huge, and no start for a subset that does not separate.
+        w[:] = 0.0
+        margins[:] = 0.0
+        objective = penalised_loss(margins, weight, w, ridge)
     for steps in range(1, max_iter + 1):
         newton_system(rows, sign, weight, margins, w, ridge, H, gradient)
         for j in range(size):

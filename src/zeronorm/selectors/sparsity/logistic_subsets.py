@@ -1,4 +1,4 @@
-"""Logistic machines on subsets of the features: exact fits, and predictions of what an exchange would gain."""
+"""Logistic machines on subsets of the features: the columns in memory, and exact fits."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from zeronorm.selectors.sparsity.logistic_kernels import fit_logistic
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-FIT_TOLERANCE = 1e-10  # expected relative gain at which Newton's method stops
+FIT_TOLERANCE = 1e-6  # expected relative gain at which Newton's method takes its last step
 FIT_STEPS = 200
-COLLINEAR = 1e-9  # share of its curvature that must remain of a feature given the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,28 +27,21 @@ class SubsetFit:
     columns: IntArray
     coef: FloatArray
     objective: float
+    key: bytes
 
     @property
     def size(self) -> int:
         return int(self.columns.size)
 
-    @property
-    def key(self) -> bytes:
-        return self.columns.tobytes()
-
-
-@dataclass(frozen=True, eq=False)
-class Exchanges:
-    """Predicted changes of the objective, from its quadratic model at a fit.
-
-    ``loss[i]``: by leaving out the i-th feature of the fit; ``gain[j]``: by adding candidate j;
-    ``swap_gain[j, i]``: by putting candidate j in the place of feature i, where asked for.
-    """
-
-    candidates: IntArray
-    loss: FloatArray
-    gain: FloatArray
-    swap_gain: FloatArray | None
+    def start_on(self, columns: IntArray) -> FloatArray:
+        """Weights for another sorted subset: those of the shared features, zero for the others."""
+        coef = np.zeros((len(self.coef), columns.size + 1))
+        coef[:, -1] = self.coef[:, -1]
+        if columns.size and self.size:
+            place = np.minimum(np.searchsorted(columns, self.columns), columns.size - 1)
+            shared = columns[place] == self.columns
+            coef[:, place[shared]] = self.coef[:, :-1][:, shared]
+        return coef
 
 
 class LogisticSubsets:
@@ -74,8 +66,16 @@ class LogisticSubsets:
 
     def rows(self, columns: IntArray) -> FloatArray:
         """Columns of the data, one per row."""
-        self._load(columns)
-        return self._stored[self._place[columns]]
+        places = self._places(columns)
+        return self._stored[places]
+
+    def rows_and_ones(self, columns: IntArray) -> FloatArray:
+        """Columns of the data, one per row, and ones in the last row, for the bias."""
+        rows = np.empty((columns.size + 1, self.design.n_samples))
+        places = self._places(columns)
+        np.take(self._stored, places, axis=0, out=rows[:-1], mode="clip")
+        rows[-1] = 1.0
+        return rows
 
     def forget(self, keep: IntArray) -> None:
         """Drop all stored columns but these."""
@@ -84,10 +84,15 @@ class LogisticSubsets:
         self._place[keep] = np.arange(keep.size)
         self.n_stored = keep.size
 
-    def _load(self, columns: IntArray) -> None:
-        missing = columns[self._place[columns] < 0]
-        if missing.size == 0:
-            return
+    def _places(self, columns: IntArray) -> IntArray:
+        """Rows of the store that hold these columns, after reading those that are missing."""
+        places = self._place[columns]
+        if columns.size and places.min() < 0:
+            self._load(columns[places < 0])
+            places = self._place[columns]
+        return places
+
+    def _load(self, missing: IntArray) -> None:
         start, end = self.n_stored, self.n_stored + missing.size
         if end > len(self._stored):
             grown = np.empty((max(end, 3 * len(self._stored) // 2), self.design.n_samples))
@@ -97,107 +102,41 @@ class LogisticSubsets:
         self._place[missing] = np.arange(start, end)
         self.n_stored = end
 
-    def _rows_and_ones(self, columns: IntArray) -> FloatArray:
-        rows = np.ones((columns.size + 1, self.design.n_samples))
-        rows[:-1] = self.rows(columns)
-        return rows
-
     # -- fits -----------------------------------------------------------------------------------
 
-    def fit(self, columns: IntArray, start: SubsetFit | None = None) -> SubsetFit:
-        """Fit on a sorted subset, from the weights of ``start``."""
-        fit = self.fit_below(np.inf, columns, start)
+    def fit(self, columns: IntArray) -> SubsetFit:
+        """Fit on a sorted subset."""
+        fit = self.fit_below(np.inf, columns, np.zeros((len(self.signs), columns.size + 1)))
         assert fit is not None
         return fit
 
-    def fit_below(self, goal: float, columns: IntArray, start: SubsetFit | None = None) -> SubsetFit | None:
-        """Fit on a sorted subset; None, mostly after a step or two, when the objective stays above ``goal``."""
+    def fit_below(self, goal: float, columns: IntArray, start: FloatArray) -> SubsetFit | None:
+        """Fit on a sorted subset from the weights ``start``, which are overwritten.
+
+        None, mostly after a step or two, when the objective stays above ``goal``.
+        """
         key = columns.tobytes()
         if self._floor.get(key, -np.inf) >= goal:
             return None
-        coef = np.zeros((len(self.signs), columns.size + 1))
-        if start is not None:
-            place = np.searchsorted(columns, start.columns)
-            place[place == columns.size] = 0
-            shared = np.flatnonzero(columns[place] == start.columns) if columns.size else place[:0]
-            coef[:, place[shared]] = start.coef[:, shared]
-            coef[:, -1] = start.coef[:, -1]
-        rows = self._rows_and_ones(columns)
         objective, steps = fit_logistic(
-            rows, self.signs, self.weight, self.ridge, coef, FIT_TOLERANCE, FIT_STEPS, goal
+            self.rows_and_ones(columns),
+            self.signs,
+            self.weight,
+            self.ridge,
+            start,
+            FIT_TOLERANCE,
+            FIT_STEPS,
+            goal,
         )
         self.n_steps += abs(steps)
         self._floor[key] = goal if np.isinf(objective) else objective
         if objective >= goal:
             return None
         self.all_converged &= steps >= 0
-        return SubsetFit(columns, coef, float(objective))
+        return SubsetFit(columns, start, float(objective), key)
 
-    # -- predictions ----------------------------------------------------------------------------
-
-    def residuals(self, fit: SubsetFit) -> tuple[FloatArray, FloatArray]:
+    def residuals(self, fit: SubsetFit, own: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Negative first and second derivative of the loss by the decision values, (machines, samples)."""
-        margins = (fit.coef @ self._rows_and_ones(fit.columns)) * self.signs
+        margins = (fit.coef @ own) * self.signs
         wrong = 1.0 / (1.0 + np.exp(np.minimum(margins, 700.0)))
         return self.weight * self.signs * wrong, self.weight * wrong * (1.0 - wrong)
-
-    def exchanges(self, fit: SubsetFit, candidates: IntArray, *, swaps: bool = True) -> Exchanges:
-        """What removing, adding and swapping would change, summed over the machines."""
-        own, others = self._rows_and_ones(fit.columns), self.rows(candidates)
-        squares = others * others
-        residuals, curvatures = self.residuals(fit)
-        ridge = np.diag(np.append(np.full(fit.size, self.ridge), 0.0))
-        swap_gain = np.zeros((candidates.size, fit.size)) if swaps else None
-        result = Exchanges(candidates, np.zeros(fit.size), np.zeros(candidates.size), swap_gain)
-        for w, residual, curvature in zip(fit.coef, residuals, curvatures, strict=True):
-            weighted = own * curvature
-            inverse = _inverse(weighted @ own.T + ridge)
-            slope, bend = others @ residual, squares @ curvature + self.ridge
-            _add_machine(result, w[:-1], inverse, others @ weighted.T, slope, bend)
-        return result
-
-
-def _add_machine(
-    result: Exchanges,
-    w: FloatArray,
-    inverse: FloatArray,
-    cross: FloatArray,
-    slope: FloatArray,
-    bend: FloatArray,
-) -> None:
-    """Add one machine.
-
-    ``inverse`` belongs to the Hessian of the fit, ``cross`` holds its mixed derivatives with the candidates;
-    ``slope`` and ``bend`` are the first (negative) and second derivatives by the weights of the candidates.
-    """
-    projection = cross @ inverse
-    remaining = bend - np.einsum("ji,ji->j", projection, cross)
-    result.gain[:] += _half_square_ratio(slope, remaining, COLLINEAR * bend)
-    spread = np.diag(inverse)[:-1]
-    loss = w**2 / (2.0 * spread)
-    result.loss[:] += loss
-    if result.swap_gain is None:
-        return
-    # Leaving out feature i moves the others along the i-th column of the inverse, which changes the slopes.
-    own = projection[:, :-1]
-    slope_without = slope[:, None] + own * (w / spread)
-    remaining_without = np.maximum(remaining, 0.0)[:, None] + own**2 / spread
-    result.swap_gain[:] += (
-        _half_square_ratio(slope_without, remaining_without, COLLINEAR * bend[:, None]) - loss
-    )
-
-
-def _inverse(hessian: FloatArray) -> FloatArray:
-    """The inverse, or, of a matrix that has none, the pseudo-inverse."""
-    try:
-        pivots = np.diag(np.linalg.cholesky(hessian)) ** 2
-        if np.all(pivots > COLLINEAR * np.diag(hessian)):
-            return np.asarray(np.linalg.inv(hessian), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        pass
-    return np.asarray(np.linalg.pinv(hessian, rcond=1e-15, hermitian=True), dtype=np.float64)
-
-
-def _half_square_ratio(slope: FloatArray, bend: FloatArray, floor: FloatArray) -> FloatArray:
-    usable = bend > floor
-    return np.where(usable, slope**2 / (2.0 * np.where(usable, bend, 1.0)), 0.0)

@@ -148,9 +148,9 @@ class ZeroNormLogistic(WeightedSelector):
         variance = np.where(usable, stats.variance, 1.0)
         search = SubsetSearch(model, eligible, problem.always_keep, variance)
         with problem.progress.task("Best subsets", largest) as advance:
-            n_passes = search.run(largest, advance)
-        fits = list(search.best.values())
-        slopes = np.abs(problem.design.transpose_dot(model.residuals(model.fit(_NOTHING))[0].T)).sum(axis=1)
+            fits, n_passes = search.run(largest, advance)
+        residuals, _ = model.residuals(model.fit(_NOTHING), model.rows_and_ones(_NOTHING))
+        slopes = np.abs(problem.design.transpose_dot(residuals.T)).sum(axis=1)
         supports = [fit.columns for fit in fits]
         # A feature that is in a smaller subset, and then in more of them, stands before others.
         scores = entry_scores(
