@@ -147,6 +147,11 @@ def fisher_dense_by_column() -> Measurement:
     return _one_pass(FisherScore, order="F")
 
 
+@job("fisher 1000x100000 dense, float32, column by column in memory")
+def fisher_dense_short_by_column() -> Measurement:
+    return _one_pass(FisherScore, order="F", dtype=np.float32)
+
+
 def _sparse(method: type) -> Measurement:
     X = sp.random(500, 1_000_000, density=0.005, format="csr", rng=np.random.default_rng(0))
     y = np.arange(500) % 2

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from zeronorm.design.base import Array, Design
 from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import StatsAccumulator, read_only
-from zeronorm.design.stats_kernels import columns_range
+from zeronorm.design.stats_kernels import columns_range, float_bits, from_keys
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
@@ -109,8 +109,11 @@ class DenseDesign(Design):
         view = self._view(range(self.n_features))
         if not view.flags.f_contiguous:
             return view.min(axis=0).astype(np.float64), view.max(axis=0).astype(np.float64)
-        low, high = np.empty(self.n_features), np.empty(self.n_features)
-        columns_range(read_only(view.T), low, high)
+        keys = np.empty((2, self.n_features), dtype=np.int64)
+        columns_range(float_bits(read_only(view.T)), *keys)
+        low, high = from_keys(keys, view.dtype)
+        missing = np.isnan(low) | np.isnan(high)  # NaN comes before or after all numbers
+        low[missing], high[missing] = np.nan, np.nan
         return low, high
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:

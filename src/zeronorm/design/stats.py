@@ -9,9 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm.design.index import Index
-from zeronorm.design.stats_kernels import ROWS_AT_A_TIME, columns_stats, rows_stats, sparse_stats
+from zeronorm.design.stats_kernels import (
+    ROWS_AT_A_TIME,
+    columns_stats,
+    columns_stats_in_place,
+    combine_classes,
+    float_bits,
+    from_keys,
+    rows_stats,
+    sparse_stats,
+)
 
 Array = NDArray[np.float64]
+RowOrder = tuple[NDArray[np.intp], Array, NDArray[np.intp]]  # rows by class, their weights, class bounds
+
+FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
 
 
@@ -89,8 +101,25 @@ class StatsAccumulator:
         order = self._row_order(ROWS_AT_A_TIME, rows)
         if array.flags.c_contiguous:
             rows_stats(read_only(array), *place, *order, *self._moments)
+        elif self._all_count(array.shape[0], rows) and self.weight.size <= FEW_CLASSES:
+            self._add_in_place(read_only(array.T), place, order)
         else:
             columns_stats(read_only(array.T), *place, *order, *self._moments)
+
+    def _all_count(self, n_rows: int, rows: Index | None) -> bool:
+        every_row = rows is None or (isinstance(rows, range) and rows == range(n_rows))
+        return every_row and bool(np.all(self.row_weight > 0.0))
+
+    def _add_in_place(self, columns: NDArray[Any], place: tuple[int, int, int], order: RowOrder) -> None:
+        classes = np.arange(self.weight.size + self.weight.size % 2)[:, None]
+        class_weights = np.where(classes == self.codes, self.row_weight, 0.0)
+        low, high = np.empty((2, self.minimum.size), dtype=np.int64)
+        columns_stats_in_place(
+            columns, float_bits(columns), *place, *order, class_weights, self.mean, self.sum_sq, low, high
+        )
+        out = slice(place[1], place[1] + place[2])
+        self.minimum[out] = from_keys(low[out], columns.dtype)
+        self.maximum[out] = from_keys(high[out], columns.dtype)
 
     def add_sparse(self, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]) -> None:
         """Read all columns from the arrays of a compressed sparse column matrix."""
@@ -102,9 +131,7 @@ class StatsAccumulator:
     def _moments(self) -> tuple[Array, Array, Array, Array]:
         return self.mean, self.sum_sq, self.minimum, self.maximum
 
-    def _row_order(
-        self, multiple: int, rows: Index | None
-    ) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
+    def _row_order(self, multiple: int, rows: Index | None) -> RowOrder:
         """Return samples sorted by class, their weights, and class bounds, padded to a multiple."""
         padded = -(-self.count // multiple) * multiple
         bounds = np.concatenate([[0], np.cumsum(padded)])
@@ -125,26 +152,16 @@ class StatsAccumulator:
         return order, weights, bounds
 
     def result(self) -> ColumnStats:
-        total = float(self.weight.sum())
-        share = self.weight[:, None] / total
-        mean = (share * self.mean).sum(axis=0)
-        within = self.sum_sq.sum(axis=0) / total
-        between = (share * (self.mean - mean) ** 2).sum(axis=0)
-        # Minimum and maximum may overlook NaN, the mean does not.
-        constant = (self.minimum == self.maximum) & np.isfinite(mean)
-        # A mean of equal numbers may be rounded; the number itself is exact and centres to zero.
-        np.copyto(mean, self.minimum, where=constant)
-        present = self.weight[:, None] > 0.0
-        np.copyto(self.mean, self.minimum, where=constant & present)
-        class_variance = self.sum_sq / np.where(present, self.weight[:, None], 1.0)
-        class_variance[:, constant] = 0.0
+        p = self.minimum.size
+        mean, variance = np.empty(p), np.empty(p)
+        combine_classes(self.weight, self.minimum, self.maximum, self.mean, self.sum_sq, mean, variance)
         return ColumnStats(
             count=self.count,
             weight=self.weight,
             class_mean=self.mean,
-            class_variance=class_variance,
+            class_variance=self.sum_sq,
             mean=mean,
-            variance=np.where(constant, 0.0, within + between),
+            variance=variance,
             minimum=self.minimum,
             maximum=self.maximum,
         )
