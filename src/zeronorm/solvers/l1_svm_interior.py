@@ -37,7 +37,7 @@ TINY = float(np.finfo(float).tiny)
 MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
 MAX_ITER_IN_ALL = 150  # with what was done in vain
 SMALLEST_START = 0.3  # share of half their range at which multipliers start
-ROOM = 0.4  # of all slacks at the start, relative to their mean
+ROOM = 0.5  # of all slacks at the start, relative to their mean
 TO_THE_BOUND = 0.995  # a step stops this fraction of the way to the nearest bound
 CLOSE = 1e-2  # relative gap from which the end is tried
 CLOSED = 1e-10  # relative gap at which going on is of no use
@@ -139,7 +139,7 @@ class _InteriorPoint:
         # Slopes that start far from what the multipliers say take many steps to get there.
         share = max(SMALLEST_START, 1.0 / max(float(np.max(np.abs(pull) / cost)), 1.0))
         alpha, pull = 0.5 * share * self.balanced, share * pull
-        slopes = np.concatenate([np.maximum(cost - pull, 0.1 * cost), np.maximum(cost + pull, 0.1 * cost)])
+        slopes = np.concatenate([np.maximum(cost - pull, cost), np.maximum(cost + pull, cost)])
         self.s = np.concatenate([alpha, price - alpha, slopes])
         weights = self._start_weights()
         short = self.problem.target - rows[:, :-1] @ weights
@@ -150,12 +150,12 @@ class _InteriorPoint:
         self.bias = 0.0
 
     def _start_weights(self) -> FloatArray:
-        """The multiple of the pull of balanced targets that comes nearest to them."""
+        """Half of the multiple of the pull of balanced targets that comes nearest to them."""
         problem = self.problem
         weighted = self.balanced * problem.target
         direction = (weighted @ problem.rows)[:-1] / problem.cost
         value = problem.rows[:, :-1] @ direction
-        return np.asarray((weighted @ value) / max(float(self.balanced @ value**2), TINY) * direction)
+        return np.asarray(0.5 * (weighted @ value) / max(float(self.balanced @ value**2), TINY) * direction)
 
     def _parts(self, pairs: NDArray[T]) -> tuple[NDArray[T], NDArray[T], NDArray[T], NDArray[T]]:
         """Views of the two parts of the rows and the two parts of the features."""
@@ -329,16 +329,17 @@ class _InteriorPoint:
         self.fixed_alpha[self.samples[at_price]] = price
         pull = problem.pull + price @ problem.rows[at_price]
         columns = np.append(features_stay, True)
-        block = np.ix_(rows_stay, columns)
+        rows = problem.rows if rows_stay.all() else problem.rows[rows_stay]
+        rows = rows if columns.all() else rows.take(np.flatnonzero(columns), axis=1)
         self.problem = SignedProblem(
-            problem.rows[block],
+            rows,
             problem.target[rows_stay],
             problem.price[rows_stay],
             problem.cost[features_stay],
             pull[columns],
             problem.loss + float(price @ problem.target[at_price]),
         )
-        self.coarse = self.coarse[block]
+        self.coarse = rows.astype(np.float32)
         self.samples, self.features = self.samples[rows_stay], self.features[features_stay]
         pairs = np.concatenate([rows_stay, rows_stay, features_stay, features_stay])
         self.x, self.s = self.x[pairs], self.s[pairs]
