@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.selectors.sparsity.logistic_kernels import expand_machines
 from zeronorm.selectors.sparsity.logistic_subsets import LogisticSubsets, SubsetFit
 
 FloatArray = NDArray[np.float64]
@@ -62,14 +63,27 @@ class QuadraticModel:
 
     def __init__(self, model: LogisticSubsets, fit: SubsetFit) -> None:
         own = model.rows_and_ones(fit.columns)
+        n_machines, (size, n) = len(fit.coef), own.shape
         self.fit = fit
         self.ridge = model.ridge
-        self.residuals, self.curvatures = model.residuals(fit, own)
-        self.weighted = own * self.curvatures[:, None, :]
-        hessians = self.weighted @ own.T
+        self.residuals, self.curvatures = np.empty((n_machines, n)), np.empty((n_machines, n))
+        self.weighted = np.empty((n_machines, size, n))
+        self.inverses = np.empty((n_machines, size, size))
+        usable = expand_machines(
+            own,
+            model.signs,
+            model.weight,
+            model.ridge,
+            fit.coef,
+            COLLINEAR,
+            self.residuals,
+            self.curvatures,
+            self.weighted,
+            self.inverses,
+        )
+        if not usable:
+            self.inverses = _pseudo_inverses(self.weighted @ own.T, model.ridge)
         penalised = np.arange(fit.size)
-        hessians[:, penalised, penalised] += self.ridge
-        self.inverses = np.asarray([_inverse(hessian) for hessian in hessians])
         self.spread = self.inverses[:, penalised, penalised]
 
     def removals(self) -> Removals:
@@ -118,17 +132,10 @@ def _outside(columns: IntArray, subset: IntArray) -> NDArray[np.bool_]:
     return np.asarray(subset[np.minimum(np.searchsorted(subset, columns), subset.size - 1)] != columns)
 
 
-def _inverse(hessian: FloatArray) -> FloatArray:
-    """The inverse, or, of a matrix that has none, the pseudo-inverse."""
-    try:
-        inverse = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
-        # What remains of the curvature of a feature given the others is the reciprocal of this diagonal.
-        share = 1.0 / (inverse.diagonal() * hessian.diagonal())
-        if share.min() > COLLINEAR:
-            return inverse
-    except np.linalg.LinAlgError:
-        pass
-    return np.asarray(np.linalg.pinv(hessian, rcond=1e-15, hermitian=True), dtype=np.float64)
+def _pseudo_inverses(hessians: FloatArray, ridge: float) -> FloatArray:
+    penalised = np.arange(hessians.shape[1] - 1)
+    hessians[:, penalised, penalised] += ridge
+    return np.asarray(np.linalg.pinv(hessians, rcond=1e-15, hermitian=True), dtype=np.float64)
 
 
 def _half_square_ratio(slope: FloatArray, bend: FloatArray, floor: FloatArray) -> FloatArray:

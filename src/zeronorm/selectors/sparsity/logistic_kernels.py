@@ -47,19 +47,18 @@ def inner_product(u, v):
 
 
 @kernel
-def newton_system(rows, sign, weight, margins, w, ridge, H, gradient):
-    """Lower triangle of the Hessian, and the negative gradient."""
+def newton_system(rows, sign, weight, margins, w, ridge, residual, curvature, weighted, H, gradient):
+    """Lower triangle of the Hessian, and the negative gradient; ``weighted`` are the rows times the curvature."""
     size, n = rows.shape
-    residual, curvature, weighted = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
-        p = 1.0 / (1.0 + np.exp(margins[i]))
+        p = 1.0 / (1.0 + np.exp(min(margins[i], 700.0)))
         residual[i] = weight[i] * sign[i] * p
         curvature[i] = weight[i] * p * (1.0 - p)
     for j in range(size):
         for i in range(n):
-            weighted[i] = rows[j, i] * curvature[i]
+            weighted[j, i] = rows[j, i] * curvature[i]
         for m in range(j + 1):
-            H[j, m] = inner_product(weighted, rows[m])
+            H[j, m] = inner_product(weighted[j], rows[m])
         gradient[j] = inner_product(residual, rows[j])
     for j in range(size - 1):
         gradient[j] -= ridge * w[j]
@@ -82,14 +81,21 @@ def solve_in_place(H, step):
             for m in range(j):
                 value -= H[i, m] * H[j, m]
             H[i, j] = value / H[j, j]
+    solve_triangles(H, step)
+
+
+@kernel
+def solve_triangles(L, step):
+    """Replace ``step`` by the solution of L L' x = step."""
+    size = L.shape[0]
     for j in range(size):
         for m in range(j):
-            step[j] -= H[j, m] * step[m]
-        step[j] /= H[j, j]
+            step[j] -= L[j, m] * step[m]
+        step[j] /= L[j, j]
     for j in range(size - 1, -1, -1):
         for m in range(j + 1, size):
-            step[j] -= H[m, j] * step[m]
-        step[j] /= H[j, j]
+            step[j] -= L[m, j] * step[m]
+        step[j] /= L[j, j]
 
 
 @kernel
@@ -101,6 +107,7 @@ def fit_machine(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
     size, n = rows.shape
     H, gradient, step, trial_w = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size)
     margins, direction, trial = np.empty(n), np.empty(n), np.empty(n)
+    residual, curvature, weighted = np.empty(n), np.empty(n), np.empty((size, n))
     signed_combination(rows, w, sign, margins)
     objective = penalised_loss(margins, weight, w, ridge)
     if not objective <= np.log(2.0) * np.sum(weight):
@@ -109,7 +116,7 @@ def fit_machine(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
         margins[:] = 0.0
         objective = penalised_loss(margins, weight, w, ridge)
     for steps in range(1, max_iter + 1):
-        newton_system(rows, sign, weight, margins, w, ridge, H, gradient)
+        newton_system(rows, sign, weight, margins, w, ridge, residual, curvature, weighted, H, gradient)
         for j in range(size):
             step[j] = gradient[j]
         solve_in_place(H, step)
@@ -158,3 +165,50 @@ def fit_logistic(rows, signs, weight, ridge, coef, tol, max_iter, hopeless):
         if total == np.inf:
             break
     return total, -n_steps if failed else n_steps
+
+
+@kernel
+def invert(H, collinear, inverse):
+    """The inverse from the lower triangle of a symmetric matrix, which becomes its Cholesky factor.
+
+    False when less than the share ``collinear`` of a diagonal element is left given the other rows.
+    """
+    size = H.shape[0]
+    column, curvature = np.empty(size), np.diag(H).copy()
+    for j in range(size):
+        column[:] = 0.0
+        column[j] = 1.0
+        if j == 0:
+            solve_in_place(H, column)
+        else:
+            solve_triangles(H, column)
+        for i in range(size):
+            inverse[i, j] = column[i]
+        if not 0.0 < collinear * curvature[j] * inverse[j, j] < 1.0:
+            return False
+    return True
+
+
+@kernel
+def expand_machines(rows, signs, weight, ridge, coef, collinear, residuals, curvatures, weighted, inverses):
+    """Quadratic model of the loss of each machine; False when a Hessian has no trustworthy inverse."""
+    size, n = rows.shape
+    H, gradient, margins = np.empty((size, size)), np.empty(size), np.empty(n)
+    usable = True
+    for c in range(signs.shape[0]):
+        signed_combination(rows, coef[c], signs[c], margins)
+        newton_system(
+            rows,
+            signs[c],
+            weight,
+            margins,
+            coef[c],
+            ridge,
+            residuals[c],
+            curvatures[c],
+            weighted[c],
+            H,
+            gradient,
+        )
+        usable = invert(H, collinear, inverses[c]) and usable
+    return usable

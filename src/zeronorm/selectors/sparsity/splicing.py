@@ -20,15 +20,14 @@ Proposal = tuple[IntArray, Callable[[], FloatArray]]  # a subset, and what tells
 
 IMPROVEMENT = 1e-9  # relative gain that counts
 BEAM_PER_FEATURE = 2  # subsets of one size from which the neighbouring sizes are built,
-NARROWEST, WIDEST = 8, 40  # at least and at most
-TRIED = 1.25  # exact fits per subset of a beam when it is built from that of a neighbouring size
+NARROWEST, WIDEST = 8, 32  # at least and at most; as many exact fits are tried
 SPLICED = 4  # features exchanged at once
 ALL_SWAPPED = 64  # up to here all swaps are tried exactly
 SWAPPED = 8  # beyond, this many, the most promising first
 SCREENED = 100  # candidates by the slope of the loss
 TAKEN_OVER = 60  # candidates of the best subset of a beam that the others look at
 NEIGHBOURS = 10  # candidates by correlation, for each feature of a subset
-LOOKED_AT = 30  # of these, the steepest, whose gain is predicted
+LOOKED_AT = 20  # of these, the steepest, whose gain is predicted
 BEYOND = 3  # sizes above the largest, so that it is reached from both sides, too
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
@@ -102,7 +101,7 @@ class SubsetSearch:
             if key not in tried:
                 tried.add(key)
                 self._enter(self.model.fit_below(self._beam_limit(size), columns, start()))
-                if len(tried) >= TRIED * _beam_width(size):
+                if len(tried) == _beam_width(size):
                     break
         self._improve(self.beams[size][0])
         self._save_memory(size)
