@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness import Measurement, against, job, load, timed, under, wide_problem
-from zeronorm import FisherScore, GolubScore, GramSchmidtRelief, Relief, WelchScore
+from zeronorm import FisherScore, GolubScore, GramSchmidtRelief, MutualInformation, Relief, WelchScore
 
 N_NEIGHBORS = 10
 
@@ -108,6 +108,20 @@ def gram_schmidt_relief() -> Measurement:
     X, y = wide_problem(326, 9500)
     GramSchmidtRelief(1).fit(X[:, :50], y)  # compile
     return under(10.0, lambda: GramSchmidtRelief(7).fit(X, y))
+
+
+@job("mutual information 200x10000 against scikit-learn")
+def mutual_information() -> Measurement:
+    from sklearn.feature_selection import mutual_info_classif
+
+    X, y = wide_problem(200, 10_000)
+    ours = MutualInformation(10, random_state=0)
+    return against(
+        10.0,
+        lambda: ours.fit(X, y),
+        lambda: mutual_info_classif(X, y, random_state=0),
+        "scikit-learn mutual_info_classif",
+    )
 
 
 def _one_pass(method: type, order: Literal["C", "F"] = "C", dtype: type = np.float64) -> Measurement:

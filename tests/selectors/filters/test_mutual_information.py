@@ -1,10 +1,12 @@
-"""Mutual information: scikit-learn's estimate, by blocks."""
+"""Mutual information against scikit-learn's estimates."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import psi
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
+from sklearn.metrics import mutual_info_score
 
 from zeronorm import MutualInformation
 from zeronorm.selectors.filters import mutual_information as module
@@ -25,6 +27,46 @@ def test_agrees_with_scikit_learn():
     # Only the noise of relative size 1e-10 that separates equal values differs.
     np.testing.assert_allclose(s.scores_, expected, atol=1e-6)
     assert set(s.path_.support(2)) == {2, 7}
+
+
+def by_definition(x, y, k):
+    """Ross's estimate by comparing all pairs; classes of one sample do not count."""
+    kept = np.isin(y, [c for c in np.unique(y) if np.sum(y == c) > 1])
+    x, y = x[kept], y[kept]
+    distance = np.abs(x[:, None] - x)
+    terms = []
+    for i in range(x.size):
+        own = np.sort(distance[i, y == y[i]])  # the first is the sample itself
+        near = min(k, own.size - 1)
+        terms.append(psi(near) - psi(own.size) - psi(np.sum(distance[i] < own[near])))
+    return max(0.0, psi(x.size) + np.mean(terms))
+
+
+@pytest.mark.parametrize("k", [1, 3, 7, 40])
+@pytest.mark.parametrize("sizes", [(40, 40), (70, 6, 4), (77, 2, 1)])
+def test_classes_of_any_size(k, sizes):
+    rng = np.random.default_rng(k)
+    y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    X = np.column_stack([rng.normal(size=(80, 5)) + y[:, None] * [0, 0, 1, 2, 5], rng.poisson(0.3, (80, 2))])
+    s = MutualInformation(discrete_features=[5, 6], n_neighbors=k, random_state=0).fit(X, y)
+    expected = [by_definition(x, y, k) for x in X[:, :5].T]
+    expected += [mutual_info_score(x, y) for x in X[:, 5:].T]
+    np.testing.assert_allclose(s.scores_, expected, atol=1e-9)
+
+
+def test_ties_cost_no_more_than_their_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (200, 1)).astype(float), rng.integers(0, 2, 200)
+    ours = [MutualInformation(random_state=seed).fit(X, y).scores_[0] for seed in range(40)]
+    peer = [mutual_info_classif(X, y, discrete_features=False, random_state=seed)[0] for seed in range(40)]
+    spread = np.hypot(np.std(ours), np.std(peer)) / np.sqrt(40)
+    assert abs(np.mean(ours) - np.mean(peer)) < 4 * spread
+
+
+def test_any_number_of_threads_gives_the_same():
+    X, y = problem()
+    one, two = (MutualInformation(random_state=0, n_jobs=n_jobs).fit(np.tile(X, 40), y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.scores_, two.scores_)
 
 
 def test_regression_agrees_with_scikit_learn():

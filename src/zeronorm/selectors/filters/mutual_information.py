@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import psi
 
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.filters.discrete import parse_discrete_features
+from zeronorm.selectors.filters.discretize_kernels import AS_THEY_ARE, code_columns
+from zeronorm.selectors.filters.information_kernels import neighbour_information, table_information
+from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
 from zeronorm.selectors.path import SelectionPath
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.registry import register
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
-# Fixed, so that the tie-breaking noise of scikit-learn's estimator is the same on every backend.
+# Fixed, so that the noise that breaks ties is the same on every backend.
 COLUMNS_AT_A_TIME = 256
+NOISE = 1e-10  # relative
+OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding its neighbours
 
 
 @register(
@@ -34,9 +42,14 @@ class MutualInformation(BaseSelector):
 
     .. math:: I(x_k; y) = \iint p(x_k, y) \log \frac{p(x_k, y)}{p(x_k)\,p(y)}
 
-    The estimate is scikit-learn's, computed over blocks of columns. It finds any dependence of the
+    With classes the estimate of Ross is computed from sorted columns: with :math:`m_i` the number of samples
+    that are nearer to sample i than the k-th nearest of its own class, which has :math:`n_i` samples,
+
+    .. math:: \hat I = \psi(n) + \psi(k) - \frac1n \sum_i \bigl(\psi(n_i) + \psi(m_i)\bigr).
+
+    With a real target the estimate of Kraskov et al. is scikit-learn's. Both find any dependence of the
     target on one feature, not only a difference of means, but no feature that matters only together with
-    others. It needs more samples than the Fisher score for a reliable order. Constant features rank last.
+    others. They need more samples than the Fisher score for a reliable order. Constant features rank last.
 
     Parameters
     ----------
@@ -46,7 +59,7 @@ class MutualInformation(BaseSelector):
     task : "classification" or "regression".
     estimator : fitted on the selected features when given; adds ``predict``.
     feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : processes or threads of scikit-learn's estimator.
+    n_jobs : threads (with a real target, workers of scikit-learn); None means 1, -1 all cores.
     random_state : seed of the tiny noise that separates equal values of continuous features.
     """
 
@@ -76,24 +89,65 @@ class MutualInformation(BaseSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_neighbors(problem)
         discrete = parse_discrete_features(self.discrete_features, problem)
-        estimate = self._estimate(problem)
+        estimate = self._regression if problem.task == "regression" else self._classification
         score = np.empty(problem.n_features)
         with problem.progress.task("Mutual information", problem.n_features) as advance:
             for columns, block in problem.design.iter_blocks(COLUMNS_AT_A_TIME):
-                seed = int(problem.rng.integers(2**31 - 1))
-                score[columns] = estimate(
-                    block, problem.y, discrete_features=discrete[columns], random_state=seed
-                )
+                score[columns] = estimate(block, problem, discrete[columns])
                 advance(block.shape[1])
         constant = problem.design.column_stats().is_constant(problem.design.dtype)
         score[constant] = 0.0
         return SelectionPath.from_scores(score, last=constant)
 
-    def _estimate(self, problem: Problem) -> Callable[..., FloatArray]:
-        from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
+    def _regression(self, block: FloatArray, problem: Problem, discrete: Mask) -> FloatArray:
+        from sklearn.feature_selection import mutual_info_regression
 
-        function = mutual_info_regression if problem.task == "regression" else mutual_info_classif
-        return partial(function, n_neighbors=self.n_neighbors, n_jobs=self.n_jobs, copy=True)
+        seed = int(problem.rng.integers(2**31 - 1))
+        return np.asarray(
+            mutual_info_regression(
+                block,
+                problem.y,
+                discrete_features=discrete,
+                n_neighbors=self.n_neighbors,
+                n_jobs=self.n_jobs,
+                random_state=seed,
+            )
+        )
+
+    def _classification(self, block: FloatArray, problem: Problem, discrete: Mask) -> FloatArray:
+        score = np.empty(block.shape[1])
+        continuous = _with_noise(block[:, ~discrete], problem.rng)
+        score[~discrete] = self._by_neighbours(continuous, problem.y)
+        if discrete.any():
+            score[discrete] = self._by_counts(block[:, discrete], problem.y)
+        return score
+
+    def _by_neighbours(self, block: FloatArray, y: IntArray) -> FloatArray:
+        has_hits = np.bincount(y)[y] > 1
+        codes = np.unique(y[has_hits], return_inverse=True)[1]
+        columns = np.ascontiguousarray(block[has_hits].T)
+        score = np.empty(len(columns))
+        digamma = psi(np.arange(codes.size + 1.0))
+        estimate = partial(
+            neighbour_information, columns, codes, np.bincount(codes), int(self.n_neighbors), digamma, score
+        )
+        self._share(estimate, columns.shape)
+        return score
+
+    def _by_counts(self, block: FloatArray, y: IntArray) -> FloatArray:
+        columns = np.ascontiguousarray(block.T)
+        codes, n_values = np.empty(columns.shape, dtype=np.int32), np.empty(len(columns), dtype=np.intp)
+        n_classes = int(y.max()) + 1
+        code_columns(columns, y, n_classes, AS_THEY_ARE, codes, n_values)
+        score = np.empty(len(columns))
+        self._share(partial(table_information, codes, n_values, y, n_classes, score), columns.shape)
+        return score
+
+    def _share(self, estimate: partial[None], shape: tuple[int, int]) -> None:
+        """Divide the columns among threads."""
+        n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)
+        bounds = np.linspace(0, shape[0], 4 * n_threads + 1 if n_threads > 1 else 2).astype(int)
+        run_in_threads(estimate, list(pairwise(bounds.tolist())), n_threads)
 
     def _check_neighbors(self, problem: Problem) -> None:
         k = self.n_neighbors
@@ -107,3 +161,9 @@ class MutualInformation(BaseSelector):
                 "MutualInformation needs at least one class with two samples or more. Got only classes of one "
                 "sample; use task='regression' if y is a quantity."
             )
+
+
+def _with_noise(block: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """A copy in which equal values differ, by far less than different ones do."""
+    size = np.maximum(block.std(axis=0), np.abs(block).mean(axis=0))
+    return np.asarray(block + NOISE * size * rng.standard_normal(block.shape))
