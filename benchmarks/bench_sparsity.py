@@ -88,29 +88,27 @@ def l1_svm_liblinear_lymphoma() -> Measurement:
     return against_liblinear(*lymphoma(), C=0.1)
 
 
-@job("L1SVM against liblinear, spambase 4601×57")
-def l1_svm_liblinear_tall() -> Measurement:
-    return against_liblinear(*load("spambase"), C=0.01)
+def l1_svm_job(title: str, name: str, C: float) -> None:
+    """Enter the comparison on one data set at one price."""
+
+    @job(f"L1SVM against liblinear, {title}, C={C:g}")
+    def measure() -> Measurement:
+        return against_liblinear(*load(name), C=C)
 
 
-@job("L1SVM against liblinear, twonorm 7400×20")
-def l1_svm_liblinear_twonorm() -> Measurement:
-    return against_liblinear(*load("twonorm"), C=0.01)
-
-
-@job("L1SVM against liblinear, madelon 2600×500")
-def l1_svm_liblinear_madelon() -> Measurement:
-    return against_liblinear(*load("madelon"), C=0.1)
-
-
-@job("L1SVM against liblinear, colon 62×2000")
-def l1_svm_liblinear_colon() -> Measurement:
-    return against_liblinear(*load("colon"), C=0.1)
-
-
-@job("L1SVM against liblinear, leukemia 72×7129")
-def l1_svm_liblinear_leukemia() -> Measurement:
-    return against_liblinear(*load("leukemia"), C=0.1)
+# Few data and many, tall and wide, few features with a weight and nearly all.
+for title, name, prices in (
+    ("sonar 208×60", "sonar", (0.1, 1.0)),
+    ("ionosphere 351×34", "ionosphere", (0.01, 0.1, 1.0)),
+    ("spambase 4601×57", "spambase", (0.001, 0.01, 0.1)),
+    ("twonorm 7400×20", "twonorm", (0.001, 0.01)),
+    ("madelon 2600×500", "madelon", (0.01, 0.1)),
+    ("colon 62×2000", "colon", (0.1, 1.0)),
+    ("leukemia 72×7129", "leukemia", (0.1,)),
+    ("arcene 200×10,000", "arcene", (0.1, 1.0)),
+):
+    for price in prices:
+        l1_svm_job(title, name, price)
 
 
 def logistic_problem(seed: int, n: int = 500, p: int = 5000, k: int = 10) -> tuple[np.ndarray, np.ndarray]:

@@ -64,14 +64,70 @@ def test_regression_matches_the_full_program(scale):
     assert cost @ np.abs(found.weights) + 0.1 * slack.sum() == pytest.approx(found.objective, rel=1e-9)
 
 
-@pytest.mark.parametrize("far", [1.0, 100.0])
-def test_rows_fixed_by_mistake_do_no_harm(monkeypatch, far):
+@pytest.fixture
+def always_shrinks(monkeypatch):
+    """Rows are fixed and features left out of small data too."""
+    monkeypatch.setattr(l1_svm_interior, "FEW_DATA", 0)
+
+
+@pytest.mark.parametrize("C", [0.02, 0.3, 3.0])
+@pytest.mark.parametrize("shape", [(60, 200), (100, 130)])
+def test_wide_data_match_the_full_program(shape, C, always_shrinks):
+    X, y = draw(2, *shape)
+    rows, target = signed_rows(X, y), np.ones(shape[0])
+    cost, price = np.ones(shape[1]), np.full(shape[0], C)
+    found = solve_l1_interior(rows, target, price, cost)
+    assert found is not None
+    assert found.objective == pytest.approx(full_program(X, y, C, cost), rel=1e-8)
+    check_optimal(found, rows, target, price, cost)
+
+
+def counted_returns(monkeypatch):
+    """How often the method went back, as a list that grows."""
+    returns = []
+    go_back = l1_svm_interior._InteriorPoint.go_back
+
+    def counted(method):
+        returns.append(go_back(method))
+        return returns[-1]
+
+    monkeypatch.setattr(l1_svm_interior._InteriorPoint, "go_back", counted)
+    return returns
+
+
+@pytest.mark.parametrize("far", [10.0, 100.0])
+def test_rows_fixed_by_mistake_do_no_harm(monkeypatch, always_shrinks, far):
     monkeypatch.setattr(l1_svm_interior, "FAR", far)
+    returns = counted_returns(monkeypatch)
     for seed in range(5):
         X, y = draw(seed, 300, 10)
         found = solve_l1_interior(signed_rows(X, y), np.ones(300), np.full(300, 0.1), np.ones(10))
         assert found is not None
         assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(10)), rel=1e-8)
+    assert any(returns)
+
+
+@pytest.mark.parametrize("settings", [{"PULLS": 1.5}, {"OPEN": 0.0, "FAINT": 1e3}])
+def test_features_left_out_by_mistake_do_no_harm(monkeypatch, always_shrinks, settings):
+    for name, value in settings.items():
+        monkeypatch.setattr(l1_svm_interior, name, value)
+    returns = counted_returns(monkeypatch)
+    for seed in range(5):
+        X, y = draw(seed, 120, 60)
+        found = solve_l1_interior(signed_rows(X, y), np.ones(120), np.full(120, 0.1), np.ones(60))
+        assert found is not None
+        assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(60)), rel=1e-8)
+    assert any(returns)
+
+
+def test_features_are_left_out_on_the_way(always_shrinks):
+    X, y = draw(0, 200, 100)
+    problem = SignedProblem(signed_rows(X, y), np.ones(200), np.full(200, 0.03), np.ones(100), np.zeros(101))
+    method = l1_svm_interior._InteriorPoint(problem)
+    found = method.run()
+    assert found is not None
+    assert method.features.size < 50
+    assert set(np.flatnonzero(found.weights[:-1])) <= set(method.features)
 
 
 def test_rows_are_fixed_on_the_way():

@@ -47,7 +47,7 @@ PULLS = 0.6  # relative to the cost, pull on balanced multipliers of features to
 WORTH_STARTING = 0.5  # share of the features that may be left for a start without the others
 FEW_DATA = 20_000  # entries; of fewer, nothing need be left out
 OPEN = 4.0  # a slope whose square is this multiple of the gap may not become zero any more
-FIX_FROM = 0.2  # relative gap from which rows are fixed and features left out
+FIX_FROM = 0.5  # relative gap from which rows are fixed and features left out
 WORTH_FIXING = 0.8  # share of the rows or of the features that may stay
 
 
