@@ -21,7 +21,7 @@ objectives over all rows and features prove it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +29,14 @@ from numpy.typing import NDArray
 from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
 from zeronorm.solvers.blas_threads import one_thread
 from zeronorm.solvers.l1_svm_newton import NotPositiveDefinite, newton_system
-from zeronorm.solvers.l1_svm_vertex import EXACT, Guess, SignedProblem, vertex
+from zeronorm.solvers.l1_svm_reduction import Reduction
+from zeronorm.solvers.l1_svm_start import TINY, balanced_multipliers, start_point
+from zeronorm.solvers.l1_svm_vertex import Guess, SignedProblem, vertex
 
 T = TypeVar("T", np.float64, np.bool)
 
-TINY = float(np.finfo(float).tiny)
 MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
-MAX_ITER_IN_ALL = 150  # with what was done in vain
-SMALLEST_START = 0.3  # share of half their range at which multipliers start
-ROOM = 0.5  # of all slacks at the start, relative to their mean
+ENOUGH_ITER = 100  # then nothing is left out any more
 TO_THE_BOUND = 0.995  # a step stops this fraction of the way to the nearest bound
 CLOSE = 1e-2  # relative gap from which the end is tried
 CLOSED = 1e-10  # relative gap at which going on is of no use
@@ -93,79 +92,41 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _Saved:
-    """What is left of the problem at some point, and the point."""
+    """What was left of the problem at some point, and the point."""
 
-    problem: SignedProblem
-    coarse: Any
-    samples: IntArray
-    features: IntArray
-    fixed_alpha: FloatArray
+    left: Reduction
     x: FloatArray
     s: FloatArray
     bias: float
-
-    def has(self, rows: IntArray, features: IntArray) -> bool:
-        """Whether all of these are still in play."""
-        return bool(np.isin(rows, self.samples).all() and np.isin(features, self.features).all())
 
 
 class _InteriorPoint:
     """Mehrotra's predictor-corrector steps, on fewer and fewer rows and features."""
 
     def __init__(self, problem: SignedProblem) -> None:
-        self.whole = self.problem = problem
-        self.coarse: Any = problem.rows.astype(np.float32)
-        self.samples: IntArray = np.arange(problem.target.size)
-        self.features: IntArray = np.arange(problem.cost.size)
-        self.fixed_alpha = np.zeros(problem.target.size)
+        self.left = Reduction.none_of(problem)
+        self.balanced = balanced_multipliers(problem)
+        self.x, self.s = start_point(problem, self.balanced)
+        self.bias = 0.0
+        self.distance = max(float(np.abs(problem.target).mean()), TINY)
         self.last_sizes = (0, 0)
         self.n_iter = 0
-        self.distance = max(float(np.abs(problem.target).mean()), TINY)
+        self.closed = False
         self.far = FAR if problem.rows.size > FEW_DATA else 0.0
         self.earlier: list[_Saved] = []
         self.wrong: tuple[IntArray, IntArray] | None = None  # rows and features, where a solution showed them
         self.may_fix = np.ones(problem.target.size, dtype=bool)
         self.may_drop = np.ones(problem.cost.size, dtype=bool)
-        self._start()
-
-    def _start(self) -> None:
-        """Multipliers inside their range and in balance, and the weights that they pull at."""
-        rows, price, cost = self.problem.rows, self.problem.price, self.problem.cost
-        positive = rows[:, -1] > 0.0
-        mass = np.array([price[~positive].sum(), price[positive].sum()])
-        balance = mass.min() / np.maximum(mass, TINY) if mass.min() > 0.0 else np.ones(2)
-        self.balanced = price * balance[positive.astype(int)]
-        pull = 0.5 * (self.balanced @ rows)[:-1]
-        # Slopes that start far from what the multipliers say take many steps to get there.
-        share = max(SMALLEST_START, 1.0 / max(float(np.max(np.abs(pull) / cost)), 1.0))
-        alpha, pull = 0.5 * share * self.balanced, share * pull
-        slopes = np.concatenate([np.maximum(cost - pull, cost), np.maximum(cost + pull, cost)])
-        self.s = np.concatenate([alpha, price - alpha, slopes])
-        weights = self._start_weights()
-        short = self.problem.target - rows[:, :-1] @ weights
-        distance = max(ROOM * float(np.abs(short).mean()), TINY)
-        slacks = np.concatenate([np.maximum(-short, 0.0), np.maximum(short, 0.0)]) + distance
-        parts = np.concatenate([np.maximum(weights, 0.0), np.maximum(-weights, 0.0)])
-        self.x = np.concatenate([slacks, parts + float(np.mean(alpha * slacks[: alpha.size])) / slopes])
-        self.bias = 0.0
-
-    def _start_weights(self) -> FloatArray:
-        """Half of the multiple of the pull of balanced targets that comes nearest to them."""
-        problem = self.problem
-        weighted = self.balanced * problem.target
-        direction = (weighted @ problem.rows)[:-1] / problem.cost
-        value = problem.rows[:, :-1] @ direction
-        return np.asarray(0.5 * (weighted @ value) / max(float(self.balanced @ value**2), TINY) * direction)
 
     def _parts(self, pairs: NDArray[T]) -> tuple[NDArray[T], NDArray[T], NDArray[T], NDArray[T]]:
         """Views of the two parts of the rows and the two parts of the features."""
-        n, p = self.samples.size, self.features.size
+        n, p = self.left.samples.size, self.left.features.size
         return pairs[:n], pairs[n : 2 * n], pairs[2 * n : 2 * n + p], pairs[2 * n + p :]
 
     def without_features(self) -> CertifiedMachine | None:
         """The bias alone that puts the heavier side on its targets, should that be a solution."""
-        weights = np.zeros(self.features.size + 1)
-        heavier = self.problem.price @ self.problem.rows[:, -1] >= 0.0
+        weights = np.zeros(self.left.features.size + 1)
+        heavier = self.left.problem.price @ self.left.problem.rows[:, -1] >= 0.0
         weights[-1] = self.distance if heavier else -self.distance
         return self._certified(weights, self.balanced)
 
@@ -174,10 +135,12 @@ class _InteriorPoint:
         for _ in range(MAX_ITER):
             self.n_iter += 1
             gap, objective = self._residuals()
+            self.closed = gap <= CLOSED * objective
             if not gap > CLOSED * objective:
                 return None
             error = max(
-                gap, objective - self.problem.loss - float(self._parts(self.s)[0] @ self.problem.target)
+                gap,
+                objective - self.left.problem.loss - float(self._parts(self.s)[0] @ self.left.problem.target),
             )
             if self.far > 0.0 and error <= FIX_FROM * objective:
                 gap, objective = self._fix(error, objective) or (gap, objective)
@@ -203,7 +166,7 @@ class _InteriorPoint:
 
     def _residuals(self) -> tuple[float, float]:
         """What is missing in the linear conditions; returns the sum of products that must vanish and the objective."""
-        problem = self.problem
+        problem = self.left.problem
         t, xi, up, down = self._parts(self.x)
         weights = np.append(up - down, self.bias)
         pull = self._parts(self.s)[0] @ problem.rows + problem.pull
@@ -218,12 +181,14 @@ class _InteriorPoint:
         self.ratio = self.x / self.s
         t, xi, up, down = self._parts(self.ratio)
         self.stiffness = 1.0 / (up + down)
-        rows = self.problem.rows
-        self.system = newton_system(rows, 1.0 / (t + xi), self.stiffness, rows if precise else self.coarse)
+        rows = self.left.problem.rows
+        self.system = newton_system(
+            rows, 1.0 / (t + xi), self.stiffness, rows if precise else self.left.coarse
+        )
 
     def _step(self, product: float, earlier: _Step | None) -> _Step:
         """Solve the linearised conditions, aiming at equal products less what an earlier step adds to them."""
-        n, p = self.samples.size, self.features.size
+        n, p = self.left.samples.size, self.left.features.size
         aim = product - self.x * self.s
         if earlier is not None:
             aim -= earlier.x * earlier.s
@@ -254,13 +219,13 @@ class _InteriorPoint:
         alpha, spare, _, _ = self._parts(self.s)
         t, xi, _, _ = self._parts(self.x)
         # Multipliers of separable classes stay far below their price.
-        unit = self.far * np.minimum(self.problem.price, alpha.max()) / self.distance
+        unit = self.far * np.minimum(self.left.problem.price, alpha.max()) / self.distance
         at_zero = alpha < unit * t
         at_price = (spare < unit * xi) & ~at_zero
-        at_zero &= self.may_fix[self.samples]
-        at_price &= self.may_fix[self.samples]
+        at_zero &= self.may_fix[self.left.samples]
+        at_price &= self.may_fix[self.left.samples]
         rows_stay = ~(at_zero | at_price)
-        features_stay = self._features_in_play(gap, objective) | ~self.may_drop[self.features]
+        features_stay = self._features_in_play(gap, objective) | ~self.may_drop[self.left.features]
         if not 0 < rows_stay.sum() <= WORTH_FIXING * rows_stay.size:
             rows_stay[:], at_price[:] = True, False
         if not 0 < features_stay.sum() <= WORTH_FIXING * features_stay.size:
@@ -272,10 +237,10 @@ class _InteriorPoint:
 
     def start_with_few_features(self) -> None:
         """Leave out features that pull little on balanced multipliers."""
-        pull = np.abs(self.balanced @ self.whole.rows)[:-1] / self.whole.cost
+        pull = np.abs(self.balanced @ self.left.whole.rows)[:-1] / self.left.whole.cost
         stay = (pull >= PULLS) | ~self.may_drop
         if self.far > 0.0 and 0 < stay.sum() <= WORTH_STARTING * stay.size:
-            every = np.ones(self.samples.size, dtype=bool)
+            every = np.ones(self.left.samples.size, dtype=bool)
             self._restrict(every, ~every, stay)
 
     def go_back(self) -> bool:
@@ -283,27 +248,29 @@ class _InteriorPoint:
 
         What was seen to be wrong is not left out again; where it is not known, nothing is.
         """
-        if not self.earlier or self.far == 0.0 or self.n_iter > MAX_ITER_IN_ALL:
+        if not self.earlier or self.far == 0.0:
             return False
-        if self.wrong is None or not (self.wrong[0].size or self.wrong[1].size):
-            # As many multipliers as are left cannot meet their conditions: others are at the wrong bound.
-            if np.all(np.abs(self.missing_slopes) <= CLOSE * np.tile(self.problem.cost, 2)):
-                return False
-            self.far = 0.0
-            self._return_to(self.earlier[0])
-        else:
-            rows, features = self.wrong
+        rows, features = self.wrong or (np.arange(0), np.arange(0))
+        if rows.size + features.size and self.n_iter <= ENOUGH_ITER:
             self.may_fix[rows] = False
             self.may_drop[features] = False
-            self._return_to([saved for saved in self.earlier if saved.has(rows, features)][-1])
+            self._return_to([saved for saved in self.earlier if saved.left.has(rows, features)][-1])
+            return True
+        if self.wrong is None and self._has_converged():
+            return False
+        self.far = 0.0
+        self._return_to(self.earlier[0])
         return True
+
+    def _has_converged(self) -> bool:
+        """Whether there is a solution of the rows and features left, which then is not unique."""
+        met = np.abs(self.missing_slopes) <= CLOSE * np.tile(self.left.problem.cost, 2)
+        return self.closed and bool(met.all())
 
     def _return_to(self, saved: _Saved) -> None:
         self.earlier = self.earlier[: self.earlier.index(saved)]
         self.wrong = None
-        self.problem, self.coarse = saved.problem, saved.coarse
-        self.samples, self.features = saved.samples, saved.features
-        self.fixed_alpha = saved.fixed_alpha
+        self.left = saved.left
         self.x, self.s, self.bias = saved.x, saved.s, saved.bias
         if not self.earlier:
             self.start_with_few_features()
@@ -312,35 +279,14 @@ class _InteriorPoint:
         """Those that have a share in the objective, or a slope that the gap may still change to zero."""
         _, _, up, down = self._parts(self.x)
         _, _, up_slope, down_slope = self._parts(self.s)
-        cost = self.problem.cost
+        cost = self.left.problem.cost
         slope = np.minimum(up_slope, down_slope) / cost
         share = cost * np.maximum(up, down) / objective
         return np.asarray((share > FAINT * slope) | (slope**2 < OPEN * gap / objective))
 
     def _restrict(self, rows_stay: BoolArray, at_price: BoolArray, features_stay: BoolArray) -> None:
-        problem = self.problem
-        self.earlier.append(
-            _Saved(
-                problem, self.coarse, self.samples, self.features, self.fixed_alpha, self.x, self.s, self.bias
-            )
-        )
-        price = problem.price[at_price]
-        self.fixed_alpha = self.fixed_alpha.copy()
-        self.fixed_alpha[self.samples[at_price]] = price
-        pull = problem.pull + price @ problem.rows[at_price]
-        columns = np.append(features_stay, True)
-        rows = problem.rows if rows_stay.all() else problem.rows[rows_stay]
-        rows = rows if columns.all() else rows.take(np.flatnonzero(columns), axis=1)
-        self.problem = SignedProblem(
-            rows,
-            problem.target[rows_stay],
-            problem.price[rows_stay],
-            problem.cost[features_stay],
-            pull[columns],
-            problem.loss + float(price @ problem.target[at_price]),
-        )
-        self.coarse = rows.astype(np.float32)
-        self.samples, self.features = self.samples[rows_stay], self.features[features_stay]
+        self.earlier.append(_Saved(self.left, self.x, self.s, self.bias))
+        self.left = self.left.restricted(rows_stay, at_price, features_stay)
         pairs = np.concatenate([rows_stay, rows_stay, features_stay, features_stay])
         self.x, self.s = self.x[pairs], self.s[pairs]
 
@@ -354,26 +300,14 @@ class _InteriorPoint:
         self.last_sizes = sizes
         if sizes[0] <= sizes[1] or not (settled or sizes[0] <= 2 * (sizes[1] + 1)):
             return None
-        found = vertex(self.problem, guess, self._parts(self.s)[0])
+        found = vertex(self.left.problem, guess, self._parts(self.s)[0])
         if found is None:
             return None
-        weights, alpha = np.zeros(self.whole.cost.size + 1), self.fixed_alpha.copy()
-        weights[self.features], weights[-1] = found[0][:-1], found[0][-1]
-        alpha[self.samples] = found[1]
+        weights, alpha = self.left.lifted(*found)
         machine = self._certified(weights, alpha)
-        if machine is None and self.problem.proven_objective(*found) is not None:
-            self.wrong = self._contradicted(weights, alpha)
+        if machine is None and self.left.problem.proven_objective(*found) is not None:
+            self.wrong = self.left.contradicted(weights, alpha)
         return machine
-
-    def _contradicted(self, weights: FloatArray, alpha: FloatArray) -> tuple[IntArray, IntArray]:
-        """Rows fixed at the wrong bound and features left out that could lower the objective."""
-        whole = self.whole
-        short = whole.target - whole.rows @ weights
-        fixed = np.ones(short.size, dtype=bool)
-        fixed[self.samples] = False
-        excess = np.abs(alpha @ whole.rows)[:-1] - whole.cost
-        wrong_rows = fixed & np.where(alpha > 0.0, short < 0.0, short > 0.0)
-        return np.flatnonzero(wrong_rows), np.flatnonzero(excess > EXACT * whole.cost)
 
     def _guess(self, affine: _Step) -> Guess:
         """Of two factors whose product must vanish, the one that the step shrinks by more than half is zero."""
@@ -389,7 +323,7 @@ class _InteriorPoint:
         )
 
     def _certified(self, weights: FloatArray, alpha: FloatArray) -> CertifiedMachine | None:
-        objective = self.whole.proven_objective(weights, alpha)
+        objective = self.left.whole.proven_objective(weights, alpha)
         return None if objective is None else CertifiedMachine(weights, alpha, objective, self.n_iter)
 
 
