@@ -19,7 +19,7 @@ IntArray = NDArray[np.intp]
 Proposal = tuple[IntArray, Callable[[], FloatArray]]  # a subset, and what tells weights to start from
 
 IMPROVEMENT = 1e-9  # relative gain that counts
-BEAM_PER_FEATURE = 2  # subsets of one size from which the neighbouring sizes are built,
+BEAM_PER_FEATURE = 3  # subsets of one size from which the neighbouring sizes are built,
 NARROWEST, WIDEST = 8, 32  # at least and at most; as many exact fits are tried
 SPLICED = 4  # features exchanged at once
 ALL_SWAPPED = 64  # up to here all swaps are tried exactly
