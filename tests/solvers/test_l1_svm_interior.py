@@ -168,6 +168,18 @@ def test_weights_that_are_not_unique_are_left_to_the_simplex_method():
     assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(6)), rel=1e-8)
 
 
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_wide_data_without_a_unique_or_soft_margin_are_left_to_the_simplex_method(C):
+    X, y = draw(0, 40, 30, noise=0.0)
+    X = np.column_stack([X, X])
+    program = L1SvmInteriorProgram(as_design(X), y, C=C)
+    assert program.solve_interior() is None
+    found = program.solve()
+    assert found.converged
+    # A large price is a hard margin where the classes are separable.
+    assert found.objective == pytest.approx(full_program(X, y, min(C, 1e3), np.ones(60)), rel=1e-8)
+
+
 def test_weightless_samples_and_changing_prices():
     X, y = classification(150, 6)
     price = np.full(150, 0.2)

@@ -43,9 +43,10 @@ class L1SVM(WeightedSelector):
     many. The program is solved exactly along a path of growing C, from where no feature has a weight to the C
     asked for, each from the last basis. Features are brought into the program only when they can improve its
     solution (column generation), so a hundred thousand of them are no obstacle; there are never more weights
-    than samples. When a number of features is asked for, a C at which the solution has that many is
-    looked for between the steps of the path; there is none where the solution jumps from fewer to more, and
-    then the larger solution is cut. Features are ordered by the C at which they enter; those that
+    than samples. Where that is quicker, an interior-point method takes the place of the simplex method; it ends
+    in a vertex that is proved optimal. When a number of features is asked for, a C at which the solution has
+    that many is looked for between the steps of the path; there is none where the solution jumps from fewer to
+    more, and then the larger solution is cut. Features are ordered by the C at which they enter; those that
     never do, by how close they came: :math:`|x_k \cdot (\alpha * y)|`, which is 1 for a feature with a weight.
     The weight of identical columns goes to the first.
 
