@@ -26,8 +26,8 @@ ALL_SWAPPED = 64  # up to here all swaps are tried exactly
 SWAPPED = 8  # beyond, this many, the most promising first
 SCREENED = 100  # candidates by the slope of the loss
 TAKEN_OVER = 60  # candidates of the best subset of a beam that the others look at
-NEIGHBOURS = 10  # candidates by correlation, for each feature of a subset
 LOOKED_AT = 20  # of these, the steepest, whose gain is predicted
+NEIGHBOURS = 10  # candidates by correlation, for each feature of a subset
 BEYOND = 3  # sizes above the largest, so that it is reached from both sides, too
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
@@ -38,10 +38,11 @@ PASSES = 10
 class SubsetSearch:
     """Searches subsets of ``eligible`` features that hold all ``forced`` ones.
 
-    The sizes are visited upwards and downwards until no best subset changes. Each size keeps a beam of
-    subsets, also such as are no local optima: what is second best at one size often leads to the best at
-    the next. The best of a beam is improved by splicing (the weakest features against the most
-    promising others) and by swaps, whose effect on the quadratic model of the loss is known for all pairs.
+    The sizes are visited upwards, to a few beyond the largest that is asked for, and downwards, until no best
+    subset changes. Each size keeps a beam of subsets, also such as are no local optima: what is second best
+    at one size often leads to the best at the next. The best of a beam is improved by splicing (the weakest
+    features against the most promising others) and by swaps, whose effect on the quadratic model of the
+    loss is known for all pairs.
 
     Parameters
     ----------
