@@ -16,6 +16,8 @@ from zeronorm.design.dask import from_dask, is_dask_array
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.sparse import SparseDesign
 
+GATHERED_BYTES = 32 << 20  # a copy of so much is cheaper than gathering scattered columns again and again
+
 Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
 
@@ -120,6 +122,13 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
             f"X must be numeric. Got values of type {array.dtype} that cannot be converted: {error}; "
             "encode or drop such columns."
         ) from error
+
+
+def gathered(design: Design) -> Design:
+    """Return the same data in one array when they are small, so that products need no gathering."""
+    if 8 * design.n_samples * design.n_features > GATHERED_BYTES:
+        return design
+    return DenseDesign(np.ascontiguousarray(design.block(slice(None))), design.feature_names)
 
 
 def require_finite(design: Design, allow_nan: bool = False) -> None:

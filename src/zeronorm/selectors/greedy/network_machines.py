@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design import Design
+from zeronorm.design import Design, gathered
 from zeronorm.selectors.greedy.elimination import count_to_remove
-from zeronorm.selectors.greedy.tall_machines import gathered
 from zeronorm.selectors.path import order_by_score
 from zeronorm.selectors.problem import Problem
 from zeronorm.solvers.losses import LOSSES

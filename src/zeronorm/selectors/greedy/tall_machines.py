@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design import Design, as_design
+from zeronorm.design import gathered
 from zeronorm.selectors.greedy.linear_value import LinearValue
 from zeronorm.selectors.problem import Problem
 from zeronorm.solvers.linear_svm import LinearSvm, solve_linear_svm, solve_linear_svr
@@ -16,20 +16,12 @@ from zeronorm.solvers.status import Status
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-GATHER_BYTES = 32 << 20
 LOSS_NAMES = {
     ("hinge", False): "hinge",
     ("squared", False): "squared_hinge",
     ("hinge", True): "epsilon_insensitive",
     ("squared", True): "squared_epsilon_insensitive",
 }
-
-
-def gathered(design: Design) -> Design:
-    """The same data in one array when they are small, so that products need no gathering."""
-    if 8 * design.n_samples * design.n_features > GATHER_BYTES:
-        return design
-    return as_design(np.ascontiguousarray(design.block(slice(None))))
 
 
 class TallMachines(LinearValue):

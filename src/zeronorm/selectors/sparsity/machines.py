@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design, StandardizedDesign, gathered
 from zeronorm.selectors.problem import Problem
 from zeronorm.selectors.sparsity.rescaling import NO_SOLUTION
 from zeronorm.solvers.box_dual import BoxDual
@@ -122,7 +122,7 @@ class LinearMachine:
 
     def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
         """The same for more samples than features."""
-        rescaled = StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale)
+        rescaled = gathered(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
         squared = self.loss == "squared"
         for part in self.parts:
             if self.epsilon is None:
