@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.design.base import Array, Design
+from zeronorm.design.column_kernels import columns_range, float_bits, from_keys
 from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import StatsAccumulator, read_only
-from zeronorm.design.stats_kernels import columns_range, float_bits, from_keys
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm.design.column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design.index import Index
 from zeronorm.design.stats_kernels import (
     ROWS_AT_A_TIME,
     columns_stats,
-    columns_stats_in_place,
     combine_classes,
-    float_bits,
-    from_keys,
     rows_stats,
     sparse_stats,
 )

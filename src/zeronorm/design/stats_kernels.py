@@ -16,32 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._jit import kernel, reduction
+from zeronorm._jit import kernel
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 8
-_CENTER_SAMPLES = 16
+CENTER_SAMPLES = 16
 _TILE_COLUMNS = 8192
 _TURNED_COLUMNS = 64
 _TURNED_ROWS = 512
-LARGEST_KEY = (1 << 63) - 1
-
-
-def float_bits(array: NDArray[Any]) -> NDArray[Any]:
-    """The same memory as whole numbers, from which the kernels make keys that sort as the numbers do.
-
-    The bits of positive numbers do already; of negative ones all but the sign must be inverted. NaN comes
-    before or after all numbers.
-    """
-    return array.view(np.int64 if array.itemsize == 8 else np.int32)
-
-
-def from_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
-    """The numbers of these keys."""
-    bits = keys ^ ((keys >> 63) & LARGEST_KEY)
-    return bits.astype(np.int64 if dtype.itemsize == 8 else np.int32).view(dtype).astype(np.float64)
 
 
 @kernel
@@ -67,7 +51,7 @@ def rows_stats(
             rows, w = order[bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
             if rows.shape[0] > 0:
                 first[:], second[:] = 0.0, 0.0
-                _row_center(X, left, rows[:_CENTER_SAMPLES], w, center[:m])
+                _row_center(X, left, rows[:CENTER_SAMPLES], w, center[:m])
                 _add_row_moments(
                     X, left, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]
                 )
@@ -191,7 +175,7 @@ def columns_stats(
                 rows, w = places[: bottom - top], weights[top:bottom]
                 _turn(chosen, order[top:bottom], block)
                 if top == bounds[c]:
-                    _row_center(block, 0, rows[:_CENTER_SAMPLES], w, center[:m])
+                    _row_center(block, 0, rows[:CENTER_SAMPLES], w, center[:m])
                 _add_row_moments(
                     block, 0, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]
                 )
@@ -200,81 +184,6 @@ def columns_stats(
                 _write_moments(
                     center[:m], first, second, total, mean[c, out : out + m], sum_sq[c, out : out + m]
                 )
-
-
-@kernel
-def columns_stats_in_place(
-    columns: NDArray[Any],
-    bits: NDArray[Any],
-    source: int,
-    target: int,
-    n_columns: int,
-    order: Positions,
-    weights: Array,
-    bounds: Positions,
-    class_weights: Array,
-    mean: Array,
-    sum_sq: Array,
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-) -> None:
-    """The same without turning: each class sees all values, those of others with weight zero.
-
-    ``class_weights`` has a row of weights for each class, and one of zeros where their number would be odd.
-    The ranges are keys, see `float_bits`.
-    """
-    q, total = mean.shape[0], class_weights.sum(axis=1)
-    center = np.zeros(total.size)
-    for j in range(n_columns):
-        x, keys, out = columns[source + j], bits[source + j], target + j
-        for c in range(q):
-            center[c] = _center_of(x, order[bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]])
-        for c in range(0, q, 2):
-            first_c, second_c, first_d, second_d, low[out], high[out] = _moments(
-                x, keys, class_weights[c], class_weights[c + 1], center[c], center[c + 1]
-            )
-            _write_moment(c, out, center[c], first_c, second_c, total[c], mean, sum_sq)
-            if c + 1 < q:
-                _write_moment(c + 1, out, center[c + 1], first_d, second_d, total[c + 1], mean, sum_sq)
-
-
-@kernel
-def _write_moment(
-    c: int, j: int, center: float, first: float, second: float, total: float, mean: Array, sum_sq: Array
-) -> None:
-    if total > 0.0:
-        mean[c, j] = center + first / total
-        sum_sq[c, j] = max(0.0, second - first * first / total)
-
-
-@kernel
-def _center_of(x: NDArray[Any], rows: Positions, w: Array) -> float:
-    center, total = 0.0, 0.0
-    for i in range(min(_CENTER_SAMPLES, rows.shape[0])):
-        center += w[i] * x[rows[i]]
-        total += w[i]
-    return center / total if total > 0.0 else 0.0
-
-
-@reduction
-def _moments(
-    x: NDArray[Any], keys: NDArray[Any], w: Array, v: Array, center_w: float, center_v: float
-) -> tuple[float, float, float, float, int, int]:
-    """Moments of two classes and the range, in one loop: while it computes, the next values arrive."""
-    first_w, second_w, first_v, second_v = 0.0, 0.0, 0.0, 0.0
-    smallest, largest = LARGEST_KEY, -LARGEST_KEY - 1
-    for i in range(x.shape[0]):
-        value = np.float64(x[i])
-        deviation_w, deviation_v = value - center_w, value - center_v
-        weighted_w, weighted_v = w[i] * deviation_w, v[i] * deviation_v
-        first_w += weighted_w
-        second_w += weighted_w * deviation_w
-        first_v += weighted_v
-        second_v += weighted_v * deviation_v
-        key = keys[i] ^ ((keys[i] >> 63) & LARGEST_KEY)
-        smallest = key if key < smallest else smallest
-        largest = key if key > largest else largest
-    return first_w, second_w, first_v, second_v, smallest, largest
 
 
 @kernel
@@ -289,24 +198,6 @@ def _turn(columns: NDArray[Any], rows: Positions, block: Array) -> None:
             row, out = rows[i], block[i, start : start + 8]
             out[0], out[1], out[2], out[3] = a[row], b[row], c[row], d[row]
             out[4], out[5], out[6], out[7] = e[row], f[row], g[row], h[row]
-
-
-@kernel
-def columns_range(keys: NDArray[Any], low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
-    """Smallest and largest key of each row of ``keys``, see `float_bits`."""
-    for j in range(keys.shape[0]):
-        low[j], high[j] = _range(keys[j])
-
-
-@kernel
-def _range(bits: NDArray[Any]) -> tuple[int, int]:
-    """Smallest and largest key; unlike numbers, integers are compared several at a time."""
-    smallest, largest = LARGEST_KEY, -LARGEST_KEY - 1
-    for i in range(bits.shape[0]):
-        key = bits[i] ^ ((bits[i] >> 63) & LARGEST_KEY)
-        smallest = key if key < smallest else smallest
-        largest = key if key > largest else largest
-    return smallest, largest
 
 
 @kernel

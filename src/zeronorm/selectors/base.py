@@ -145,7 +145,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             feature_groups=parse_feature_groups(getattr(self, "feature_groups", None), n_features, names),
             always_keep=parse_always_keep(getattr(self, "always_keep", None), n_features, names),
             n_features_to_select=self._requested_size(n_features),
-            rng=generator_from(getattr(self, "random_state", None)),
+            rng=generator_from(getattr(self, "random_state", 0)),
             progress=Progress(getattr(self, "verbose", False)),
         )
 
