@@ -126,3 +126,20 @@ def _range(bits: NDArray[Any]) -> tuple[int, int]:
         smallest = key if key < smallest else smallest
         largest = key if key > largest else largest
     return smallest, largest
+
+
+@kernel
+def turn_columns(columns: NDArray[Any], out: Array) -> None:
+    """Copy each row of ``columns`` into a column of ``out``; eight at a time fill whole cache lines."""
+    p, n = columns.shape
+    in_eights = p // 8 * 8
+    for start in range(0, in_eights, 8):
+        a, b, c, d = columns[start], columns[start + 1], columns[start + 2], columns[start + 3]
+        e, f, g, h = columns[start + 4], columns[start + 5], columns[start + 6], columns[start + 7]
+        for i in range(n):
+            row = out[i, start : start + 8]
+            row[0], row[1], row[2], row[3] = a[i], b[i], c[i], d[i]
+            row[4], row[5], row[6], row[7] = e[i], f[i], g[i], h[i]
+    for j in range(in_eights, p):
+        for i in range(n):
+            out[i, j] = columns[j, i]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.design.base import Array, Design
-from zeronorm.design.column_kernels import columns_range, float_bits, from_keys
+from zeronorm.design.column_kernels import columns_range, float_bits, from_keys, turn_columns
 from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import StatsAccumulator, read_only
 
@@ -66,7 +66,11 @@ class DenseDesign(Design):
         return selected
 
     def _fill(self, columns: Index, out: Array) -> None:
-        np.copyto(out, self._view(columns))
+        view = self._view(columns)
+        if view.flags.f_contiguous and out.strides[1] == out.itemsize < out.strides[0]:
+            turn_columns(read_only(view.T), out)
+        else:
+            np.copyto(out, view)
 
     def _surely_finite(self) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
