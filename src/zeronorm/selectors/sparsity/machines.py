@@ -82,6 +82,7 @@ class LinearMachine:
         self.weights: FloatArray = np.zeros((0, len(parts)))
         self.bias: FloatArray = np.zeros(len(parts))
         self._was_in_dual = True
+        self._earlier_weights: FloatArray | None = None  # of the features that are left
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         in_dual = self.in_dual(design.shape)
@@ -94,7 +95,7 @@ class LinearMachine:
         if self.status in NO_SOLUTION:
             return np.zeros(scale.size)
         self.bias = np.array([part.solution.bias for part in self.parts])
-        self.weights = scale[:, None] * rescaled_weights
+        self.weights = self._earlier_weights = scale[:, None] * rescaled_weights
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
@@ -106,7 +107,9 @@ class LinearMachine:
         return prefers_gram(shape) if p >= n or not primal_fits else False
 
     def keep(self, staying: BoolArray) -> None:
-        """Dual variables belong to samples; in the primal, weights of other features are no start."""
+        """Dual variables belong to samples, so only weights must be narrowed."""
+        if self._earlier_weights is not None:
+            self._earlier_weights = self._earlier_weights[staying]
 
     def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
         """Solve every part; the weights of the rescaled features, one column per machine."""
@@ -124,26 +127,27 @@ class LinearMachine:
         """The same for more samples than features."""
         rescaled = gathered(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
         squared = self.loss == "squared"
-        for part in self.parts:
+        for place, part in enumerate(self.parts):
             if self.epsilon is None:
                 problem = BoxDual.classification(part.target, part.price, squared)
             else:
                 problem = BoxDual.regression(part.target, part.price, self.epsilon, squared)
-            part.solution = _solve_tall(rescaled, problem, part.solution)
+            part.solution = self._solve_tall(rescaled, problem, scale, place)
         return np.column_stack([part.solution.weights for part in self.parts])
+
+    def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, place: int) -> TallSolution:
+        """Squared losses start from the weights before: on new scales they give the same decisions."""
+        if not problem.ridge.any():
+            return solve_linear_loss(design, problem, tol=SOLVER_TOL)
+        start = None
+        if self._earlier_weights is not None:
+            start = (self._earlier_weights[:, place] / scale, float(self.bias[place]))
+        return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
 
     def _options(self, part: Part) -> dict[str, Any]:
         base = "hinge" if self.epsilon is None else "epsilon_insensitive"
         loss = base if self.loss == "hinge" else f"squared_{base}"
         return {"C": part.price, "loss": loss, "tol": SOLVER_TOL, "warm_start": part.solution}
-
-
-def _solve_tall(design: Design, problem: BoxDual, last: TallSolution | None) -> TallSolution:
-    if not problem.ridge.any():
-        return solve_linear_loss(design, problem, tol=SOLVER_TOL)
-    usable = last is not None and last.weights.size == design.n_features
-    start = (last.weights, last.bias) if last is not None and usable else None
-    return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
 
 
 class GramMachine(LinearMachine):
