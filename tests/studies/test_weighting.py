@@ -4,11 +4,13 @@ import os
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.datasets import load_dataset
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm.studies.class_voters import ClassVoters, error_of_each_machine, error_of_each_vote
 from zeronorm.studies.spam_words import FIGURE_18, SPAM_WORDS
 from zeronorm.studies.weighting import (
     energy_after,
@@ -61,6 +63,28 @@ def test_voters_are_judged_one_by_one(iris):
         errors.append(np.mean(voter.predict(X[:, subset]) != y))
     assert mean_voter_error(vote, X, names) == pytest.approx(np.mean(errors))
     assert min(errors) >= 1 / 3 - 1e-12
+
+
+def test_each_class_has_its_own_voters():
+    X, y = load_digits(return_X_y=True)
+    names = np.asarray([f"digit {code}" for code in y])
+    law = OptimalFeatureWeighting(subset_size=10, bootstrap_size=50, max_iter=50)
+    model = ClassVoters(law, LinearSVC(dual=False), n_voters=3, subset_size=20).fit(X[:1000], names[:1000])
+    Z, truth = X[1000:], y[1000:]
+    decisions = model.decisions(Z)
+    assert decisions.shape == (10, 3, 797)
+    votes = (decisions > 0).sum(axis=1)
+    expected = []
+    for i in range(len(Z)):
+        leaders = np.flatnonzero(votes[:, i] == votes[:, i].max())
+        expected.append(leaders[np.argmax(decisions[leaders, :, i].sum(axis=1))])
+    predicted = model.predict(Z)
+    assert predicted.tolist() == [f"digit {code}" for code in expected]
+    assert np.mean(predicted == names[1000:]) > 0.6
+    one_by_one = [np.mean((decisions[c] > 0) != (truth == c)) for c in range(10)]
+    assert error_of_each_machine(model, Z, names[1000:]) == pytest.approx(np.mean(one_by_one))
+    majorities = [np.mean((votes[c] >= 2) != (truth == c)) for c in range(10)]
+    assert error_of_each_vote(model, Z, names[1000:]) == pytest.approx(np.mean(majorities))
 
 
 def test_the_words_of_the_figure_are_in_the_data():

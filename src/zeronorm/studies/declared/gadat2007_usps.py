@@ -7,6 +7,8 @@ from typing import Any
 
 from sklearn.svm import SVC, LinearSVC
 
+from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm.studies.class_voters import MACHINE_ERROR, VOTE_ERROR, ClassVoters
 from zeronorm.studies.comparing import lower_mean
 from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
 from zeronorm.studies.images import digits_trial, one_split, usps_trial
@@ -14,11 +16,11 @@ from zeronorm.studies.page import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Data, Plan, Study
 from zeronorm.studies.trials import published_split, sample_of, second_part_of
-from zeronorm.studies.weighting import ENERGY_AFTER, ENERGY_BEFORE, VOTER_ERROR, not_learned, voters
+from zeronorm.studies.weighting import ENERGY_AFTER, ENERGY_BEFORE, not_learned
 
 DATA, PIXELS, OFW, RANDOM = "USPS", "USPS, pixels", "OFW", "random"
-DRAWN = {size: f"10 voters, {size} features drawn by OFW" for size in (40, 100)}
-UNIFORM = {size: f"10 voters, {size} features drawn uniformly" for size in (40, 100)}
+DRAWN = {size: f"10 voters a digit, {size} features drawn by OFW" for size in (40, 100)}
+UNIFORM = {size: f"10 voters a digit, {size} features drawn uniformly" for size in (40, 100)}
 LINEAR, POLYNOMIAL = "linear SVM", "polynomial SVM"
 N_VOTERS = 10
 STEP = 0.7
@@ -39,11 +41,14 @@ def _drawn(max_iter: int, size: int) -> tuple[Arm, Arm]:
     """Votes with features drawn from the learned law and from the uniform one."""
     settings = _ofw(max_iter, size)
     machine = LinearSVC(dual=False, max_iter=20_000)
-    energies = (ENERGY_BEFORE, ENERGY_AFTER)
-    learned, uniform = voters(settings, N_VOTERS, machine), voters(not_learned(settings), N_VOTERS, machine)
+    learned, uniform = (
+        ClassVoters(OptimalFeatureWeighting(**law), machine, n_voters=N_VOTERS, subset_size=size)
+        for law in (settings, not_learned(settings))
+    )
+    errors = ("error_rate", VOTE_ERROR, MACHINE_ERROR)
     return (
-        Arm(DRAWN[size], estimator=learned, only=(DATA,), metrics=("error_rate", VOTER_ERROR, *energies)),
-        Arm(UNIFORM[size], estimator=uniform, only=(DATA,), metrics=("error_rate", VOTER_ERROR)),
+        Arm(DRAWN[size], estimator=learned, only=(DATA,), metrics=(*errors, ENERGY_BEFORE, ENERGY_AFTER)),
+        Arm(UNIFORM[size], estimator=uniform, only=(DATA,), metrics=errors),
     )
 
 
@@ -106,16 +111,31 @@ def _section(results: Results) -> list[Section]:
     rows = []
     for size in DRAWN:
         try:
-            single = [results.mean(DATA, arm[size], None, "voter_error") for arm in (UNIFORM, DRAWN)]
             energy = [results.mean(DATA, DRAWN[size], None, f"energy_{when}") for when in ("before", "after")]
+            test = [
+                results.mean(DATA, arm[size], None, name)
+                for name in ("machine_error", "vote_error")
+                for arm in (UNIFORM, DRAWN)
+            ]
         except NotMeasured:
             continue
-        rows.append((str(size), *(f"{100 * value:.2f}" for value in (*energy, *single))))
+        rows.append((str(size), *(f"{100 * value:.2f}" for value in (*energy, *test))))
     text = (
-        "Per cent. On the training part: mean error of machines trained and tested on samples of 100 images, at the "
-        "beginning and at the end of learning. On the test part: mean error of single voters trained on all images."
+        "Per cent. Training: mean error of machines for ten classes, trained and tested on samples of 100 images, at "
+        "the beginning and at the end of learning. Test: errors in telling one digit from all others, averaged over "
+        "the digits, of single machines trained on all images and of the majority of the ten machines of a digit. "
+        "The paper calls its 3.2 % an average error rate; should it be one over these two-class problems, it is to be "
+        "compared with the last columns and not with the error of the vote among ten digits."
     )
-    header = ("features", "training, before", "training, after", "test, uniform draws", "test, learned draws")
+    header = (
+        "features",
+        "training, before",
+        "training, after",
+        "one machine, uniform draws",
+        "one machine, learned draws",
+        "majority, uniform draws",
+        "majority, learned draws",
+    )
     return [Section("Mean errors of drawn classifiers", (text,), Table(header, tuple(rows)))]
 
 
@@ -125,9 +145,10 @@ STUDY = Study(
     source="Gadat and Younes, JMLR 8 (2007), section 5.2.3",
     about=(
         "Binary edge detectors of the 16 × 16 images; published training and test parts, all images. The paper's "
-        "preprocessing of the detectors is not described fully, so their number differs from its 2418. A voter here "
-        "tells all ten digits apart by one-against-rest machines on the same drawn features; in the paper each of "
-        "the ten two-class problems has ten voters of its own. The paper quotes from elsewhere 8.9 % for linear, "
+        "preprocessing of the detectors is not described fully, so their number differs from its 2418. As "
+        "in the paper, one law is learned for all digits, and each digit has ten machines of its own, on features "
+        "drawn from the law, that tell it from the others; the digit with the most votes wins (of several the one "
+        "with the largest sum of decision values, our choice). The paper quotes from elsewhere 8.9 % for linear, "
         "4 % for polynomial and 4.1 % for sigmoid machines and 2.7 % for the tangent distance; the first two are "
         "computed here on the pixels (degree 3, our choice), the others are not. The quick version uses the small "
         "digits of scikit-learn."
@@ -137,7 +158,14 @@ STUDY = Study(
     quick=quick,
     expectations=(
         PublishedFigure(
-            "10 voters with 100 features", DATA, DRAWN[100], None, 3.2, width=0.0, decimals=1, note=ONE_SPLIT
+            "10 voters a digit with 100 features",
+            DATA,
+            DRAWN[100],
+            None,
+            3.2,
+            width=0.0,
+            decimals=1,
+            note=ONE_SPLIT,
         ),
         PublishedFigure(
             "linear machine, no selection",
