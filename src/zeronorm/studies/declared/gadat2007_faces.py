@@ -151,7 +151,7 @@ STUDY = Study(
         "figure agrees only when it is met to the printed decimals. The quick version tells the digits 0 and 1 of "
         "scikit-learn apart."
     ),
-    cost="about 15 minutes on one core; a cell is capped at 30 minutes.",
+    cost="about 6 minutes on one core; a cell is capped at 30 minutes.",
     full=full,
     quick=quick,
     expectations=(

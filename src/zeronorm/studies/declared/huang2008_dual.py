@@ -111,7 +111,7 @@ STUDY = Study(
         "are offered to the zero-norm machine, and C = 100 is not tried, to keep the time small: with C = "
         "100 and γ = 0.5 a fit on part of Twonorm had not ended after several minutes."
     ),
-    cost="About 30 minutes on one core, nearly all of it on Twonorm; a cell is capped at 15 minutes.",
+    cost="About 40 minutes on one core, nearly all of it on Twonorm; a cell is capped at 15 minutes.",
     full=full,
     quick=quick,
     expectations=(
