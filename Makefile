@@ -32,7 +32,7 @@ test: $(VENV)/.dev  ## all tests but the slow ones
 
 test-oldest: $(VENV)/.dev  ## the contract of every method on the oldest supported scikit-learn
 	test -x $(VENV)-oldest/bin/python || $(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' 'scikit-learn==1.6.*'
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' 'scikit-learn==1.7.*'
 	$(TEST_THREADS) $(VENV)-oldest/bin/python -m pytest -n $(WORKERS) --dist worksteal -q tests/test_contract.py
 
 test-slow: $(VENV)/.dev  ## the full Monte Carlo and large-data checks
