@@ -21,7 +21,7 @@ def data(n, p, order, dtype, seed=0):
 
 def assert_is_numpy(stats, X, y, weight, rtol=1e-11):
     exact = X.astype(np.float64)
-    for c in range(3):
+    for c in range(y.max() + 1):
         w = weight[y == c]
         mean = np.average(exact[y == c], axis=0, weights=w)
         variance = np.average((exact[y == c] - mean) ** 2, axis=0, weights=w)
@@ -37,6 +37,35 @@ def test_classes_of_any_size_with_weights(order, dtype, n):
     X, y = data(n, 37, order, dtype)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, n)
     assert_is_numpy(as_design(X).column_stats(y, weight), X, y, weight)
+
+
+@pytest.mark.parametrize(("order", "dtype"), LAYOUTS)
+@pytest.mark.parametrize("q", [1, 2, 5, 6, 7, 12])
+def test_few_and_many_classes(order, dtype, q):
+    X, _ = data(90, 11, order, dtype)
+    y = np.arange(90) % q
+    assert_is_numpy(as_design(X).column_stats(y), X, y, np.ones(90))
+
+
+@pytest.mark.parametrize(("order", "dtype"), LAYOUTS)
+def test_samples_without_weight_do_not_count(order, dtype):
+    X, y = data(90, 11, order, dtype)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 90)
+    absent = np.arange(90) % 7 == 0
+    X[absent], weight[absent] = 1e6, 0.0
+    assert_is_numpy(as_design(X).column_stats(y, weight), X[~absent], y[~absent], weight[~absent])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(40, 21), (9, 8), (3, 1), (1, 9), (5, 16)])
+def test_blocks_of_column_ordered_data(dtype, shape):
+    X = np.asfortranarray(np.random.default_rng(0).normal(size=shape).astype(dtype))
+    n, p = shape
+    for width in (p, p + 3):
+        out = np.zeros((n, width))
+        as_design(X).block(slice(0, p), out[:, :p])
+        np.testing.assert_array_equal(out[:, :p], X)
+        assert not out[:, p:].any()
 
 
 @pytest.mark.parametrize(("order", "dtype"), LAYOUTS)

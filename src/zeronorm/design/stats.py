@@ -99,12 +99,12 @@ class StatsAccumulator:
         order = self._row_order(ROWS_AT_A_TIME, rows)
         if array.flags.c_contiguous:
             rows_stats(read_only(array), *place, *order, *self._moments)
-        elif self._all_count(array.shape[0], rows) and self.weight.size <= FEW_CLASSES:
+        elif self._every_row_counts(array.shape[0], rows) and self.weight.size <= FEW_CLASSES:
             self._add_in_place(read_only(array.T), place, order)
         else:
             columns_stats(read_only(array.T), *place, *order, *self._moments)
 
-    def _all_count(self, n_rows: int, rows: Index | None) -> bool:
+    def _every_row_counts(self, n_rows: int, rows: Index | None) -> bool:
         every_row = rows is None or (isinstance(rows, range) and rows == range(n_rows))
         return every_row and bool(np.all(self.row_weight > 0.0))
 

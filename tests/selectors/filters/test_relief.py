@@ -103,6 +103,12 @@ def test_any_small_integer_data(seed, k, n, p):
         assert_agrees(X, y, k, scaling="none")
 
 
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
+def test_more_columns_than_one_sum(metric):
+    X, y = continuous(n=35, p=2 * neighbours.COLUMNS_PER_SUM + 3)
+    assert_agrees(X, y, 3, metric=metric)
+
+
 def test_tiles_blocks_and_threads_change_nothing(monkeypatch):
     X, y = continuous(n=75, p=130)
     plain = Relief(n_neighbors=5).fit(X, y).scores_
@@ -110,6 +116,7 @@ def test_tiles_blocks_and_threads_change_nothing(monkeypatch):
     np.testing.assert_array_equal(Relief(n_neighbors=5, n_jobs=3).fit(X, y).scores_, plain)
     monkeypatch.setattr(neighbours, "_TILE_ENTRIES", 300)
     monkeypatch.setattr(ranges, "_BLOCK_ENTRIES", 64 * 75)
+    monkeypatch.setattr(neighbours, "COLUMNS_PER_SUM", 64)
     monkeypatch.setattr(neighbours, "_tile_pairs", lambda n, p, pairs=neighbours._tile_pairs: pairs(n, 4))
     assert len(list(neighbours._tile_pairs(75, 130))) == 15
     np.testing.assert_allclose(Relief(n_neighbors=5).fit(X, y).scores_, plain, rtol=1e-13)
