@@ -54,7 +54,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 index: $(VENV)/.dev  ## rewrite the lazy top-level index after adding a method
-	$(BIN)/python -m zeronorm.selectors.registry
+	$(BIN)/python -m zeronorm.registry
 
 warmup: $(VENV)/.dev
 	$(BIN)/zeronorm warmup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zeronorm.selectors.registry import HOME_OF_KIND, MethodInfo, all_methods
+from zeronorm.registry import HOME_OF_KIND, MethodInfo, all_methods
 
 
 def write_cards(folder: Path) -> None:

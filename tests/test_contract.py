@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from zeronorm.selectors.registry import all_methods
+from zeronorm.registry import all_methods
 from zeronorm.testing import selector_checks
 
 SELECTORS = [

@@ -8,45 +8,98 @@ from pathlib import Path
 import pytest
 
 import zeronorm
+from zeronorm._index import EXPORTS
 
 PACKAGE = Path(zeronorm.__file__).parent
 LAYERS = [
-    {"_jit", "_index"},
-    {"_lazy"},
+    {"_types", "_jit", "_threads", "_index", "__version__"},
+    {"_lazy", "registry"},
     {"design"},
-    {"datasets", "solvers"},
+    {"datasets", "selection"},
+    {"solvers"},
     {"criteria"},
+    {"resampling"},
+    {"engines"},
     {"selectors"},
     {"models", "transformers"},
     {"evaluation"},
+    {"workflow"},
     {"report"},
     {"studies"},
     {"cli"},
     {"testing"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+BESIDE_DESIGN = {"design", "registry", *LAYERS[0], "_lazy"}  # all that datasets may import
+FAMILIES = ("filters", "greedy", "meta", "scaling", "sparsity", "stochastic")
+IMPORTERS = {"import_module", "__import__", "find_spec"}
 FILES = sorted(f for f in PACKAGE.rglob("*.py") if f.parent != PACKAGE or f.stem != "__init__")
 
 
-def imported_modules(file: Path) -> set[str]:
-    package = ("zeronorm", *file.relative_to(PACKAGE).parts[:-1])
+def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
+    """Modules of zeronorm that a source imports: plainly, from the top of the package, or by a string."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            found.add(".".join(part for part in (base, node.module or "") if part))
+            found |= _imported_from(node, package)
+        elif isinstance(node, ast.Call) and _name(node.func) in IMPORTERS and node.args:
+            target = node.args[0]
+            if isinstance(target, ast.Constant) and isinstance(target.value, str):
+                found.add(target.value)
     return {name for name in found if name.split(".")[0] == "zeronorm" and "." in name}
+
+
+def _imported_from(node: ast.ImportFrom, package: tuple[str, ...]) -> set[str]:
+    base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+    module = ".".join(part for part in (base, node.module or "") if part)
+    homes = EXPORTS.get(module, {})
+    return {homes.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def misplaced(own: tuple[str, ...], other: tuple[str, ...]) -> str | None:
+    """Why the module ``own`` must not import ``other`` (both without "zeronorm"), or None."""
+    if own[0] != other[0]:
+        if own[0] == "datasets" and other[0] not in BESIDE_DESIGN:
+            return "datasets may import design only"
+        return None if LEVEL[other[0]] < LEVEL[own[0]] else f"{own[0]} stands below {other[0]}"
+    if own[0] == "selectors" and len(other) > 1 and other[1] in FAMILIES:
+        if own[1] not in FAMILIES:
+            return "what all families use must not know one of them"
+        return None if own[1] == other[1] else "families do not import each other"
+    return None
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(PACKAGE)))
 def test_no_upward_import(file):
-    own = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    for name in imported_modules(file):
-        other = name.split(".")[1]
-        if other == own:
-            continue
-        assert LEVEL[other] < LEVEL[own], f"{own} must not import {name}"
-        if own == "datasets":
-            assert other in {"design", "_jit", "_lazy"}, f"datasets may import design only, not {name}"
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for name in imported_modules(tree, ("zeronorm", *parts[:-1])):
+        reason = misplaced(parts, tuple(name.split(".")[1:]))
+        assert reason is None, f"{'.'.join(parts)} must not import {name}: {reason}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from zeronorm import RFE",
+        "import zeronorm.selectors.base",
+        "from zeronorm.selectors import base",
+        "import importlib; importlib.import_module('zeronorm.selectors.base')",
+    ],
+)
+def test_every_way_to_import_is_seen(line):
+    names = imported_modules(ast.parse(line), ("zeronorm", "solvers"))
+    assert any(misplaced(("solvers", "svm"), tuple(name.split(".")[1:])) for name in names)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family_folders_hold_methods_only(family):
+    for file in (PACKAGE / "selectors" / family).glob("*.py"):
+        if file.stem != "__init__":
+            assert "@register(" in file.read_text(encoding="utf-8"), f"{file.name} registers no method"

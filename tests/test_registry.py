@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import zeronorm
-from zeronorm.selectors.registry import all_methods, generated_files, get_method, register
+from zeronorm.registry import all_methods, generated_files, get_method, register
 
 PACKAGE = Path(zeronorm.__file__).parent
 

@@ -1,5 +1,6 @@
 from zeronorm.design import as_design as as_design
 from zeronorm.evaluation.protocol import evaluate as evaluate
+from zeronorm.selection.path import SelectionPath as SelectionPath
 from zeronorm.selectors.filters.fcbf import FCBF as FCBF
 from zeronorm.selectors.filters.fisher import FisherScore as FisherScore
 from zeronorm.selectors.filters.gflip import GFlip as GFlip
@@ -24,7 +25,6 @@ from zeronorm.selectors.meta.knockoff_selector import KnockoffSelector as Knocko
 from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV
 from zeronorm.selectors.meta.stability_selection import StabilitySelection as StabilitySelection
-from zeronorm.selectors.path import SelectionPath as SelectionPath
 from zeronorm.selectors.scaling.adaptive_scaling import AdaptiveScaling as AdaptiveScaling
 from zeronorm.selectors.scaling.ard import ARD as ARD
 from zeronorm.selectors.scaling.jcfo import JCFO as JCFO

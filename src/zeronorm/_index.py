@@ -35,7 +35,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "RandomSelector": "zeronorm.selectors.filters.random",
         "Relief": "zeronorm.selectors.filters.relief",
         "SVMWeights": "zeronorm.selectors.sparsity.svm_weights",
-        "SelectionPath": "zeronorm.selectors.path",
+        "SelectionPath": "zeronorm.selection.path",
         "SelectorCV": "zeronorm.selectors.meta.selector_cv",
         "SensitivityElimination": "zeronorm.selectors.greedy.sensitivity",
         "ShrunkenCentroids": "zeronorm.selectors.filters.shrunken_centroids",

@@ -8,7 +8,7 @@ import pytest
 
 from zeronorm import FisherScore
 from zeronorm.cli.main import run
-from zeronorm.selectors.registry import all_methods
+from zeronorm.registry import all_methods
 
 N_SAMPLES, N_FEATURES, SEEDS = 60, 400, (0, 1, 2)
 # Four standard errors of an error rate of one half over all predictions.

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zeronorm.datasets import DataError, known_names, load_dataset, openml
+from zeronorm.datasets import DataError, known_names, load_dataset
+from zeronorm.datasets import catalogue as openml
 from zeronorm.datasets.catalogue import KNOWN, find_local
 
 

@@ -15,8 +15,7 @@ from zeronorm.datasets import (
     make_reusable_features,
     make_twonorm,
 )
-from zeronorm.datasets.generators import GENERATORS
-from zeronorm.datasets.generators.weston2003 import _random_polynomial
+from zeronorm.datasets.generators import GENERATORS, _random_polynomial
 
 N = 40_000
 

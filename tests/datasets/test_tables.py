@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from zeronorm.datasets import DataError, TableOptions, build_table, read_feature_groups
 from zeronorm.datasets.raw import RawTable
-from zeronorm.datasets.target import infer_task
+from zeronorm.datasets.table import infer_task
 
 NAN = float("nan")
 

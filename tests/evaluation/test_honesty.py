@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from zeronorm import FisherScore, SelectionPath, SelectorCV, evaluate
+from zeronorm.registry import all_methods, register
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.registry import all_methods, register
 
 SelectorMaker = Callable[[Any, Any], Any]
 METHODS = [method for kind in ("selector", "meta") for method in all_methods(kind)]

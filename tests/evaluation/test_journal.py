@@ -17,10 +17,9 @@ from sklearn.linear_model import LogisticRegression
 
 from zeronorm import FisherScore, SelectionPath, evaluate
 from zeronorm.evaluation import Metric, probe_fraction
-from zeronorm.evaluation.fingerprint import data_digest, digest
-from zeronorm.evaluation.journal import Journal
+from zeronorm.registry import register
+from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.registry import register
 
 
 def make_data(n=24, p=8, seed=0):
@@ -169,7 +168,7 @@ def test_data_digest_is_the_same_in_another_process():
     X, y = make_data()
     script = (
         "import numpy as np; from zeronorm import FisherScore;"
-        "from zeronorm.evaluation.fingerprint import data_digest, digest;"
+        "from zeronorm.resampling.journal import data_digest, digest;"
         "rng = np.random.default_rng(0); y = np.arange(24) % 2;"
         "X = rng.normal(size=(24, 8)) + 0.8 * y[:, None];"
         "print(data_digest(X, y), digest(FisherScore(2), {'a': 1, 'b': [2]}))"
@@ -189,7 +188,7 @@ import time
 import numpy as np
 from zeronorm import SelectionPath, evaluate
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.registry import register
+from zeronorm.registry import register
 
 @register("slow-order", family="filters", tasks=("binary",), reference="")
 class SlowOrder(BaseSelector):

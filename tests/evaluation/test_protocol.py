@@ -32,8 +32,8 @@ from sklearn.svm import SVC
 
 from zeronorm import FisherScore, SelectionPath, SelectorCV, as_design, evaluate
 from zeronorm.evaluation import Metric, probe_fraction
+from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.registry import register
 
 SECONDS = ("fit_seconds", "seconds")
 

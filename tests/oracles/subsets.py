@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm.selectors.stochastic.pool import Pool
-from zeronorm.selectors.stochastic.sampling import Draws
+from zeronorm.engines.weighting.pool import Pool
+from zeronorm.engines.weighting.sampling import Draws
 
 
 def gaussian_classes(n=60, p=6, n_classes=2, seed=0, shift=1.0):

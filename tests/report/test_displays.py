@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from zeronorm.report import CompareDisplay, PathDisplay, StabilityDisplay  # noqa: E402
 from zeronorm.report.figures.curves import error_curves  # noqa: E402
 from zeronorm.report.figures.selections import stabilities  # noqa: E402
-from zeronorm.selectors.path import SelectionPath  # noqa: E402
+from zeronorm.selection.path import SelectionPath  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

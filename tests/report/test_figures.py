@@ -14,7 +14,7 @@ from zeronorm.report.figures.curves import error_curves, format_metric, primary_
 from zeronorm.report.figures.paths import path_figure, weights_over_time
 from zeronorm.report.figures.profile import N_LEVELS, redundancy_map, value_map
 from zeronorm.report.figures.selections import selection_frequencies, stabilities
-from zeronorm.selectors.path import SelectionPath
+from zeronorm.selection.path import SelectionPath
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeronorm.selectors.path import SelectionPath, order_by_score
+from zeronorm.selection.path import SelectionPath, order_by_score
 
 
 def test_nested_path_reads_prefixes():

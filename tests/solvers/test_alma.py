@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from zeronorm.solvers.alma import solve_alma
+from zeronorm.selectors.greedy.perceptron_rfe import solve_alma
 
 
 def separable(seed=0, n=25, p=6):

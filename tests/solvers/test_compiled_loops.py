@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from solvers.problems import classification
-from zeronorm.solvers.svm_dual import solve_svm_dual
+from zeronorm.solvers.svm.dual import solve_svm_dual
 
 
 def test_a_worker_takes_a_large_read_only_matrix():
@@ -54,7 +54,7 @@ def test_no_writable_place_for_the_cache():
         # As a superuser may write anywhere, the places are closed one step later.
         caching._CacheLocator.ensure_cache_path = nowhere
         import numpy as np
-        from zeronorm.solvers.smo import refresh, smo
+        from zeronorm.solvers.svm.smo import refresh, smo
 
         f = np.zeros(2)
         refresh(2.0 * np.eye(2), np.zeros(2), np.arange(2), np.array([1.0, -1.0]), np.ones(2), f)
@@ -68,7 +68,7 @@ def test_importing_the_solvers_does_not_import_numba():
     out = run_python(
         """
         import sys
-        import zeronorm.solvers.linear_svm, zeronorm.solvers.linear_program
+        import zeronorm.solvers.svm.linear, zeronorm.solvers.linear_program
         print("numba" in sys.modules)
         """
     )
@@ -78,8 +78,8 @@ def test_importing_the_solvers_does_not_import_numba():
 def test_warmup_fills_the_cache(tmp_path):
     code = """
         from zeronorm.solvers import warmup
-        from zeronorm.solvers.simplex import project_in_place
-        from zeronorm.solvers.smo import refresh, smo
+        from zeronorm.solvers.simplex_projection import project_in_place
+        from zeronorm.solvers.svm.smo import refresh, smo
         warmup()
         hits = sum(sum(k.dispatcher.stats.cache_hits.values()) for k in (smo, refresh, project_in_place))
         print(hits)

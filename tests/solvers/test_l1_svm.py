@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm import ALL_AT_ONCE, L1SvmProgram
+from zeronorm.solvers.l1_svm.program import ALL_AT_ONCE, L1SvmProgram
 from zeronorm.solvers.status import Status
 
 

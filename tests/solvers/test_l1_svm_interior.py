@@ -8,10 +8,10 @@ import pytest
 from solvers.problems import classification, regression
 from solvers.test_l1_svm import full_program
 from zeronorm.design import as_design
-from zeronorm.solvers import l1_svm_interior
-from zeronorm.solvers.l1_svm_interior import solve_l1_interior
-from zeronorm.solvers.l1_svm_tall import L1SvmInteriorProgram
-from zeronorm.solvers.l1_svm_vertex import SignedProblem
+from zeronorm.solvers.l1_svm import interior_point as l1_svm_interior
+from zeronorm.solvers.l1_svm.dual import L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
+from zeronorm.solvers.l1_svm.vertex import SignedProblem
 
 
 def signed_rows(X, y):

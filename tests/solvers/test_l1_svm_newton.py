@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm.solvers.l1_svm_newton import (
+from zeronorm.solvers.l1_svm.newton import (
     FeatureSystem,
     NotPositiveDefinite,
     SampleSystem,

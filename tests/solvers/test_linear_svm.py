@@ -10,14 +10,14 @@ from sklearn.svm import LinearSVC, LinearSVR
 from oracles.qp import primal_svm, primal_svr
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.linear_svm import (
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm.linear import (
     prefers_gram,
     solve_linear_svm,
     solve_linear_svr,
     solve_one_vs_rest,
 )
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm_dual import solve_svm_dual
 
 LOSSES = ("hinge", "squared_hinge")
 REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")

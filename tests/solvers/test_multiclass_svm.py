@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from oracles.multiclass_qp import primal_weston_watkins
-from zeronorm.solvers.multiclass_svm import solve_weston_watkins
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm_dual import solve_svm_dual
+from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm.joint_multiclass import solve_weston_watkins
 
 LOSSES = ("hinge", "squared_hinge")
 

@@ -12,8 +12,8 @@ from oracles.sparse_bayes import (
     laplace_mode,
 )
 from zeronorm.design import as_design
-from zeronorm.solvers.sparse_bayes import best_variance, solve_sparse_bayes
-from zeronorm.solvers.sparse_bayes_posterior import BernoulliLikelihood, GaussianLikelihood
+from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
+from zeronorm.solvers.sparse_bayes.sequential import best_variance, solve_sparse_bayes
 from zeronorm.solvers.status import Status
 
 

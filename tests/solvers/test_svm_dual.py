@@ -10,9 +10,9 @@ from sklearn.svm import SVC
 
 from oracles.qp import primal_svm
 from solvers.problems import classification
-from zeronorm.solvers.smo import refresh, smo
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm_dual import solve_svm_dual
+from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm.smo import refresh, smo
 
 LOSSES = ("hinge", "squared_hinge")
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from zeronorm.selectors.greedy.scan_kernels import remove_column, train_machines
-from zeronorm.solvers import tracked_set
-from zeronorm.solvers.box_dual import BoxDual
-from zeronorm.solvers.smo import smo
-from zeronorm.solvers.tracked_set import TrackedSets, follow, forget_column, start_tracking
+from zeronorm.engines.elimination.scan import remove_column, train_machines
+from zeronorm.solvers.svm import tracked_set
+from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.smo import smo
+from zeronorm.solvers.svm.tracked_set import TrackedSets, follow, forget_column, start_tracking
 
 TOL = 1e-8
 

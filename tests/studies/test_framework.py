@@ -7,17 +7,13 @@ import numpy as np
 import pytest
 
 from zeronorm.studies import workers
-from zeronorm.studies.catalogue import get_study
-from zeronorm.studies.cells import failed_cell
 from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
-from zeronorm.studies.page import Page, Section, Table, to_html, to_markdown
-from zeronorm.studies.result_page import build_page
+from zeronorm.studies.pages import Page, Section, Table, build_page, to_html, to_markdown, write_study
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.runner import run_study
-from zeronorm.studies.study import Arm, Data, Plan, Study, StudyError, Trial
+from zeronorm.studies.study import Arm, Data, Plan, Study, StudyError, Trial, get_study
 from zeronorm.studies.trials import folds, generated, resplits
-from zeronorm.studies.workers import run_capped
-from zeronorm.studies.writing import write_study
+from zeronorm.studies.workers import failed_cell, run_capped
 
 
 def draw(trial):

@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 
 from zeronorm.datasets import make_reusable_features
-from zeronorm.studies.declared.gadat2007_spam import DATA, N_LISTED, OFW, _words_shared, shared_words
+from zeronorm.studies.declared.gadat2007_spam import (
+    DATA,
+    FIGURE_18,
+    N_LISTED,
+    OFW,
+    SPAM_WORDS,
+    _words_shared,
+    shared_words,
+)
 from zeronorm.studies.declared.gadat2007_synthetic import conditional_entropy
 from zeronorm.studies.results import Results
-from zeronorm.studies.spam_words import FIGURE_18, SPAM_WORDS
 from zeronorm.studies.study import Arm, Data, Plan
 
 

@@ -5,11 +5,10 @@ import pytest
 from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation import evaluate
 from zeronorm.evaluation.records import columns_of
-from zeronorm.studies.catalogue import NAMES, all_studies, get_study
 from zeronorm.studies.declared.lal2006_claims import make_wrapper
-from zeronorm.studies.page import to_html, to_markdown
-from zeronorm.studies.result_page import build_page, judge
+from zeronorm.studies.pages import build_page, judge, to_html, to_markdown
 from zeronorm.studies.runner import run_study
+from zeronorm.studies.study import NAMES, all_studies, get_study
 
 # Speed is measured by the full version; tests do not assert wall time.
 WITHOUT_QUICK_CLAIM = {"huang2008-time"}

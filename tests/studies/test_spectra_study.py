@@ -5,17 +5,16 @@ import pytest
 
 from zeronorm.selectors.filters.fisher import FisherScore
 from zeronorm.selectors.filters.gram_schmidt_relief import GramSchmidtRelief
-from zeronorm.studies.chaining import ChainedSelectors
-from zeronorm.studies.declared.guyon2003_spectra import full
-from zeronorm.studies.guyon_tables import TABLES, code_of
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.score_tables import (
+from zeronorm.studies.declared.guyon2003_spectra import ChainedSelectors, full, third_of
+from zeronorm.studies.guyon_tables import (
+    TABLES,
     PublishedMatrix,
+    code_of,
     matrix_table,
     measured_matrix,
     same_directions,
 )
-from zeronorm.studies.spectra import third_of
+from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Data, Plan
 
 CELLS = {"A": ("a", 1), "B": ("b", 1)}

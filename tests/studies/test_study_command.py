@@ -6,7 +6,7 @@ from zeronorm.cli.main import run
 
 
 def test_list_names_every_study(capsys):
-    from zeronorm.studies.catalogue import NAMES
+    from zeronorm.studies.study import NAMES
 
     assert run(["study", "--list", "--json"]) == 0
     assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == list(NAMES)

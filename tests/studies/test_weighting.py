@@ -10,8 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.datasets import load_dataset
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.class_voters import ClassVoters, error_of_each_machine, error_of_each_vote
-from zeronorm.studies.spam_words import FIGURE_18, SPAM_WORDS
+from zeronorm.studies.declared.gadat2007_spam import FIGURE_18, SPAM_WORDS
+from zeronorm.studies.declared.gadat2007_usps import ClassVoters, error_of_each_machine, error_of_each_vote
 from zeronorm.studies.weighting import (
     energy_after,
     energy_before,

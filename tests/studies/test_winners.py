@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
+from zeronorm.studies.ranking import winner_sections
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Data, Plan, Trial
-from zeronorm.studies.winners import winner_sections
 
 N_SETS = 8
 ERRORS = {"good": 0.10, "fisher": 0.20, "random": 0.40}

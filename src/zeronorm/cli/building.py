@@ -9,7 +9,7 @@ from zeronorm.cli.errors import UsageProblem
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
-    from zeronorm.selectors.registry import MethodInfo
+    from zeronorm.registry import MethodInfo
 
 # Preferred methods when the user names none: the first that serves the task.
 PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
@@ -30,7 +30,7 @@ def task_kind(table: Table) -> str:
 
 def usable_methods(table: Table) -> dict[str, MethodInfo]:
     """Selectors that serve the task of the table, by name."""
-    from zeronorm.selectors.registry import all_methods
+    from zeronorm.registry import all_methods
 
     return {info.name: info for info in all_methods("selector") if task_kind(table) in info.tasks}
 
@@ -73,7 +73,7 @@ def build_selector(
     ``settings`` are offered to every method and used where it has the parameter; those in ``required`` and
     the user's own ``parameters``, such as "C=10", must fit.
     """
-    from zeronorm.selectors.registry import get_method
+    from zeronorm.registry import get_method
 
     info = get_method(name)
     if info.kind != "selector":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
     from zeronorm.report.result import SelectedFeature
-    from zeronorm.selectors.path import SelectionPath
+    from zeronorm.selection.path import SelectionPath
 
 
 def describe_data(table: Table, checksum: str | None) -> dict[str, Any]:

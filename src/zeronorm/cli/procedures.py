@@ -106,7 +106,7 @@ def build_procedure(
 
 def with_chosen_size(selector: Any, table: Table, wishes: Wishes, sizes: list[int]) -> Any:
     """The selector with its number of features chosen by inner cross-validation."""
-    from zeronorm.selectors.registry import get_method
+    from zeronorm.registry import get_method
 
     return get_method("selector-cv").cls(
         selector,
@@ -120,7 +120,7 @@ def with_chosen_size(selector: Any, table: Table, wishes: Wishes, sizes: list[in
 
 def outer_splits(table: Table, wishes: Wishes) -> list[tuple[Any, Any]]:
     """Training and test rows of all repeats, each drawn with its own seed."""
-    from zeronorm.selectors.meta.splits import make_splits
+    from zeronorm.resampling.splits import make_splits
 
     splits = [
         split

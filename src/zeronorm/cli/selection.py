@@ -58,7 +58,7 @@ def run_selection(
 def _fit(
     table: Table, method: str | None, wishes: Wishes, sizes: list[int], parameters: tuple[str, ...]
 ) -> Fitted:
-    from zeronorm.selectors.meta.fitted import fitted_path, own_support
+    from zeronorm.resampling.fitted import fitted_path, own_support
 
     notes: tuple[str, ...] = ()
     if method == "auto":

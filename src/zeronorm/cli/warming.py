@@ -26,7 +26,7 @@ def warm_everything() -> tuple[float, list[str]]:
 
 
 def _instances() -> list[tuple[Any, Any]]:
-    from zeronorm.selectors.registry import all_methods
+    from zeronorm.registry import all_methods
 
     return [(info, instance) for info in all_methods("selector") for instance in info.instances()]
 

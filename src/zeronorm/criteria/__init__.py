@@ -5,14 +5,11 @@ back. So the derivative with respect to every squared scaling factor is one call
 ``design.gram_adjoint(kernel.pullback(gram, K, dG_dK))``.
 """
 
-from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix
+from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix, Summed
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel, make_kernel
-from zeronorm.criteria.margin import Margin
-from zeronorm.criteria.radius import Radius, Variance
-from zeronorm.criteria.radius_margin import RadiusMargin
-from zeronorm.criteria.soft_margin import SoftMargin
+from zeronorm.criteria.margin import Margin, SoftMargin
+from zeronorm.criteria.radius_margin import Radius, RadiusMargin, Variance
 from zeronorm.criteria.span import Span
-from zeronorm.criteria.summed import Summed
 from zeronorm.criteria.validation import CrossValidation, ValidationLoss
 
 __all__ = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.design import Design
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +84,25 @@ def with_ridge(K: FloatArray, C: float) -> FloatArray:
     ridged = K.copy()
     ridged.flat[:: K.shape[0] + 1] += 1.0 / C
     return ridged
+
+
+# -- One criterion summed over the machines of one class against the rest --
+
+
+@dataclass(frozen=True)
+class Summed(Criterion):
+    """The sum of a criterion over the columns of ``y``, which all share the kernel matrix."""
+
+    criterion: Criterion
+
+    def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
+        starts = [None] * y.shape[1] if warm is None else warm
+        values = [self.criterion.evaluate(K, y[:, c], starts[c]) for c in range(y.shape[1])]
+        factors = [value.factored for value in values if value.factored is not None]
+        return CriterionValue(
+            sum(value.value for value in values),
+            np.sum([value.gradient for value in values], axis=0),
+            [value.warm for value in values],
+            all(value.converged for value in values),
+            reduce(add, factors) if len(factors) == len(values) else None,
+        )

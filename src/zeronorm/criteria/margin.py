@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix, FloatArray
+from zeronorm._types import FloatArray
+from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm_dual import SvmDual, solve_svm_dual
+from zeronorm.solvers.svm.dual import SvmDual, solve_svm_dual
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,29 @@ class Margin(Criterion):
         if dual.status is Status.UNBOUNDED:
             dual.status.check("The margin of a support vector machine")
         return dual
+
+
+# -- The objective of a support vector machine with the hinge loss --
+
+
+@dataclass(frozen=True, eq=False)
+class SoftMargin(Criterion):
+    r"""The smallest objective of a machine with the hinge loss, through its dual:
+
+    .. math:: \max_\alpha\ \sum_i \alpha_i - \tfrac12 v^\top K v, \qquad v = \alpha \circ y,
+        \quad 0 \le \alpha_i \le C_i, \quad \sum_i v_i = 0.
+
+    By the envelope theorem its gradient is :math:`-\tfrac12 v v^\top`. As the largest of linear functions of K it
+    is convex in K. ``C`` is one price for all samples or one for each.
+    """
+
+    C: float | FloatArray = 1.0
+    tol: float = 1e-8
+
+    def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
+        dual = solve_svm_dual(K, y, C=self.C, loss="hinge", warm_start=warm, tol=self.tol)
+        if dual.status is Status.UNBOUNDED:
+            dual.status.check("A support vector machine with a hard margin")
+        v = dual.dual_coef
+        slope = FactoredMatrix(np.zeros(v.size), v[:, None], np.array([-0.5]))
+        return CriterionValue.from_factors(dual.objective, slope, dual, dual.status.as_good_as_it_gets)

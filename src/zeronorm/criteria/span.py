@@ -9,7 +9,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from zeronorm.criteria.base import Criterion, CriterionValue, FloatArray, with_ridge
+from zeronorm._types import FloatArray
+from zeronorm.criteria.base import Criterion, CriterionValue, with_ridge
 from zeronorm.criteria.margin import Margin
 
 SUPPORT_THRESHOLD = 1e-9  # relative to the largest α

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from zeronorm.criteria.base import Criterion, CriterionValue, FloatArray, with_ridge
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.criteria.base import Criterion, CriterionValue, with_ridge
 from zeronorm.criteria.margin import Margin
 from zeronorm.criteria.span import bordered_inverse, support_of
-
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

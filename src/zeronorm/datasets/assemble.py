@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.datasets import categories, identifiers, missing
+from zeronorm.datasets import encoding
 from zeronorm.datasets.errors import DataError, shown, shown_list
 from zeronorm.datasets.raw import RawTable
-from zeronorm.datasets.table import Table, TaskName
-from zeronorm.datasets.target import check_target, infer_task, missing_labels
+from zeronorm.datasets.table import Table, TaskName, check_target, infer_task, missing_labels
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class TableOptions:
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     sample_groups: str | None = None
-    missing: missing.MissingChoice = "error"
+    missing: encoding.MissingChoice = "error"
 
 
 def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table:
@@ -52,10 +51,10 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
     raw = _handle_missing(raw, options.missing, notes)
     task, y = _settle_task(y, target_name, options.task, notes)
     X, names, sources, groups = _encode_texts(raw, notes)
-    missing.check_finite(X, names)
+    encoding.check_finite(X, names)
     if X.shape[1] == 0:
         raise DataError("No feature is left besides the target. Check --target, --ignore and --missing.")
-    numeric_ids = [str(names[i]) for i in identifiers.numeric_identifiers(X, names)]
+    numeric_ids = [str(names[i]) for i in encoding.numeric_identifiers(X, names)]
     if numeric_ids:
         notes.append(
             f"These columns of numbers look like identifiers but were kept: {shown_list(numeric_ids)}. "
@@ -150,8 +149,8 @@ def _set_text_identifiers_aside(
 ) -> tuple[RawTable, list[str], Sequence[str] | None]:
     found = []
     for place, cells in raw.texts.items():
-        categories.check_not_numbers(raw.names[place], cells)
-        if identifiers.is_text_identifier(cells):
+        encoding.check_not_numbers(raw.names[place], cells)
+        if encoding.is_text_identifier(cells):
             found.append(place)
     ids: Sequence[str] | None = raw.sample_ids
     if not found:
@@ -215,8 +214,8 @@ def rows_with_missing(raw: RawTable) -> NDArray[np.bool_]:
     return incomplete
 
 
-def _handle_missing(raw: RawTable, choice: missing.MissingChoice, notes: list[str]) -> RawTable:
-    counts = missing.missing_per_column(raw.values)
+def _handle_missing(raw: RawTable, choice: encoding.MissingChoice, notes: list[str]) -> RawTable:
+    counts = encoding.missing_per_column(raw.values)
     text_counts = {place: sum(cell is None for cell in cells) for place, cells in raw.texts.items()}
     if not counts.any() and not any(text_counts.values()):
         return raw
@@ -227,9 +226,9 @@ def _handle_missing(raw: RawTable, choice: missing.MissingChoice, notes: list[st
     if choice != "median":
         all_counts = np.concatenate([counts, np.asarray(list(text_counts.values()), dtype=np.intp)])
         names = [*raw.numeric_names(), *(raw.names[place] for place in text_counts)]
-        raise missing.complain(all_counts, names, raw.n_samples)
+        raise encoding.complain(all_counts, names, raw.n_samples)
     if counts.any():
-        raw = replace(raw, values=missing.fill_with_medians(raw.values, counts, raw.numeric_names()))
+        raw = replace(raw, values=encoding.fill_with_medians(raw.values, counts, raw.numeric_names()))
         notes.append(
             f"{int(counts.sum())} missing numbers in {int(np.count_nonzero(counts))} columns were replaced by the "
             "median of the column over all samples, before cross-validation and without looking at the target."
@@ -261,7 +260,7 @@ def _encode_texts(
         return raw.values, names, sources, None
     blocks = []
     for place, cells in raw.texts.items():
-        encoded = categories.encode(cells)
+        encoded = encoding.encode(cells)
         blocks.append(encoded.indicators)
         names += [f"{raw.names[place]}={level}" for level in encoded.levels]
         sources = np.concatenate([sources, np.full(len(encoded.levels), place, dtype=np.intp)])

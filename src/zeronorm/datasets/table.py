@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.datasets.errors import DataError, shown
+
 TaskName = Literal["classification", "regression"]
 
 
@@ -60,3 +62,96 @@ class Table:
             return {}
         classes, counts = np.unique(self.y, return_counts=True)
         return {str(c): int(n) for c, n in zip(classes, counts, strict=True)}
+
+
+# -- The target: finding it, checking it, and telling classes from numbers --
+
+
+MOST_CLASSES = 20
+FEWEST_SAMPLES_PER_CLASS = 2
+
+
+def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
+    """The task that fits the target, and why, in words.
+
+    Text and booleans are classes. Numbers are classes when they are whole, take at most 20 values and
+    each value stands at least for two samples on average; otherwise the task is regression.
+    """
+    if y.dtype.kind not in "iuf":
+        return "classification", f"The target {shown(name)} holds text, so the task is classification."
+    distinct = np.unique(y)
+    whole = bool(np.all(distinct == np.round(distinct)))
+    if whole and len(distinct) <= min(MOST_CLASSES, len(y) // 2):
+        reason = f"holds {len(distinct)} whole numbers, so the task is taken as classification"
+        return "classification", f"The target {shown(name)} {reason} (--task regression for numbers)."
+    kind = "many whole numbers" if whole else "numbers that are not whole"
+    return "regression", f"The target {shown(name)} holds {kind}, so the task is taken as regression."
+
+
+def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: bool) -> NDArray[Any]:
+    """The target as labels (text or whole numbers) or floats, or an error with the remedy."""
+    if len(y) < 2:
+        raise DataError(f"The table has {len(y)} sample. Selection needs at least two, and some per class.")
+    if task == "regression":
+        return _check_numbers(y, name, task_was_given=task_was_given)
+    labels = _as_labels(y)
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(classes) == 1:
+        raise DataError(
+            f"The target {shown(name)} is constant: all {len(y)} samples are {shown(str(classes[0]))}. "
+            "Choose another column with --target."
+        )
+    if len(classes) == len(y) and len(y) > FEWEST_SAMPLES_PER_CLASS:
+        raise DataError(
+            f"The target {shown(name)} is different in each of the {len(y)} samples, like an identifier. "
+            "Choose another column with --target, or pass --task regression if these are measurements."
+        )
+    rare = [str(c) for c, n in zip(classes, counts, strict=True) if n < FEWEST_SAMPLES_PER_CLASS]
+    if rare:
+        raise DataError(
+            f"The class {shown(rare[0])} of {shown(name)} has only one sample"
+            + (f" ({len(rare)} classes do)" if len(rare) > 1 else "")
+            + ", so it cannot be in both training and test data. Remove or merge it, or add samples."
+        )
+    return labels
+
+
+def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArray[np.float64]:
+    try:
+        numbers = y.astype(np.float64)
+    except ValueError as error:
+        raise DataError(
+            f"The target {shown(name)} holds text, which regression cannot use. Pass --task classification."
+        ) from error
+    if not np.all(np.isfinite(numbers)):
+        raise DataError(f"The target {shown(name)} holds infinite values. Correct or remove these rows.")
+    if np.ptp(numbers) == 0.0:
+        raise DataError(
+            f"The target {shown(name)} is constant: all {len(y)} samples are {numbers[0]:g}. "
+            "Choose another column with --target."
+        )
+    whole = np.all(numbers == np.round(numbers))
+    if not task_was_given and whole and len(np.unique(numbers)) == len(numbers):
+        raise DataError(
+            f"The target {shown(name)} is a different whole number in each of the {len(y)} samples, like an "
+            "identifier. Choose another column with --target, or pass --task regression if it is meant."
+        )
+    return numbers
+
+
+def _as_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Text as text, whole numbers as integers, other numbers as their text."""
+    if y.dtype.kind in "biu":
+        return y
+    if y.dtype.kind == "f":
+        return y.astype(np.int64) if np.all(y == np.round(y)) else y.astype(str)
+    return np.asarray([str(label) for label in y])
+
+
+def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where the target is missing."""
+    if y.dtype.kind == "f":
+        return np.asarray(np.isnan(y), dtype=bool)
+    if y.dtype.kind == "O":
+        return np.asarray([v is None or v != v for v in y], dtype=bool)
+    return np.zeros(len(y), dtype=bool)

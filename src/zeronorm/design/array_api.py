@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design.base import Array, Design
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_slice, compose
 
 # Libraries whose arrays are left where they are; NumPy's own arrays are a DenseDesign.
@@ -45,7 +46,7 @@ class ArrayApiDesign(Design):
         chosen = compose(self._rows, rows)
         return ArrayApiDesign(self._array, self.feature_names, rows=chosen, columns=self._columns)
 
-    def _fill(self, columns: Index, out: Array) -> None:
+    def _fill(self, columns: Index, out: FloatArray) -> None:
         if out.size:
             np.copyto(out, _to_host(self._block_on_device(columns)))
 
@@ -60,7 +61,7 @@ class ArrayApiDesign(Design):
         xp = _namespace(self._array)
         return xp.asarray(np.ascontiguousarray(values), device=_device(self._array))
 
-    def _by_block(self, shape: tuple[int, ...], product: Callable[[Any, slice], Any]) -> Array:
+    def _by_block(self, shape: tuple[int, ...], product: Callable[[Any, slice], Any]) -> FloatArray:
         """Collect a product that has one row of the result for each column."""
         result = np.zeros(shape)
         for columns in self._column_slices():
@@ -68,7 +69,7 @@ class ArrayApiDesign(Design):
             result[columns] = _to_host(product(block, columns))
         return result
 
-    def _sum_of_blocks(self, shape: tuple[int, ...], product: Callable[[Any, slice], Any]) -> Array:
+    def _sum_of_blocks(self, shape: tuple[int, ...], product: Callable[[Any, slice], Any]) -> FloatArray:
         """Sum a product over blocks of columns, on the device."""
         total = None
         for columns in self._column_slices():
@@ -76,29 +77,29 @@ class ArrayApiDesign(Design):
             total = part if total is None else total + part
         return np.zeros(shape) if total is None else _to_host(total)
 
-    def _gram(self, scale_sq: Array | None) -> Array:
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         shape = (self.n_samples, self.n_samples)
         if scale_sq is None:
             return self._sum_of_blocks(shape, lambda block, _: block @ block.T)
         scale = self._to_device(scale_sq)
         return self._sum_of_blocks(shape, lambda block, columns: (block * scale[columns]) @ block.T)
 
-    def _gram_adjoint(self, M: Array) -> Array:
+    def _gram_adjoint(self, M: FloatArray) -> FloatArray:
         xp, on_device = _namespace(self._array), self._to_device(M)
         return self._by_block(
             (self.n_features,), lambda block, _: xp.sum(block * (on_device @ block), axis=0)
         )
 
-    def _dot(self, w: Array) -> Array:
+    def _dot(self, w: FloatArray) -> FloatArray:
         on_device = self._to_device(w)
         shape = (self.n_samples, *w.shape[1:])
         return self._sum_of_blocks(shape, lambda block, columns: block @ on_device[columns, ...])
 
-    def _transpose_dot(self, V: Array) -> Array:
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
         on_device = self._to_device(V)
         return self._by_block((self.n_features, *V.shape[1:]), lambda block, _: block.T @ on_device)
 
-    def squared_norms(self) -> Array:
+    def squared_norms(self) -> FloatArray:
         xp = _namespace(self._array)
         return self._by_block((self.n_features,), lambda block, _: xp.sum(block * block, axis=0))
 

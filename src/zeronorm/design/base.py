@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.design import blas
 from zeronorm.design.index import Index, Selection, as_index, as_selector
 from zeronorm.design.stats import ColumnStats, StatsAccumulator
@@ -16,7 +17,6 @@ from zeronorm.design.stats import ColumnStats, StatsAccumulator
 if TYPE_CHECKING:
     from zeronorm.design.standardized import StandardizedDesign
 
-Array = NDArray[np.float64]
 
 _PREFERRED_BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK_BYTES = 32 << 20
@@ -56,7 +56,7 @@ class Design(ABC):
     # What a backend must provide
 
     @abstractmethod
-    def _fill(self, columns: Index, out: Array) -> None:
+    def _fill(self, columns: Index, out: FloatArray) -> None:
         """Write the columns, as float64, into ``out`` of shape (n_samples, len(columns))."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class Design(ABC):
 
     # Blocks
 
-    def block(self, columns: Selection, out: Array | None = None) -> Array:
+    def block(self, columns: Selection, out: FloatArray | None = None) -> FloatArray:
         """Return the columns as a dense float64 array: a new Fortran-ordered one, or ``out`` filled."""
         index = as_index(columns, self.n_features, "column")
         if out is None:
@@ -90,7 +90,7 @@ class Design(ABC):
         self._fill(index, out)
         return out
 
-    def iter_blocks(self, block_size: int | None = None) -> Iterator[tuple[slice, Array]]:
+    def iter_blocks(self, block_size: int | None = None) -> Iterator[tuple[slice, FloatArray]]:
         """Yield all columns in order as pairs of a slice and a new dense Fortran-ordered block."""
         if block_size is not None and block_size < 1:
             raise ValueError(f"The 'block_size' parameter must be at least 1. Got {block_size} instead.")
@@ -114,7 +114,7 @@ class Design(ABC):
         """The memory order in which blocks are cheapest to fill."""
         return "F"
 
-    def _scratch_blocks(self) -> Iterator[tuple[slice, Array]]:
+    def _scratch_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield contiguous blocks that share one scratch memory: use or change each before the next."""
         n, width = self.n_samples, min(self._block_width(), max(1, self.n_features))
         memory = np.empty(n * width)
@@ -124,7 +124,7 @@ class Design(ABC):
             self._fill(range(columns.start, columns.stop), scratch)
             yield columns, scratch
 
-    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield blocks for reading only; a backend whose memory can be used directly yields views."""
         return self._scratch_blocks()
 
@@ -133,7 +133,7 @@ class Design(ABC):
         """Tell whether blocks of rows suit vector products better than a few long columns at a time."""
         return self.n_samples > 4 * self.n_features
 
-    def _row_blocks(self) -> Iterator[tuple[slice, Array]]:
+    def _row_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield C-ordered blocks of rows with all columns, which share one scratch memory."""
         p, columns = self.n_features, range(self.n_features)
         height = max(1, self._block_width() * self.n_samples // max(1, p))
@@ -151,11 +151,11 @@ class Design(ABC):
 
     # Products
 
-    def gram(self, scale_sq: ArrayLike | None = None) -> Array:
+    def gram(self, scale_sq: ArrayLike | None = None) -> FloatArray:
         r"""Return :math:`X \operatorname{diag}(s) X^\top`, of shape (n, n)."""
         return self._gram(None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq"))
 
-    def _gram(self, scale_sq: Array | None) -> Array:
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if scale_sq is None:
             return self._gram_of_blocks(None)
         active = np.flatnonzero(scale_sq)
@@ -165,7 +165,7 @@ class Design(ABC):
             return self._gram(np.maximum(scale_sq, 0.0)) - self._gram(np.maximum(-scale_sq, 0.0))
         return self._gram_of_blocks(np.sqrt(scale_sq))
 
-    def _gram_of_blocks(self, scale: Array | None) -> Array:
+    def _gram_of_blocks(self, scale: FloatArray | None) -> FloatArray:
         result = blas.symmetric_accumulator(self.n_samples)
         for columns, block in self._scratch_blocks():
             if scale is not None:
@@ -173,7 +173,7 @@ class Design(ABC):
             blas.add_outer_square(result, block)
         return blas.symmetric_result(result)
 
-    def cross_gram(self, other: Design, scale_sq: ArrayLike | None = None) -> Array:
+    def cross_gram(self, other: Design, scale_sq: ArrayLike | None = None) -> FloatArray:
         r"""Return :math:`X \operatorname{diag}(s) Z^\top`, of shape (n, m), for the other design Z."""
         if other.n_features != self.n_features:
             raise ValueError(
@@ -182,7 +182,7 @@ class Design(ABC):
         scale = None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq")
         return self._cross_gram(other, scale)
 
-    def _cross_gram(self, other: Design, scale_sq: Array | None) -> Array:
+    def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         result = np.zeros((self.n_samples, other.n_samples), order="F")
         width = min(self._block_width(), other._block_width())
         for columns in self._column_slices(width):
@@ -192,25 +192,25 @@ class Design(ABC):
             blas.add_product(result, left, right)
         return result
 
-    def gram_adjoint(self, M: ArrayLike) -> Array:
+    def gram_adjoint(self, M: ArrayLike) -> FloatArray:
         r"""Return the vector of :math:`x_k^\top M x_k`, the adjoint of `gram`; M need not be symmetric."""
         M = np.asarray(M, dtype=np.float64)
         if M.shape != (self.n_samples, self.n_samples):
             raise ValueError(f"M must have shape {(self.n_samples, self.n_samples)}. Got {M.shape} instead.")
         return self._gram_adjoint(M)
 
-    def _gram_adjoint(self, M: Array) -> Array:
+    def _gram_adjoint(self, M: FloatArray) -> FloatArray:
         result = np.empty(self.n_features)
         for columns, block in self._blocks():
             product = (block.T @ M.T).T if block.flags.f_contiguous else M @ block
             result[columns] = blas.column_products(block, product)
         return result
 
-    def dot(self, w: ArrayLike) -> Array:
+    def dot(self, w: ArrayLike) -> FloatArray:
         """Return ``X w`` for one vector, or one for each column of ``w``."""
         return self._dot(_vectors(w, self.n_features, "w"))
 
-    def _dot(self, w: Array) -> Array:
+    def _dot(self, w: FloatArray) -> FloatArray:
         result = np.zeros((self.n_samples, *w.shape[1:]))
         if self._is_tall:
             for rows, block in self._row_blocks():
@@ -220,11 +220,11 @@ class Design(ABC):
             result += block @ w[columns]
         return result
 
-    def transpose_dot(self, V: ArrayLike) -> Array:
+    def transpose_dot(self, V: ArrayLike) -> FloatArray:
         """Return ``X' V`` for one vector, or one for each column of ``V``."""
         return self._transpose_dot(_vectors(V, self.n_samples, "V"))
 
-    def _transpose_dot(self, V: Array) -> Array:
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
         result = np.zeros((self.n_features, *V.shape[1:]))
         if self._is_tall:
             for rows, block in self._row_blocks():
@@ -234,11 +234,11 @@ class Design(ABC):
             result[columns] = block.T @ V
         return result
 
-    def sandwich(self, d: ArrayLike) -> Array:
+    def sandwich(self, d: ArrayLike) -> FloatArray:
         r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), reading blocks of rows."""
         return self._sandwich(_vector(d, self.n_samples, "d"))
 
-    def _sandwich(self, d: Array) -> Array:
+    def _sandwich(self, d: FloatArray) -> FloatArray:
         if d.min(initial=0.0) < 0.0:
             return self._sandwich(np.maximum(d, 0.0)) - self._sandwich(np.maximum(-d, 0.0))
         result = blas.symmetric_accumulator(self.n_features)
@@ -250,7 +250,7 @@ class Design(ABC):
 
     # Statistics of the columns
 
-    def squared_norms(self) -> Array:
+    def squared_norms(self) -> FloatArray:
         """Return the squared Euclidean norm of each column."""
         result = np.empty(self.n_features)
         for columns, block in self._blocks():
@@ -270,7 +270,7 @@ class Design(ABC):
         for columns, block in self._scratch_blocks():
             accumulator.add_dense(block, range(block.shape[1]), target=columns.start)
 
-    def column_range(self) -> tuple[Array, Array]:
+    def column_range(self) -> tuple[FloatArray, FloatArray]:
         """Return the minimum and the maximum of each column; NaN for columns that hold NaN."""
         stats = self.column_stats()
         missing = np.isnan(stats.mean)
@@ -293,14 +293,14 @@ class Design(ABC):
         return StandardizedDesign(self, mean, scale, zero_columns=constant if with_mean else None)
 
 
-def _vector(values: ArrayLike, size: int, name: str) -> Array:
+def _vector(values: ArrayLike, size: int, name: str) -> FloatArray:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (size,):
         raise ValueError(f"'{name}' must be a vector of length {size}. Got shape {vector.shape} instead.")
     return vector
 
 
-def _vectors(values: ArrayLike, size: int, name: str) -> Array:
+def _vectors(values: ArrayLike, size: int, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in (1, 2) or array.shape[0] != size:
         raise ValueError(

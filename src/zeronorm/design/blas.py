@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dsyrk
 
-Array = NDArray[np.float64]
+from zeronorm._types import FloatArray
 
 
-def symmetric_accumulator(n: int) -> Array:
+def symmetric_accumulator(n: int) -> FloatArray:
     """Return the Fortran-ordered zero matrix whose lower triangle `add_outer_square` fills."""
     return np.zeros((n, n), order="F")
 
 
-def add_outer_square(accumulator: Array, block: Array) -> None:
+def add_outer_square(accumulator: FloatArray, block: FloatArray) -> None:
     """Add ``block @ block.T`` to the lower triangle; ``block`` is C- or Fortran-contiguous."""
     if block.size == 0:
         return
@@ -24,7 +23,7 @@ def add_outer_square(accumulator: Array, block: Array) -> None:
         dsyrk(1.0, block.T, beta=1.0, c=accumulator, overwrite_c=1, lower=1, trans=1)
 
 
-def add_product(accumulator: Array, left: Array, right: Array) -> None:
+def add_product(accumulator: FloatArray, left: FloatArray, right: FloatArray) -> None:
     """Add ``left @ right.T`` to a Fortran-ordered accumulator; the factors are contiguous."""
     if left.size == 0 or right.size == 0:
         return
@@ -33,7 +32,7 @@ def add_product(accumulator: Array, left: Array, right: Array) -> None:
     dgemm(1.0, a, b, beta=1.0, c=accumulator, overwrite_c=1, trans_a=trans_a, trans_b=trans_b)
 
 
-def symmetric_result(accumulator: Array, tile: int = 256) -> Array:
+def symmetric_result(accumulator: FloatArray, tile: int = 256) -> FloatArray:
     """Copy the lower triangle to the upper one, tile by tile, and return a C-ordered matrix."""
     n = accumulator.shape[0]
     for start in range(0, n, tile):
@@ -44,7 +43,7 @@ def symmetric_result(accumulator: Array, tile: int = 256) -> Array:
     return accumulator.T
 
 
-def column_products(left: Array, right: Array) -> Array:
+def column_products(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the inner product of each column of ``left`` with the same column of ``right``."""
-    products: Array = np.einsum("ij,ij->j", left, right)
+    products: FloatArray = np.einsum("ij,ij->j", left, right)
     return products

@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design.base import Array, Design
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_index, as_selector, compose
 
 
@@ -48,7 +49,7 @@ class ChunkedDesign(Design):
         chosen = compose(self._rows, rows)
         return ChunkedDesign(self._files, self.feature_names, rows=chosen, columns=self._columns)
 
-    def _fill(self, columns: Index, out: Array) -> None:
+    def _fill(self, columns: Index, out: FloatArray) -> None:
         wanted = np.asarray(compose(self._columns, columns), dtype=np.intp)
         home = np.searchsorted(self._starts, wanted, side="right") - 1
         for number in np.unique(home):

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel, reduction
+from zeronorm._types import FloatArray
 from zeronorm.design.stats_kernels import CENTER_SAMPLES
 
-Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 LARGEST_KEY = (1 << 63) - 1
@@ -29,7 +29,7 @@ def float_bits(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.int64 if array.itemsize == 8 else np.int32)
 
 
-def from_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
+def from_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> FloatArray:
     """The numbers of these keys."""
     bits = keys ^ ((keys >> 63) & LARGEST_KEY)
     return bits.astype(np.int64 if dtype.itemsize == 8 else np.int32).view(dtype).astype(np.float64)
@@ -43,11 +43,11 @@ def columns_stats_in_place(
     target: int,
     n_columns: int,
     order: Positions,
-    weights: Array,
+    weights: FloatArray,
     bounds: Positions,
-    class_weights: Array,
-    mean: Array,
-    sum_sq: Array,
+    class_weights: FloatArray,
+    mean: FloatArray,
+    sum_sq: FloatArray,
     low: NDArray[np.int64],
     high: NDArray[np.int64],
 ) -> None:
@@ -73,7 +73,14 @@ def columns_stats_in_place(
 
 @kernel
 def _write_moment(
-    c: int, j: int, center: float, first: float, second: float, total: float, mean: Array, sum_sq: Array
+    c: int,
+    j: int,
+    center: float,
+    first: float,
+    second: float,
+    total: float,
+    mean: FloatArray,
+    sum_sq: FloatArray,
 ) -> None:
     if total > 0.0:
         mean[c, j] = center + first / total
@@ -81,7 +88,7 @@ def _write_moment(
 
 
 @kernel
-def _center_of(x: NDArray[Any], rows: Positions, w: Array) -> float:
+def _center_of(x: NDArray[Any], rows: Positions, w: FloatArray) -> float:
     center, total = 0.0, 0.0
     for i in range(min(CENTER_SAMPLES, rows.shape[0])):
         center += w[i] * x[rows[i]]
@@ -91,7 +98,7 @@ def _center_of(x: NDArray[Any], rows: Positions, w: Array) -> float:
 
 @reduction
 def _moments(
-    x: NDArray[Any], keys: NDArray[Any], w: Array, v: Array, center_w: float, center_v: float
+    x: NDArray[Any], keys: NDArray[Any], w: FloatArray, v: FloatArray, center_w: float, center_v: float
 ) -> tuple[float, float, float, float, int, int]:
     """Moments of two classes and the range, in one loop: while it computes, the next values arrive."""
     first_w, second_w, first_v, second_v = 0.0, 0.0, 0.0, 0.0
@@ -129,7 +136,7 @@ def _range(bits: NDArray[Any]) -> tuple[int, int]:
 
 
 @kernel
-def turn_columns(columns: NDArray[Any], out: Array) -> None:
+def turn_columns(columns: NDArray[Any], out: FloatArray) -> None:
     """Copy each row of ``columns`` into a column of ``out``; eight at a time fill whole cache lines."""
     p, n = columns.shape
     in_eights = p // 8 * 8

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design.base import Array, Design
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_selector
 
 
@@ -28,7 +29,7 @@ class DaskDesign(Design):
     def _take_rows(self, rows: Index) -> DaskDesign:
         return DaskDesign(self._array[as_selector(rows)], self.feature_names)
 
-    def _fill(self, columns: Index, out: Array) -> None:
+    def _fill(self, columns: Index, out: FloatArray) -> None:
         if out.size:
             np.copyto(out, self._array[:, as_selector(columns)].compute())
 
@@ -46,24 +47,24 @@ class DaskDesign(Design):
         """Dask has no products of arrays without elements; the blockwise defaults do."""
         return 0 in self.shape
 
-    def _gram(self, scale_sq: Array | None) -> Array:
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if self._is_empty:
             return super()._gram(scale_sq)
         left = self._double if scale_sq is None else self._double * scale_sq
         return _computed(left @ self._double.T)
 
-    def _gram_adjoint(self, M: Array) -> Array:
+    def _gram_adjoint(self, M: FloatArray) -> FloatArray:
         if self._is_empty:
             return super()._gram_adjoint(M)
         return _computed((self._double * (M @ self._double)).sum(axis=0))
 
-    def _dot(self, w: Array) -> Array:
+    def _dot(self, w: FloatArray) -> FloatArray:
         return super()._dot(w) if self._is_empty else _computed(self._double @ w)
 
-    def _transpose_dot(self, V: Array) -> Array:
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
         return super()._transpose_dot(V) if self._is_empty else _computed(self._double.T @ V)
 
-    def squared_norms(self) -> Array:
+    def squared_norms(self) -> FloatArray:
         return super().squared_norms() if self._is_empty else _computed((self._double**2).sum(axis=0))
 
 
@@ -88,5 +89,5 @@ def from_dask(X: Any, feature_names: NDArray[Any] | None = None) -> DaskDesign:
     return DaskDesign(X, feature_names)
 
 
-def _computed(result: Any) -> Array:
+def _computed(result: Any) -> FloatArray:
     return np.asarray(result.compute(), dtype=np.float64)

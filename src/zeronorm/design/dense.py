@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.design.base import Array, Design
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
 from zeronorm.design.column_kernels import columns_range, float_bits, from_keys, turn_columns
 from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import StatsAccumulator, read_only
@@ -65,7 +66,7 @@ class DenseDesign(Design):
         selected: NDArray[Any] = self._array[np.ix_(rows, chosen)]
         return selected
 
-    def _fill(self, columns: Index, out: Array) -> None:
+    def _fill(self, columns: Index, out: FloatArray) -> None:
         view = self._view(columns)
         if view.flags.f_contiguous and out.strides[1] == out.itemsize < out.strides[0]:
             turn_columns(read_only(view.T), out)
@@ -76,7 +77,7 @@ class DenseDesign(Design):
         with np.errstate(over="ignore", invalid="ignore"):
             return bool(np.isfinite(self._view(range(self.n_features)).sum()))
 
-    def _memory(self) -> Array | None:
+    def _memory(self) -> FloatArray | None:
         """Return the whole design as a view that BLAS can read in place, or None."""
         if self.dtype != np.float64:
             return None
@@ -85,7 +86,7 @@ class DenseDesign(Design):
         view = self._view(range(self.n_features))
         return view if view.itemsize in view.strides else None
 
-    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         memory = self._memory()
         if memory is None:
             yield from self._scratch_blocks()
@@ -93,21 +94,21 @@ class DenseDesign(Design):
             for columns in self._column_slices():
                 yield columns, memory[:, columns]
 
-    def _gram(self, scale_sq: Array | None) -> Array:
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         memory = self._memory()
         if scale_sq is None and memory is not None:
             return memory @ memory.T
         return super()._gram(scale_sq)
 
-    def _dot(self, w: Array) -> Array:
+    def _dot(self, w: FloatArray) -> FloatArray:
         memory = self._memory()
         return super()._dot(w) if memory is None else memory @ w
 
-    def _transpose_dot(self, V: Array) -> Array:
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
         memory = self._memory()
         return super()._transpose_dot(V) if memory is None else memory.T @ V
 
-    def column_range(self) -> tuple[Array, Array]:
+    def column_range(self) -> tuple[FloatArray, FloatArray]:
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)) or not self.n_samples:
             return super().column_range()
         view = self._view(range(self.n_features))

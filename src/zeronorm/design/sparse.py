@@ -9,10 +9,47 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from zeronorm.design.base import Array, Design
+from zeronorm._jit import kernel
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_selector, as_slice
-from zeronorm.design.sparse_kernels import sparse_gram, sparse_gram_adjoint
 from zeronorm.design.stats import StatsAccumulator, read_only
+
+# -- Compiled products over pairs of stored values in compressed sparse columns --
+
+
+@kernel
+def sparse_gram(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], factor: FloatArray, K: FloatArray
+) -> None:
+    """Add ``sum_j factor_j x_j x_j'`` to K; rows are sorted within a column, so a half is enough."""
+    for j in range(indptr.shape[0] - 1):
+        if factor[j] != 0.0:
+            for a in range(indptr[j], indptr[j + 1]):
+                value = factor[j] * data[a]
+                row = K[indices[a]]
+                for b in range(indptr[j], a + 1):
+                    row[indices[b]] += value * data[b]
+    for i in range(K.shape[0]):
+        for k in range(i):
+            K[k, i] = K[i, k]
+
+
+@kernel
+def sparse_gram_adjoint(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], M: FloatArray, result: FloatArray
+) -> None:
+    """Write ``x_j' M x_j`` for every column."""
+    for j in range(indptr.shape[0] - 1):
+        total = 0.0
+        for a in range(indptr[j], indptr[j + 1]):
+            row = M[indices[a]]
+            product = 0.0
+            for b in range(indptr[j], indptr[j + 1]):
+                product += row[indices[b]] * data[b]
+            total += data[a] * product
+        result[j] = total
+
 
 # One multiplication costs about this many times more on stored pairs than in a dense product.
 _PAIR_COST = 30.0
@@ -39,7 +76,7 @@ class SparseDesign(Design):
             return SparseDesign(_select_major(self._matrix.T, rows).T, self.feature_names)
         return SparseDesign(self._matrix[as_selector(rows)], self.feature_names)
 
-    def _fill(self, columns: Index, out: Array) -> None:
+    def _fill(self, columns: Index, out: FloatArray) -> None:
         part = _select_major(self._csc, columns)
         column_of = np.repeat(np.arange(len(columns)), np.diff(part.indptr))
         out[...] = 0.0
@@ -54,7 +91,7 @@ class SparseDesign(Design):
         stored = np.diff(self._csc.indptr).astype(np.float64)
         return float(stored @ stored) * _PAIR_COST < float(self.n_samples) ** 2 * self.n_features
 
-    def _gram(self, scale_sq: Array | None) -> Array:
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if not self._pairs_are_cheaper():
             return super()._gram(scale_sq)
         factor = np.ones(self.n_features) if scale_sq is None else scale_sq
@@ -62,7 +99,7 @@ class SparseDesign(Design):
         sparse_gram(*self._column_arrays(), read_only(factor), K)
         return K
 
-    def _gram_adjoint(self, M: Array) -> Array:
+    def _gram_adjoint(self, M: FloatArray) -> FloatArray:
         if not self._pairs_are_cheaper():
             return super()._gram_adjoint(M)
         result = np.empty(self.n_features)
@@ -73,22 +110,22 @@ class SparseDesign(Design):
         csc = self._csc
         return read_only(csc.data), read_only(csc.indices), read_only(csc.indptr)
 
-    def _cross_gram(self, other: Design, scale_sq: Array | None) -> Array:
+    def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         if not isinstance(other, SparseDesign):
             return super()._cross_gram(other, scale_sq)
         scale = np.ones(self.n_features) if scale_sq is None else scale_sq
         return _dense(self._matrix.multiply(scale).tocsr() @ other._matrix.T)
 
-    def _dot(self, w: Array) -> Array:
+    def _dot(self, w: FloatArray) -> FloatArray:
         return np.asarray(self._matrix @ w)
 
-    def _transpose_dot(self, V: Array) -> Array:
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
         return np.asarray(self._matrix.T @ V)
 
-    def _sandwich(self, d: Array) -> Array:
+    def _sandwich(self, d: FloatArray) -> FloatArray:
         return _dense(self._matrix.T @ self._matrix.multiply(d[:, None]).tocsr())
 
-    def squared_norms(self) -> Array:
+    def squared_norms(self) -> FloatArray:
         values = self._csc.data.astype(np.float64)
         column_of = np.repeat(np.arange(self.n_features), np.diff(self._csc.indptr))
         return np.bincount(column_of, values**2, self.n_features).astype(np.float64)
@@ -121,5 +158,5 @@ def _select_major(csc: Any, columns: Index) -> Any:
     return part
 
 
-def _dense(product: Any) -> Array:
+def _dense(product: Any) -> FloatArray:
     return np.asarray(product.toarray() if sparse.issparse(product) else product, dtype=np.float64)

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm.design.base import Array, Design
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_selector
 from zeronorm.design.stats import ColumnStats
 
@@ -62,7 +63,7 @@ class StandardizedDesign(Design):
     def _order(self) -> Literal["C", "F"]:
         return self.base._order
 
-    def _fill(self, columns: Index, out: Array) -> None:
+    def _fill(self, columns: Index, out: FloatArray) -> None:
         chosen = as_selector(columns)
         self.base._fill(columns, out)
         out -= self.mean[chosen]
@@ -85,14 +86,14 @@ class StandardizedDesign(Design):
         """For products with vectors the correction spares dense data a pass too, if it costs no digits."""
         return self._correctable or self._largest_mean <= _LARGEST_DENSE_MEAN
 
-    def _gram(self, scale_sq: Array | None) -> Array:
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if not self._correctable:
             return super()._gram(scale_sq)
         weight = self._factor**2 if scale_sq is None else self._factor**2 * scale_sq
         side = self.base.dot(weight * self.mean)
         return self.base.gram(weight) - side[:, None] - side + (weight * self.mean) @ self.mean
 
-    def _cross_gram(self, other: Design, scale_sq: Array | None) -> Array:
+    def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         right = other if isinstance(other, StandardizedDesign) else _unchanged(other)
         if not (self._correctable and right._correctable):
             return super()._cross_gram(other, scale_sq)
@@ -100,37 +101,37 @@ class StandardizedDesign(Design):
         weight = weight if scale_sq is None else weight * scale_sq
         own_side = self.base.dot(weight * right.mean)
         other_side = right.base.dot(weight * self.mean)
-        product: Array = self.base.cross_gram(right.base, weight)
+        product: FloatArray = self.base.cross_gram(right.base, weight)
         product += float((weight * self.mean) @ right.mean)
         return product - own_side[:, None] - other_side
 
-    def _gram_adjoint(self, M: Array) -> Array:
+    def _gram_adjoint(self, M: FloatArray) -> FloatArray:
         if not self._correctable:
             return super()._gram_adjoint(M)
         cross = self.base.transpose_dot(M.sum(axis=0) + M.sum(axis=1))
         corrected = self.base.gram_adjoint(M) - self.mean * cross + self.mean**2 * M.sum()
         return np.asarray(corrected * self._factor**2)
 
-    def _dot(self, w: Array) -> Array:
+    def _dot(self, w: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
             return super()._dot(w)
         weighted = _scale_rows(self._factor, w)
         return np.asarray(self.base.dot(weighted) - self.mean @ weighted)
 
-    def _transpose_dot(self, V: Array) -> Array:
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
             return super()._transpose_dot(V)
         centered = self.base.transpose_dot(V) - np.multiply.outer(self.mean, V.sum(axis=0))
         return _scale_rows(self._factor, centered)
 
-    def _sandwich(self, d: Array) -> Array:
+    def _sandwich(self, d: FloatArray) -> FloatArray:
         if not self._correctable:
             return super()._sandwich(d)
         side = np.outer(self.base.transpose_dot(d), self.mean)
         product = self.base.sandwich(d) - side - side.T + d.sum() * np.outer(self.mean, self.mean)
         return np.asarray(product * np.outer(self._factor, self._factor))
 
-    def squared_norms(self) -> Array:
+    def squared_norms(self) -> FloatArray:
         if not self.is_sparse or self.n_samples == 0:
             return super().squared_norms()
         stats = self.column_stats()
@@ -140,14 +141,14 @@ class StandardizedDesign(Design):
         return self.base.column_stats(y, sample_weight).affine(self.mean, self._factor)
 
 
-def _per_column(values: ArrayLike, base: Design, name: str) -> Array:
+def _per_column(values: ArrayLike, base: Design, name: str) -> FloatArray:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (base.n_features,):
         raise ValueError(f"'{name}' must have length {base.n_features}. Got shape {vector.shape} instead.")
     return vector
 
 
-def _scale_rows(factor: Array, rows: Array) -> Array:
+def _scale_rows(factor: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray((factor * rows.T).T)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.design.column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design.index import Index
 from zeronorm.design.stats_kernels import (
@@ -18,19 +19,18 @@ from zeronorm.design.stats_kernels import (
     sparse_stats,
 )
 
-Array = NDArray[np.float64]
-RowOrder = tuple[NDArray[np.intp], Array, NDArray[np.intp]]  # rows by class, their weights, class bounds
+RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by class, their weights, class bounds
 
 FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
 
 
 def is_constant_range(
-    minimum: Array, maximum: Array, dtype: np.dtype[Any] | type = np.float64
+    minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type = np.float64
 ) -> NDArray[np.bool_]:
     """Tell which columns vary by no more than a few roundings of the given type."""
     size = np.maximum(np.abs(minimum), np.abs(maximum))
-    limit: Array = _CONSTANT_ULPS * float(np.finfo(dtype).eps) * size
+    limit: FloatArray = _CONSTANT_ULPS * float(np.finfo(dtype).eps) * size
     return np.asarray(maximum - minimum <= limit)
 
 
@@ -43,13 +43,13 @@ class ColumnStats:
     """
 
     count: NDArray[np.intp]  # (q,) samples of positive weight in each class
-    weight: Array  # (q,)
-    class_mean: Array  # (q, p)
-    class_variance: Array  # (q, p)
-    mean: Array  # (p,)
-    variance: Array  # (p,)
-    minimum: Array  # (p,)
-    maximum: Array  # (p,)
+    weight: FloatArray  # (q,)
+    class_mean: FloatArray  # (q, p)
+    class_variance: FloatArray  # (q, p)
+    mean: FloatArray  # (p,)
+    variance: FloatArray  # (p,)
+    minimum: FloatArray  # (p,)
+    maximum: FloatArray  # (p,)
 
     @property
     def n_classes(self) -> int:
@@ -59,7 +59,7 @@ class ColumnStats:
         """Tell which columns vary by no more than a few roundings of the given type."""
         return is_constant_range(self.minimum, self.maximum, dtype)
 
-    def affine(self, shift: Array, factor: Array) -> ColumnStats:
+    def affine(self, shift: FloatArray, factor: FloatArray) -> ColumnStats:
         """Return the statistics of ``(x - shift) * factor``; the factors are not negative."""
         return ColumnStats(
             count=self.count,
@@ -83,7 +83,7 @@ class StatsAccumulator:
         self.codes = _class_codes(y, n)
         self.row_weight = _sample_weights(sample_weight, n)
         q = int(self.codes.max(initial=0)) + 1
-        self.weight: Array = np.bincount(self.codes, self.row_weight, q).astype(np.float64)
+        self.weight: FloatArray = np.bincount(self.codes, self.row_weight, q).astype(np.float64)
         self.count = np.bincount(self.codes[self.row_weight > 0.0], minlength=q)
         self.mean = np.zeros((q, p))
         self.sum_sq = np.zeros((q, p))  # of deviations from the class mean
@@ -126,7 +126,7 @@ class StatsAccumulator:
         sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *self._moments)
 
     @property
-    def _moments(self) -> tuple[Array, Array, Array, Array]:
+    def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return self.mean, self.sum_sq, self.minimum, self.maximum
 
     def _row_order(self, multiple: int, rows: Index | None) -> RowOrder:
@@ -179,7 +179,7 @@ def _class_codes(y: ArrayLike | None, n: int) -> NDArray[np.intp]:
     return codes
 
 
-def _sample_weights(sample_weight: ArrayLike | None, n: int) -> Array:
+def _sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n)
     weights = np.array(sample_weight, dtype=np.float64)

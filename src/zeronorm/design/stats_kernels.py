@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
+from zeronorm._types import FloatArray
 
-Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 8
@@ -35,12 +35,12 @@ def rows_stats(
     target: int,
     n_columns: int,
     order: Positions,
-    weights: Array,
+    weights: FloatArray,
     bounds: Positions,
-    mean: Array,
-    sum_sq: Array,
-    low: Array,
-    high: Array,
+    mean: FloatArray,
+    sum_sq: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> None:
     """Statistics of C-ordered columns ``source``... of X, written to ``target``..."""
     center, first, second = np.zeros(_TILE_COLUMNS), np.zeros(_TILE_COLUMNS), np.zeros(_TILE_COLUMNS)
@@ -62,7 +62,12 @@ def rows_stats(
 
 @kernel
 def _write_moments(
-    center: Array, first: Array, second: Array, total: float, mean: Array, sum_sq: Array
+    center: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    total: float,
+    mean: FloatArray,
+    sum_sq: FloatArray,
 ) -> None:
     for j in range(center.shape[0]):
         mean[j] = center[j] + first[j] / total
@@ -70,7 +75,7 @@ def _write_moments(
 
 
 @kernel
-def _row_center(X: NDArray[Any], left: int, rows: Positions, w: Array, center: Array) -> None:
+def _row_center(X: NDArray[Any], left: int, rows: Positions, w: FloatArray, center: FloatArray) -> None:
     center[:] = 0.0
     total = 0.0
     for i in range(rows.shape[0]):
@@ -87,12 +92,12 @@ def _add_row_moments(
     X: NDArray[Any],
     left: int,
     rows: Positions,
-    w: Array,
-    center: Array,
-    first: Array,
-    second: Array,
-    low: Array,
-    high: Array,
+    w: FloatArray,
+    center: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> None:
     """Add to the first and second moments about ``center``; eight rows at a time spare the sums in memory."""
     m = center.shape[0]
@@ -153,12 +158,12 @@ def columns_stats(
     target: int,
     n_columns: int,
     order: Positions,
-    weights: Array,
+    weights: FloatArray,
     bounds: Positions,
-    mean: Array,
-    sum_sq: Array,
-    low: Array,
-    high: Array,
+    mean: FloatArray,
+    sum_sq: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> None:
     """The same for ``columns``, the C-ordered transpose of X: blocks of it are turned into rows first."""
     center, first, second = np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS)
@@ -187,7 +192,7 @@ def columns_stats(
 
 
 @kernel
-def _turn(columns: NDArray[Any], rows: Positions, block: Array) -> None:
+def _turn(columns: NDArray[Any], rows: Positions, block: FloatArray) -> None:
     """Write the chosen rows of some columns into ``block``, one sample per row."""
     last = columns.shape[0] - 1
     for start in range(0, columns.shape[0], 8):
@@ -202,13 +207,13 @@ def _turn(columns: NDArray[Any], rows: Positions, block: Array) -> None:
 
 @kernel
 def combine_classes(
-    weight: Array,
-    low: Array,
-    high: Array,
-    class_mean: Array,
-    class_spread: Array,
-    mean: Array,
-    variance: Array,
+    weight: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    class_mean: FloatArray,
+    class_spread: FloatArray,
+    mean: FloatArray,
+    variance: FloatArray,
 ) -> None:
     """Mean and variance over all classes; ``class_spread`` turns from sums of squares into variances.
 
@@ -237,13 +242,13 @@ def sparse_stats(
     indices: NDArray[Any],
     indptr: NDArray[Any],
     codes: NDArray[np.intp],
-    weights: Array,
-    class_weight: Array,
+    weights: FloatArray,
+    class_weight: FloatArray,
     n_counted: int,
-    mean: Array,
-    sum_sq: Array,
-    low: Array,
-    high: Array,
+    mean: FloatArray,
+    sum_sq: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> None:
     """Statistics of compressed sparse columns; what is not stored is zero."""
     q, p = mean.shape

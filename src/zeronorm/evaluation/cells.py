@@ -20,15 +20,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
-from zeronorm.evaluation.journal import Journal
+from zeronorm._threads import thread_controller
+from zeronorm._types import IntArray
 from zeronorm.evaluation.metrics import Metric
-from zeronorm.selectors.meta.fitted import fitted_path, own_support
-from zeronorm.selectors.meta.rows import take_columns, take_rows
-from zeronorm.selectors.meta.seeding import seeded_clone
-from zeronorm.selectors.meta.splits import Split
-from zeronorm.solvers.blas_threads import thread_controller
+from zeronorm.resampling.fitted import fitted_path, own_support
+from zeronorm.resampling.journal import Journal
+from zeronorm.resampling.rows import take_columns, take_rows
+from zeronorm.resampling.seeding import seeded_clone
+from zeronorm.resampling.splits import Split
 
-IntArray = NDArray[np.intp]
 Cell = dict[str, Any]
 
 

@@ -17,15 +17,14 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from zeronorm import __version__
 from zeronorm.design import Design, as_design
 from zeronorm.evaluation.cells import Cell, Study, Task, run_cell
-from zeronorm.evaluation.fingerprint import data_digest, digest
-from zeronorm.evaluation.journal import Journal
 from zeronorm.evaluation.metrics import parse_metrics
 from zeronorm.evaluation.records import rows_of_cell, to_frame
+from zeronorm.resampling.journal import Journal, data_digest, digest
+from zeronorm.resampling.scoring import default_estimator
+from zeronorm.resampling.seeding import unset_random_states
+from zeronorm.resampling.splits import Split, make_splits
+from zeronorm.selection.progress import Progress
 from zeronorm.selectors.base import REMOTE_ARRAYS
-from zeronorm.selectors.meta.scoring import default_estimator
-from zeronorm.selectors.meta.seeding import unset_random_states
-from zeronorm.selectors.meta.splits import Split, make_splits
-from zeronorm.selectors.progress import Progress
 
 RESERVED_NAMES = ("split", "method", "size", "selected", "predictions", "truth", "error", "converged")
 

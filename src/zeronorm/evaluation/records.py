@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.evaluation.cells import Cell
-from zeronorm.selectors.meta.splits import Split
+from zeronorm.resampling.splits import Split
 
 Row = dict[str, Any]
 

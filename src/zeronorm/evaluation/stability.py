@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from zeronorm._types import BoolArray
 from zeronorm.design import Design, as_design
 from zeronorm.evaluation.records import columns_of, frame_of_rows
 from zeronorm.evaluation.significance.effects import EffectSize
 
-Masks = NDArray[np.bool_]
 BLOCK_WIDTH = 1024
 
 
-def as_masks(selections: Any, n_features: int | None = None) -> Masks:
+def as_masks(selections: Any, n_features: int | None = None) -> BoolArray:
     """Selections as a boolean table of runs by features."""
     if isinstance(selections, np.ndarray) and selections.ndim == 2 and selections.dtype == bool:
         masks = selections
@@ -190,7 +190,7 @@ def stability_of_records(records: Any, n_features: int, *, confidence: float = 0
     return frame_of_rows(rows)
 
 
-def _intersections(masks: Masks) -> NDArray[np.float64]:
+def _intersections(masks: BoolArray) -> NDArray[np.float64]:
     as_float = masks.astype(np.float64)
     return as_float @ as_float.T
 
@@ -199,7 +199,7 @@ def _mean_of_pairs(values: NDArray[np.float64]) -> float:
     return float(values[np.triu_indices(len(values), k=1)].mean())
 
 
-def _mean_share(masks: Masks) -> float:
+def _mean_share(masks: BoolArray) -> float:
     share = float(masks.mean())
     if share in (0.0, 1.0):
         found = "no feature" if share == 0.0 else "every feature"

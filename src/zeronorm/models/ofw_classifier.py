@@ -17,13 +17,11 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from zeronorm.selectors.base import generator_from
-from zeronorm.selectors.meta.seeding import seeded_clone
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.stochastic.learners.resolve import resolve_learner
+from zeronorm._types import IntArray
+from zeronorm.engines.weighting.learners.resolve import resolve_learner
+from zeronorm.registry import register
+from zeronorm.resampling.seeding import generator_from, seeded_clone
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-
-IntArray = NDArray[np.intp]
 
 
 @register(

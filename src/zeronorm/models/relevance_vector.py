@@ -14,13 +14,13 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from zeronorm._types import FloatArray
 from zeronorm.design import as_design
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.solvers.sparse_bayes import SparseBayes, solve_sparse_bayes
-from zeronorm.solvers.sparse_bayes_posterior import BernoulliLikelihood, GaussianLikelihood, Likelihood
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood, Likelihood
+from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_bayes
 
-FloatArray = NDArray[np.float64]
 KERNELS = ("rbf", "linear", "poly")
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -15,15 +16,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
-from zeronorm.models.two_norm_machine import TwoNormMachine
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.machines import LinearMachine, Part
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.selectors.sparsity.rescaling import Rescaling, power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling.iteration import Rescaling, power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling.machines import LinearMachine, Part
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.solvers.status import Status
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 KERNELS = ("rbf", "poly", "linear", "sigmoid")
 
 
@@ -235,3 +236,45 @@ def _merge(
     in_order = np.argsort(rows)
     rows = rows[in_order]
     return np.sort(vectors), rows, codes[rows], total[in_order]
+
+
+# -- A machine on rescaled kernel columns with the norm of the ordinary support vector machine added --
+
+
+class TwoNormMachine:
+    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``LinearModel`` of the rescaling engine.
+
+    With the factor :math:`I + \tau ZKZ = LL^\top`, the machine for :math:`L^\top u` on the features
+    :math:`x\,Z L^{-\top}` is an ordinary one. Needs a dense copy of the columns.
+    """
+
+    settled = True
+
+    def __init__(self, machine: LinearMachine, kernel: FloatArray, weight: float) -> None:
+        self.machine = machine
+        self.kernel = kernel
+        self.weight = weight
+        self.weights: FloatArray = np.zeros((0, len(machine.parts)))
+
+    @property
+    def status(self) -> Status:
+        return self.machine.status
+
+    @property
+    def bias(self) -> FloatArray:
+        return self.machine.bias
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        inner = self.weight * scale[:, None] * self.kernel * scale
+        inner[np.diag_indices_from(inner)] += 1.0
+        factor = cholesky(inner, lower=True, overwrite_a=True)
+        columns = design.block(np.arange(scale.size)) * scale
+        rotated = solve_triangular(factor, columns.T, lower=True).T
+        self.machine.train(DenseDesign(rotated), np.ones(scale.size))
+        rescaled_weights = solve_triangular(factor, self.machine.weights, lower=True, trans="T")
+        self.weights = scale[:, None] * rescaled_weights
+        return np.asarray(np.abs(rescaled_weights).sum(axis=1))
+
+    def keep(self, staying: BoolArray) -> None:
+        self.kernel = self.kernel[np.ix_(staying, staying)]
+        self.machine.keep(staying)

@@ -14,7 +14,7 @@ from zeronorm.report.figures.comparison import Comparison, compare
 from zeronorm.report.figures.curves import Curve, error_curves, metric_label, primary_metric
 from zeronorm.report.figures.paths import path_figure
 from zeronorm.report.figures.selections import StabilityPoint, stabilities
-from zeronorm.selectors.path import SelectionPath
+from zeronorm.selection.path import SelectionPath
 
 LARGEST_PATH = 128
 

@@ -27,11 +27,11 @@ from sklearn.utils.validation import (
 )
 
 from zeronorm.design import Design, StandardizedDesign, as_design
-from zeronorm.selectors.columns import parse_always_keep, parse_feature_groups
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem, Task
-from zeronorm.selectors.progress import Progress
-from zeronorm.selectors.registry import MethodInfo
+from zeronorm.registry import MethodInfo
+from zeronorm.resampling.seeding import generator_from
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem, Task, parse_always_keep, parse_feature_groups
+from zeronorm.selection.progress import Progress
 
 # Arrays that must not be pulled into memory: their own backends check them.
 REMOTE_ARRAYS = ("dask", "cupy", "torch", "array_api_strict")
@@ -361,15 +361,6 @@ class WeightedSelector(BaseSelector):
         **fit_params : routed to ``fit`` of ``estimator``.
         """
         return self._fit(X, y, sample_weight, fit_params)
-
-
-def generator_from(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from anything scikit-learn accepts as ``random_state``."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
-    return np.random.default_rng(random_state)
 
 
 def _drop_unweighted(

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from zeronorm._types import FloatArray
 from zeronorm.solvers.losses import Loss
-
-FloatArray = NDArray[np.float64]
 
 MAX_NEWTON_STEPS = 200
 SUFFICIENT = 1e-4  # share of the decrease that the slope promises (Armijo)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zeronorm.solvers.arrays import FloatArray
-from zeronorm.solvers.smo import smo
+from zeronorm._types import FloatArray
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm_dual import kernel_matrix
+from zeronorm.solvers.svm.dual import kernel_matrix
+from zeronorm.solvers.svm.smo import smo
 
 DEFAULT_MAX_ITER = 1_000_000
 

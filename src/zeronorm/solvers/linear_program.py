@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm.solvers.arrays import FloatArray
+from zeronorm._types import FloatArray
 from zeronorm.solvers.status import Status
 
 _LARGEST_INDEX = 2**31 - 1

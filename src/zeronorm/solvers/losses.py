@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-FloatArray = NDArray[np.float64]
+from zeronorm._types import FloatArray
 
 
 class Loss(ABC):

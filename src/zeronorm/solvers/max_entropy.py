@@ -31,8 +31,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design import Design
-from zeronorm.solvers.arrays import FloatArray, IntArray
 from zeronorm.solvers.status import Status
 
 _BARRIER_FACTOR = 0.1
@@ -46,7 +46,7 @@ class MarginTerms:
     ``epsilon`` is None for labels. A weight of two stands for two equal multipliers.
     """
 
-    sample: IntArray
+    sample: Int64Array
     sign: FloatArray
     linear: FloatArray
     weight: FloatArray

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import minimize
 
+from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
-from zeronorm.solvers.arrays import BoolArray, FloatArray, IntArray
 from zeronorm.solvers.losses import Loss
 from zeronorm.solvers.status import Status
 
@@ -52,7 +52,7 @@ class NeuralNetwork:
             output_mask=output_mask,
         )
 
-    def take(self, inputs: BoolArray | IntArray) -> NeuralNetwork:
+    def take(self, inputs: BoolArray | Int64Array) -> NeuralNetwork:
         """The network of some of the inputs."""
         return replace(self, hidden_weights=self.hidden_weights[inputs], hidden_mask=self.hidden_mask[inputs])
 

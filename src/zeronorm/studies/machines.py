@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -65,3 +65,41 @@ def rbf_machine(C: float = 1.0, gamma: float | str = "scale") -> Any:
 def polynomial_machine(C: float = 1.0, degree: int = 2) -> Any:
     """Standardisation and a support vector machine with the kernel (1 + x·x'/p)^degree."""
     return make_pipeline(StandardScaler(), SVC(kernel="poly", C=C, degree=degree, coef0=1.0, gamma="auto"))
+
+
+# -- Choosing a selector by cross-validation inside the training part --
+
+
+class BestOfSelectors(BaseEstimator):  # type: ignore[misc]
+    """Fit several ``SelectorCV`` on the same inner folds and keep the one with the best mean score.
+
+    Nothing but the data given to ``fit`` is used, so that the error of the whole, measured on other data, includes
+    the price of the choice.
+
+    Parameters
+    ----------
+    selectors : pairs of a name and a ``SelectorCV``; they must share folds and scoring.
+    """
+
+    def __init__(self, selectors: list[tuple[str, Any]]) -> None:
+        self.selectors = selectors
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit all, keep one; ties go to the earlier."""
+        fitted = {name: clone(selector).fit(X, y) for name, selector in self.selectors}
+        self.scores_ = {name: _score_at_choice(selector) for name, selector in fitted.items()}
+        self.chosen_ = max(self.scores_, key=lambda name: self.scores_[name])
+        self.selector_ = fitted[self.chosen_]
+        self.path_ = self.selector_.path_
+        self.converged_ = self.selector_.converged_
+        return self
+
+    def get_support(self) -> Any:
+        """Mask of the selected features."""
+        return self.selector_.get_support()
+
+
+def _score_at_choice(selector: Any) -> float:
+    results = selector.cv_results_
+    place = int(np.flatnonzero(np.asarray(results["size"]) == selector.path_.own_size)[0])
+    return float(np.asarray(results["scores"])[:, place].mean())

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.evaluation.significance import corrected_resampled_t, signed_rank
 from zeronorm.evaluation.significance.effects import standard_error
 from zeronorm.studies.study import Plan
 
 Row = dict[str, Any]
-Floats = NDArray[np.float64]
 
 
 class NotMeasured(ValueError):
@@ -64,7 +63,7 @@ class Results:
             raise NotMeasured(f"{arm} on {data} with size {size} is not part of this version of the study")
         return sorted(found, key=lambda row: int(row["trial"]))
 
-    def values(self, data: str, arm: str, size: int | None, metric: str = "error_rate") -> Floats:
+    def values(self, data: str, arm: str, size: int | None, metric: str = "error_rate") -> FloatArray:
         """A metric in every trial; an error if any trial has none, since means would not compare."""
         rows = self.rows_of(data, arm, size)
         failed = [row for row in rows if row.get(metric) is None]

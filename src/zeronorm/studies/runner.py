@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from zeronorm.evaluation.journal import Journal
-from zeronorm.selectors.progress import Progress
-from zeronorm.selectors.registry import all_methods
-from zeronorm.studies.cells import Cell, cell_key, required_methods
+from zeronorm.registry import all_methods
+from zeronorm.resampling.journal import Journal
+from zeronorm.selection.progress import Progress
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Plan, Study, StudyError
-from zeronorm.studies.workers import Job, run_capped, run_here
+from zeronorm.studies.workers import Cell, Job, cell_key, required_methods, run_capped, run_here
 
 
 def run_study(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from zeronorm.evaluation import Metric
 from zeronorm.models import OFWClassifier
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm.studies.study import Data, Trial
+from zeronorm.studies.trials import Sample, sample_of, second_part_of
+from zeronorm.transformers import EdgeFeatures
 
 FIRST_SHARE = 0.01
 """Part of a run in which the law still is nearly uniform."""
@@ -72,3 +77,43 @@ def not_learned(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _law(model: Any) -> Any:
     return getattr(model, "selector_", model)
+
+
+# -- Edge features of the image experiments of Gadat and Younes (2007) --
+
+
+def edges_of_parts(first: Sample, second: Sample, shape: tuple[int, int]) -> Trial:
+    """Binary edge detectors chosen on the training images."""
+    (X, y), (X_test, y_test) = first, second
+    edges = EdgeFeatures(shape, min_frequency=0.01).fit(X)
+    stacked = np.vstack([edges.transform(X), edges.transform(X_test)]).astype(np.float32)
+    n = len(y)
+    return Trial(stacked, np.concatenate([y, y_test]), np.arange(n), np.arange(n, n + len(y_test)))
+
+
+@cache
+def usps_trial() -> Trial:
+    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16))
+
+
+@cache
+def faces_trial() -> Trial:
+    name = "mit_cbcl_faces"
+    return edges_of_parts(sample_of(name), second_part_of(name), (19, 19))
+
+
+@cache
+def digits_trial(n_classes: int) -> Trial:
+    """Small embedded digits for quick versions."""
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    half = min(300, len(y) // 2)
+    return edges_of_parts((X[:half], y[:half]), (X[half : 2 * half], y[half : 2 * half]), (8, 8))
+
+
+def one_split(label: str, make: Callable[[], Trial], version: int = 1) -> Data:
+    """Training and test part as published."""
+
+    def draw(trial: int) -> Trial:
+        return make()
+
+    return Data(label, draw, 1, version=version)

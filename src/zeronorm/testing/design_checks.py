@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats, Design
 
-Array = NDArray[np.float64]
 MakeDesign = Callable[[], Design]
 
 
@@ -44,7 +44,7 @@ def check_design(
 
 
 class _Check:
-    def __init__(self, make_design: MakeDesign, X: Array, rtol: float, rng: np.random.Generator) -> None:
+    def __init__(self, make_design: MakeDesign, X: FloatArray, rtol: float, rng: np.random.Generator) -> None:
         self.make_design = make_design
         self.X = X
         self.rtol = rtol
@@ -58,7 +58,7 @@ class _Check:
         excess = np.abs(found - expected) - self.rtol * np.asarray(magnitude) - 1e-300
         assert np.all(excess <= 0.0), f"{what} differs from NumPy by {np.abs(found - expected).max()}"
 
-    def describes_itself(self, design: Design, X: Array) -> None:
+    def describes_itself(self, design: Design, X: FloatArray) -> None:
         assert design.shape == X.shape
         assert (design.n_samples, design.n_features) == X.shape
         assert design.dtype in (np.float32, np.float64)
@@ -66,7 +66,7 @@ class _Check:
         if design.feature_names is not None:
             assert design.feature_names.shape == (X.shape[1],)
 
-    def operations(self, design: Design, X: Array) -> None:
+    def operations(self, design: Design, X: FloatArray) -> None:
         self.blocks(design, X)
         self.gram(design, X)
         self.cross_gram(design, X)
@@ -75,7 +75,7 @@ class _Check:
         if X.shape[1] <= 500:
             self.sandwich(design, X)
 
-    def blocks(self, design: Design, X: Array) -> None:
+    def blocks(self, design: Design, X: FloatArray) -> None:
         whole = design.block(slice(None))
         assert whole.flags.f_contiguous, "a block is not in Fortran order"
         self.close(whole, X, np.abs(X), "block")
@@ -91,7 +91,7 @@ class _Check:
         some = self.rng.integers(0, X.shape[1], size=min(4, X.shape[1])) if X.shape[1] else np.arange(0)
         self.close(design.block(some), X[:, some], np.abs(X[:, some]), "block of an index array")
 
-    def gram(self, design: Design, X: Array) -> None:
+    def gram(self, design: Design, X: FloatArray) -> None:
         size = np.abs(X)
         self.close(design.gram(), X @ X.T, size @ size.T, "gram")
         for name, scale_sq in self.scales(X.shape[1]).items():
@@ -99,12 +99,12 @@ class _Check:
             magnitude = (size * np.abs(scale_sq)) @ size.T
             self.close(design.gram(scale_sq), expected, magnitude, f"gram with {name} scales")
 
-    def scales(self, p: int) -> dict[str, Array]:
+    def scales(self, p: int) -> dict[str, FloatArray]:
         positive = self.rng.uniform(0.1, 2.0, size=p)
         rare = np.where(self.rng.uniform(size=p) < 0.2, positive, 0.0)
         return {"positive": positive, "signed": self.rng.standard_normal(p), "mostly zero": rare}
 
-    def cross_gram(self, design: Design, X: Array) -> None:
+    def cross_gram(self, design: Design, X: FloatArray) -> None:
         rows = self.rng.integers(0, X.shape[0], size=3) if X.shape[0] else np.arange(0)
         other, Z = design.take_rows(rows), X[rows]
         scale_sq = self.rng.standard_normal(X.shape[1])
@@ -113,7 +113,7 @@ class _Check:
         magnitude = (np.abs(X) * np.abs(scale_sq)) @ np.abs(Z).T
         self.close(design.cross_gram(other, scale_sq), (X * scale_sq) @ Z.T, magnitude, "scaled cross_gram")
 
-    def adjoint_law(self, design: Design, X: Array) -> None:
+    def adjoint_law(self, design: Design, X: FloatArray) -> None:
         r"""Compare `gram_adjoint` with NumPy and check :math:`\langle M, G(s)\rangle = \langle s, G^*(M)\rangle`."""
         n, p = X.shape
         M, scale_sq = self.rng.standard_normal((n, n)), self.rng.standard_normal(p)
@@ -123,7 +123,7 @@ class _Check:
         left = np.asarray((M * design.gram(scale_sq)).sum())
         self.close(left, scale_sq @ found, np.abs(scale_sq) @ magnitude, "the adjoint law")
 
-    def vector_products(self, design: Design, X: Array) -> None:
+    def vector_products(self, design: Design, X: FloatArray) -> None:
         n, p = X.shape
         size = np.abs(X)
         for shape in ((), (3,), (1,)):
@@ -134,12 +134,12 @@ class _Check:
         self.close(design.dot(whole_numbers), X @ whole_numbers, size @ whole_numbers, "dot with integers")
         self.close(design.squared_norms(), (X**2).sum(axis=0), (X**2).sum(axis=0), "squared_norms")
 
-    def sandwich(self, design: Design, X: Array) -> None:
+    def sandwich(self, design: Design, X: FloatArray) -> None:
         size = np.abs(X)
         for d in (self.rng.uniform(0.1, 2.0, size=X.shape[0]), self.rng.standard_normal(X.shape[0])):
             self.close(design.sandwich(d), (X.T * d) @ X, (size.T * np.abs(d)) @ size, "sandwich")
 
-    def refuses_wrong_shapes(self, design: Design, X: Array) -> None:
+    def refuses_wrong_shapes(self, design: Design, X: FloatArray) -> None:
         n, p = X.shape
         wrong: list[Callable[[], object]] = [
             lambda: design.gram(np.ones(p + 1)),
@@ -205,7 +205,9 @@ class _Check:
         part = self.make_design().take(slice(0, None, 2)).column_stats(y)
         self.stats_match(part, self.X[:, ::2], y, np.ones(n))
 
-    def stats_match(self, stats: ColumnStats, X: Array, y: NDArray[Any] | None, weights: Array) -> None:
+    def stats_match(
+        self, stats: ColumnStats, X: FloatArray, y: NDArray[Any] | None, weights: FloatArray
+    ) -> None:
         counted = weights > 0.0
         X, weights = X[counted], weights[counted]
         codes = np.zeros(len(X), dtype=int) if y is None else y[counted]
@@ -220,7 +222,13 @@ class _Check:
         self.close(stats.maximum, X.max(axis=0), largest, "maximum")
 
     def moments_match(
-        self, mean: Array, variance: Array, X: Array, weights: Array, largest: Array, what: str
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        X: FloatArray,
+        weights: FloatArray,
+        largest: FloatArray,
+        what: str,
     ) -> None:
         if len(X) == 0:
             assert not np.concatenate([mean, variance]).any(), f"{what}: an empty class has moments"

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from zeronorm.selectors.registry import register
+from zeronorm.registry import register
 
 Step = tuple[int, int]
 # The step across an edge of each orientation, in rows and columns.

@@ -1,5 +1,7 @@
 """Preprocessing of mass spectra."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import math
@@ -13,10 +15,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from zeronorm.selectors.registry import register
-from zeronorm.transformers.window_kernels import lower_median
+from zeronorm._jit import kernel
+from zeronorm._types import FloatArray
+from zeronorm.registry import register
 
-FloatArray = NDArray[np.float64]
 Crop = tuple[int, int] | None
 
 
@@ -205,3 +207,44 @@ def _heights(spectra: FloatArray, fraction: float) -> FloatArray:
             f"{heights[row]:g}. Subtract a baseline first, or use top_fraction=None."
         )
     return np.where(heights > 0.0, heights, 1.0)
+
+
+# -- Compiled order statistics of a moving window --
+
+
+@kernel
+def lower_median(spectra, half, fraction, baseline):
+    """Median of the lowest ``fraction`` of the values at most ``half`` positions away, for every position.
+
+    Windows end at the borders of the spectrum. The sorted window is kept from one position to the next.
+    """
+    n, length = spectra.shape
+    window = np.empty(2 * half + 1)
+    for i in range(n):
+        x, size = spectra[i], 0
+        for j in range(min(half, length)):
+            size = _insert(window, size, x[j])
+        for j in range(length):
+            if j + half < length:
+                size = _insert(window, size, x[j + half])
+            if j - half > 0:
+                size = _remove(window, size, x[j - half - 1])
+            lowest = max(1, int(np.ceil(fraction * size - 1e-9)))
+            baseline[i, j] = 0.5 * (window[(lowest - 1) // 2] + window[lowest // 2])
+
+
+@kernel
+def _insert(window, size, value):
+    place = np.searchsorted(window[:size], value)
+    for k in range(size, place, -1):
+        window[k] = window[k - 1]
+    window[place] = value
+    return size + 1
+
+
+@kernel
+def _remove(window, size, value):
+    place = np.searchsorted(window[:size], value)
+    for k in range(place, size - 1):
+        window[k] = window[k + 1]
+    return size - 1

@@ -10,7 +10,9 @@ from scipy import sparse
 
 from oracles.relief import mean_hit_and_miss
 from zeronorm import Relief
-from zeronorm.selectors.filters import neighbours, ranges, threads
+from zeronorm import _threads as threads
+from zeronorm.engines.neighbours import ranges
+from zeronorm.engines.neighbours import search as neighbours
 
 
 def continuous(seed=0, n=34, p=11, q=3):

@@ -6,7 +6,7 @@ from threading import Lock
 
 import pytest
 
-from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
+from zeronorm._threads import run_in_threads, useful_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

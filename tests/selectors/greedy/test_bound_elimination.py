@@ -8,9 +8,9 @@ from sklearn.preprocessing import StandardScaler
 
 from zeronorm import RFE, BoundElimination, FisherScore
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RadiusMargin, RBFKernel, Span
-from zeronorm.datasets.generators.weston2003 import make_nonlinear_toy
+from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.greedy.bound_machines import BoundMachines
+from zeronorm.selectors.greedy.bound_elimination import BoundMachines
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.2, 1.0), RBFKernel(0.1)]
 

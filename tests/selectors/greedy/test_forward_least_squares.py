@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import OrthogonalMatchingPursuit
 
 from zeronorm import ForwardLeastSquares, as_design
-from zeronorm.selectors.greedy.orthogonal import OrthogonalSearch
+from zeronorm.engines.orthogonal import OrthogonalSearch
 
 
 def correlated_problem(seed: int, n: int = 40, p: int = 15):

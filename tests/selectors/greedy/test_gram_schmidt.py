@@ -12,8 +12,8 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import PolynomialFeatures
 
 from zeronorm import ForwardLeastSquares, GramSchmidt, as_design
-from zeronorm.selectors.greedy.monomials import MonomialDesign, factor_table, needed_columns, partial_cosines
-from zeronorm.selectors.probes import probe_tail
+from zeronorm.engines.error_control import probe_tail
+from zeronorm.engines.monomials import MonomialDesign, factor_table, needed_columns, partial_cosines
 
 
 def sparse_regression(seed: int, n: int = 50, p: int = 20, noise: float = 0.5):

@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import FisherScore, OptimalBrainDamage
-from zeronorm.datasets.generators.weston2003 import make_nonlinear_toy
+from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.greedy.network_machines import NetworkMachines
-from zeronorm.selectors.problem import Problem
+from zeronorm.engines.sensitivity.network import NetworkMachines
+from zeronorm.selection.problem import Problem
 from zeronorm.solvers.losses import LOSSES
 from zeronorm.solvers.neural_network import NetworkObjective, NeuralNetwork, train_network
 

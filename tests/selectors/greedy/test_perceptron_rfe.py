@@ -9,9 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from zeronorm import PerceptronRFE
 from zeronorm.design import as_design
-from zeronorm.selectors.greedy.perceptron_rfe import PerceptronMachines
-from zeronorm.selectors.problem import Problem
-from zeronorm.solvers.alma import solve_alma
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.greedy.perceptron_rfe import PerceptronMachines, solve_alma
 
 
 def data(seed=0, n=40, p=200, shift=1.5):

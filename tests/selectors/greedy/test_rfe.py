@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
-from zeronorm.selectors.greedy import gram_machines
+from zeronorm.engines.elimination import gram as gram_machines
 
 
 def wide_data(seed, n=30, p=120, classes=2):

@@ -14,12 +14,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm import RFE, SensitivityElimination
 from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel
-from zeronorm.datasets.generators.weston2003 import make_nonlinear_toy
+from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.greedy.numerical_model import NumericalModel
-from zeronorm.selectors.greedy.sensitive_models import KernelModel, LinearModel, NetworkModel
-from zeronorm.selectors.greedy.sensitivity_measure import Sensitivity
-from zeronorm.selectors.problem import Problem
+from zeronorm.engines.sensitivity.models import KernelModel, LinearModel, NetworkModel
+from zeronorm.engines.sensitivity.numerical import NumericalModel
+from zeronorm.engines.sensitivity.search import Sensitivity
+from zeronorm.selection.problem import Problem
 
 SVM = {"C": 1.0, "loss": "hinge", "epsilon": 0.1, "tol": 1e-9}
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
+from zeronorm.engines import knockoffs as ko
+from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta import knockoffs as ko
 from zeronorm.selectors.meta.knockoff_selector import (
     MOST_FEATURES,
     knockoff_e_values,
     knockoff_threshold,
     n_passing_e_values,
 )
-from zeronorm.selectors.registry import register
 
 
 def toeplitz(p, rho=0.5):

@@ -10,11 +10,10 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from zeronorm import FisherScore, ProbeSelector, SelectionPath, as_design
+from zeronorm.engines.error_control import adjust_p_values
+from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta.joined import JoinedDesign
-from zeronorm.selectors.meta.multiplicity import adjust_p_values
-from zeronorm.selectors.meta.probe_selector import draw_probes
-from zeronorm.selectors.registry import register
+from zeronorm.selectors.meta.probe_selector import JoinedDesign, draw_probes
 
 
 def make_data(n=50, p=20, shift=1.5, seed=0):

@@ -26,9 +26,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm import FisherScore, SelectionPath, SelectorCV
+from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.meta.selector_cv import choose_size
-from zeronorm.selectors.registry import register
 
 
 def make_data(n=60, p=15, informative=3, seed=0):

@@ -9,10 +9,10 @@ from sklearn.preprocessing import StandardScaler
 
 from zeronorm import L1SVM, AdaptiveScaling, MarginLP
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, SoftMargin
-from zeronorm.datasets.generators.weston2003 import make_nonlinear_toy
+from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
+from zeronorm.engines.factor_descent.criterion import ScaledCriterion
 from zeronorm.selectors.scaling.adaptive_scaling import NormedFactors
-from zeronorm.selectors.scaling.scaled_criterion import ScaledCriterion
 
 
 def data(seed=0, n=40, p=30):

@@ -13,7 +13,7 @@ from zeronorm import JCFO
 from zeronorm.criteria import make_kernel
 from zeronorm.datasets.generators import make_linear_toy, make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.scaling.sparse_probit import SparseProbit
+from zeronorm.selectors.scaling.jcfo import SparseProbit
 
 KERNELS = ("linear", "poly", "rbf")
 

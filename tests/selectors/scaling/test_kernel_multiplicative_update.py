@@ -10,13 +10,16 @@ from sklearn.svm import SVC
 
 from zeronorm import AROM, KernelMultiplicativeUpdate
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel
-from zeronorm.datasets.generators.weston2003 import make_nonlinear_toy
+from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.scaling.kernel_multiplicative_update import constant_sum_rule
-from zeronorm.selectors.scaling.single_feature_kernels import rbf_forms
-from zeronorm.selectors.scaling.single_feature_machine import SingleFeatureMachine, single_feature_forms
-from zeronorm.selectors.sparsity.machines import GramMachine, Part
-from zeronorm.selectors.sparsity.rescaling import multiplicative, rescale_until_sparse
+from zeronorm.engines.rescaling.iteration import multiplicative, rescale_until_sparse
+from zeronorm.engines.rescaling.machines import GramMachine, Part
+from zeronorm.selectors.scaling.kernel_multiplicative_update import (
+    SingleFeatureMachine,
+    constant_sum_rule,
+    rbf_forms,
+    single_feature_forms,
+)
 
 
 def data(seed=0, n=40, p=60):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from zeronorm import FisherScore, MarginLP, RadiusMarginScaling
 from zeronorm.criteria import RadiusMargin, RBFKernel, Summed
-from zeronorm.datasets.generators.weston2003 import make_nonlinear_toy
+from zeronorm.datasets.generators import make_nonlinear_toy
 
 
 def data(seed=0, n=30, p=20):

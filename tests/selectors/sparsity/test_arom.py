@@ -200,7 +200,7 @@ def test_more_features_than_the_first_linear_program_has_come_by_reduced_cost():
     assert n_first <= 20
     order = selector.path_.order
     from zeronorm.design import as_design
-    from zeronorm.solvers.l1_svm import L1SvmProgram
+    from zeronorm.solvers.l1_svm.program import L1SvmProgram
 
     pull = np.abs(L1SvmProgram(as_design(X), y, C=np.inf).solve().pull)
     np.testing.assert_allclose(pull[order[n_first:]], np.sort(pull[order[n_first:]])[::-1])

@@ -8,9 +8,9 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.linear_programs import l1_machine
 from zeronorm import L1SVM, as_design
-from zeronorm.solvers import l1_svm_tall
-from zeronorm.solvers.l1_svm import L1SvmProgram
-from zeronorm.solvers.l1_svm_tall import L1SvmDualProgram, L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm import dual as l1_svm_tall
+from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm.program import L1SvmProgram
 from zeronorm.solvers.status import Status
 
 

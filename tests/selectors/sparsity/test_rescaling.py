@@ -10,22 +10,22 @@ from sklearn.svm import SVC
 from oracles.qp import PRECISE
 from zeronorm import AROM, ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.selectors.sparsity.copies import first_copies
-from zeronorm.selectors.sparsity.iterates import IteratePath
-from zeronorm.selectors.sparsity.machines import (
+from zeronorm.engines.copies import first_copies
+from zeronorm.engines.rescaling.iteration import (
+    IteratePath,
+    multiplicative,
+    power_rule,
+    rescale_until_sparse,
+)
+from zeronorm.engines.rescaling.machines import (
     GramMachine,
     LinearMachine,
     Part,
     PrimalMachine,
     SlackRescaling,
 )
-from zeronorm.selectors.sparsity.rescaling import (
-    multiplicative,
-    power_rule,
-    rescale_until_sparse,
-)
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm_dual import solve_svm_dual
+from zeronorm.solvers.svm.dual import solve_svm_dual
 
 
 def noisy(n=40, p=30, *, noise=0.5, seed=0):

@@ -11,12 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.sparsity.l1_logistic import L1Logistic
-from zeronorm.selectors.sparsity.logistic_exchanges import Candidates, QuadraticModel
-from zeronorm.selectors.sparsity.logistic_machines import LogisticMachines
-from zeronorm.selectors.sparsity.logistic_subsets import LogisticSubsets
-from zeronorm.selectors.sparsity.surrogates import SURROGATES, tangent_factors
+from zeronorm.engines.logistic_exchanges.exchanges import Candidates, QuadraticModel
+from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
+from zeronorm.engines.logistic_exchanges.subsets import LogisticSubsets
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, tangent_factors
+from zeronorm.solvers.logistic.l1 import L1Logistic
 
 SIZES = (1, 2, 3, 4)
 

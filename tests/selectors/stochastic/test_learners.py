@@ -9,14 +9,13 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
 from oracles.subsets import gaussian_classes, make_pool, random_draws, scikit_errors
-from zeronorm.selectors.stochastic.learners.cart import SubsetCART
-from zeronorm.selectors.stochastic.learners.cart_kernels import grow_tree, tree_predict
-from zeronorm.selectors.stochastic.learners.centroid import SubsetCentroid
-from zeronorm.selectors.stochastic.learners.knn import SubsetKNN, nearest_neighbours
-from zeronorm.selectors.stochastic.learners.lda import SubsetLDA
-from zeronorm.selectors.stochastic.learners.resolve import resolve_learner
-from zeronorm.selectors.stochastic.learners.scikit import ScikitLearner
-from zeronorm.selectors.stochastic.learners.svm import SubsetSVM
+from zeronorm.engines.weighting.learners.base import ScikitLearner
+from zeronorm.engines.weighting.learners.cart import SubsetCART, grow_tree, tree_predict
+from zeronorm.engines.weighting.learners.centroid import SubsetCentroid
+from zeronorm.engines.weighting.learners.knn import SubsetKNN, nearest_neighbours
+from zeronorm.engines.weighting.learners.lda import SubsetLDA
+from zeronorm.engines.weighting.learners.resolve import resolve_learner
+from zeronorm.engines.weighting.learners.svm import SubsetSVM
 
 ONE_VS_REST = np.eye(3, dtype=np.int64)
 LEARNERS = [

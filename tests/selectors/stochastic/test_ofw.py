@@ -13,12 +13,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from oracles.subsets import gaussian_classes
 from zeronorm import OptimalFeatureWeighting
-from zeronorm.datasets.generators.gadat2007 import make_reusable_features
-from zeronorm.selectors.stochastic import source
-from zeronorm.selectors.stochastic.batches import uneven_parts
-from zeronorm.selectors.stochastic.learners.centroid import SubsetCentroid
-from zeronorm.selectors.stochastic.learners.knn import SubsetKNN
-from zeronorm.selectors.stochastic.run import Run
+from zeronorm.datasets.generators import make_reusable_features
+from zeronorm.engines.weighting import batches as source
+from zeronorm.engines.weighting.batches import uneven_parts
+from zeronorm.engines.weighting.learners.centroid import SubsetCentroid
+from zeronorm.engines.weighting.learners.knn import SubsetKNN
+from zeronorm.engines.weighting.run import Run
 
 
 def selector(**settings):
@@ -267,7 +267,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "run.npz"
     s = selector(checkpoint=file, checkpoint_every=10, max_iter=30)
     with monkeypatch.context() as patch:
-        patch.setattr("zeronorm.selectors.stochastic.checkpoint.Checkpoint.remove", lambda self: None)
+        patch.setattr("zeronorm.engines.weighting.run.Checkpoint.remove", lambda self: None)
         s.fit(X, y)
     with pytest.raises(ValueError, match=r"another run \(.*subset_size: 2 saved, 3 now\)"):
         clone(s).set_params(subset_size=3).fit(X, y)

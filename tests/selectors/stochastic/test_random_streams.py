@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from zeronorm.selectors.stochastic.random_streams import fill_normal, next_index, next_uniform, open_stream
-from zeronorm.selectors.stochastic.sampling import MOST_REDRAWS, Draws, draw_batch
+from zeronorm.engines.weighting.sampling import (
+    MOST_REDRAWS,
+    Draws,
+    draw_batch,
+    fill_normal,
+    next_index,
+    next_uniform,
+    open_stream,
+)
 
 SEED = np.uint64(12345)
 

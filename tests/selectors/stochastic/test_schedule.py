@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm.selectors.stochastic.schedule import StoppingRule, make_schedule, next_grid_step, record_steps
-from zeronorm.selectors.stochastic.state import RunState
-from zeronorm.selectors.stochastic.updates import make_rule
+from zeronorm.engines.weighting.state import (
+    RunState,
+    StoppingRule,
+    make_schedule,
+    next_grid_step,
+    record_steps,
+)
+from zeronorm.engines.weighting.updates import make_rule
 
 
 def default_schedule(method, p, k, batch_size=1):

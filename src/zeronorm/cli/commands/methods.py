@@ -23,7 +23,7 @@ def methods(
     """List the methods."""
     from zeronorm.cli.errors import UsageProblem
     from zeronorm.cli.printing import print_json, print_table
-    from zeronorm.selectors.registry import all_methods
+    from zeronorm.registry import all_methods
 
     found = [info for info in all_methods() if task is None or task in info.tasks]
     if not found:

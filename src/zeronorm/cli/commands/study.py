@@ -58,10 +58,9 @@ def _run(
 
     from zeronorm.cli.printing import shows_progress
     from zeronorm.cli.provenance import Clock, provenance
-    from zeronorm.studies.catalogue import get_study
-    from zeronorm.studies.result_page import build_page, judge
+    from zeronorm.studies.pages import build_page, judge, write_study
     from zeronorm.studies.runner import run_study
-    from zeronorm.studies.writing import write_study
+    from zeronorm.studies.study import get_study
 
     clock, found = Clock(), get_study(name)
     results = run_study(
@@ -100,7 +99,7 @@ def _print(name: str, findings: list[dict[str, str]], files: list[str]) -> None:
 
 def _list(as_json: bool) -> None:
     from zeronorm.cli.printing import print_json, print_table
-    from zeronorm.studies.catalogue import all_studies
+    from zeronorm.studies.study import all_studies
 
     found = [{"name": s.name, "title": s.title, "source": s.source, "cost": s.cost} for s in all_studies()]
     if as_json:

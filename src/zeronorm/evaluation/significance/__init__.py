@@ -1,6 +1,6 @@
 """Is the difference real, and how large is it?"""
 
-from zeronorm.evaluation.significance.comparison import compare_methods
+from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.evaluation.significance.effects import (
     EffectSize,
     error_difference,
@@ -18,11 +18,11 @@ from zeronorm.evaluation.significance.mcnemar import (
 from zeronorm.evaluation.significance.paired import (
     CorrectedT,
     SignedRank,
+    compare_methods,
     corrected_resampled_t,
     signed_rank,
 )
 from zeronorm.evaluation.significance.ranks import CriticalDifference, Friedman, critical_difference, friedman
-from zeronorm.selectors.meta.multiplicity import adjust_p_values
 
 __all__ = [
     "CorrectedT",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.selectors.path import SelectionPath
+from zeronorm.selection.path import SelectionPath
 
 MOST_FEATURES = 40
 MOST_SIZES = 40

@@ -8,20 +8,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.filters.discretize_kernels import (
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines.class_scores import between_over_within
+from zeronorm.engines.discretization import (
     AS_THEY_ARE,
     SUPERVISED,
     code_columns,
     uncertainties,
 )
-from zeronorm.selectors.filters.fisher import between_over_within
-from zeronorm.selectors.path import SelectionPath, order_by_score
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.base import BaseSelector
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Codes = NDArray[np.int16]
 
 _MOST_VALUES = int(np.iinfo(np.int16).max)

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from zeronorm.design import ColumnStats
+from zeronorm.engines.class_scores import between_over_within, overall_score, two_class_score
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.filters.ratio import safe_ratio
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-FloatArray = NDArray[np.float64]
 
 
 @register(
@@ -73,29 +67,9 @@ class FisherScore(WeightedSelector):
             )
         stats = problem.column_stats()
         if self.variant == "overall":
-            score = _overall_score(stats)
+            score = overall_score(stats)
         elif problem.task == "binary":
-            score = _two_class_score(stats)
+            score = two_class_score(stats)
         else:
             score = between_over_within(stats)
         return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype))
-
-
-def _two_class_score(stats: ColumnStats) -> FloatArray:
-    mean, variance = stats.class_mean, stats.class_variance
-    return safe_ratio((mean[1] - mean[0]) ** 2, variance[1] + variance[0])
-
-
-def between_over_within(stats: ColumnStats) -> FloatArray:
-    """Variance between the class means over the variance within the classes."""
-    share = (stats.weight / stats.weight.sum())[:, None]
-    between = (share * (stats.class_mean - stats.mean) ** 2).sum(axis=0)
-    within = (share * stats.class_variance).sum(axis=0)
-    return safe_ratio(between, within)
-
-
-def _overall_score(stats: ColumnStats) -> FloatArray:
-    weight = stats.weight[:, None]
-    unbiased = stats.class_variance * weight / np.maximum(weight - 1.0, 1.0)
-    between = ((stats.class_mean - stats.mean) ** 2).sum(axis=0)
-    return safe_ratio(between, unbiased.sum(axis=0))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.filters.ratio import safe_ratio
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
 
 
 @register("golub", family="filters", tasks=("binary",), reference="Golub et al. 1999")

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import (
     BaseCrossValidator,
@@ -19,12 +18,10 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-IntArray = NDArray[np.intp]
 
 _EQUAL = 1e-12  # errors closer than this are the same
 

@@ -1,5 +1,7 @@
 """Mutual information between each feature and the target."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numbers
@@ -8,21 +10,16 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import psi
 
+from zeronorm._jit import kernel
+from zeronorm._threads import run_in_threads, useful_threads
+from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm.engines.discretization import AS_THEY_ARE, code_columns, parse_discrete_features, total_bits
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.filters.discrete import parse_discrete_features
-from zeronorm.selectors.filters.discretize_kernels import AS_THEY_ARE, code_columns
-from zeronorm.selectors.filters.information_kernels import neighbour_information, table_information
-from zeronorm.selectors.filters.threads import run_in_threads, useful_threads
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Fixed, so that the noise that breaks ties is the same on every backend.
 COLUMNS_AT_A_TIME = 256
@@ -99,7 +96,7 @@ class MutualInformation(BaseSelector):
         score[constant] = 0.0
         return SelectionPath.from_scores(score, last=constant)
 
-    def _regression(self, block: FloatArray, problem: Problem, discrete: Mask) -> FloatArray:
+    def _regression(self, block: FloatArray, problem: Problem, discrete: BoolArray) -> FloatArray:
         from sklearn.feature_selection import mutual_info_regression
 
         seed = int(problem.rng.integers(2**31 - 1))
@@ -114,7 +111,7 @@ class MutualInformation(BaseSelector):
             )
         )
 
-    def _classification(self, block: FloatArray, problem: Problem, discrete: Mask) -> FloatArray:
+    def _classification(self, block: FloatArray, problem: Problem, discrete: BoolArray) -> FloatArray:
         score = np.empty(block.shape[1])
         continuous = _with_noise(block[:, ~discrete], problem.rng)
         score[~discrete] = self._by_neighbours(continuous, problem.y)
@@ -167,3 +164,77 @@ def _with_noise(block: FloatArray, rng: np.random.Generator) -> FloatArray:
     """A copy in which equal values differ, by far less than different ones do."""
     size = np.maximum(block.std(axis=0), np.abs(block).mean(axis=0))
     return np.asarray(block + NOISE * size * rng.standard_normal(block.shape))
+
+
+# -- Compiled estimates of the mutual information between columns and classes --
+
+
+@kernel
+def neighbour_information(columns, codes, counts, k, digamma, result, first, last):
+    """Ross's estimate for rows ``first`` to ``last`` of ``columns``, each a continuous feature.
+
+    Every class has two samples or more; ``counts`` are their sizes and ``digamma[m]`` is ψ(m).
+    """
+    n = codes.shape[0]
+    members = np.empty((counts.shape[0], counts.max()), dtype=np.intp)
+    found = np.empty(counts.shape[0], dtype=np.intp)
+    for f in range(first, last):
+        order = np.argsort(columns[f])
+        x, labels = columns[f][order], codes[order]
+        found[:] = 0
+        for i in range(n):
+            members[labels[i], found[labels[i]]] = i
+            found[labels[i]] += 1
+        total = 0.0
+        for c in range(counts.shape[0]):
+            near = min(k, counts[c] - 1)
+            own = members[c, : counts[c]]
+            for place in range(counts[c]):
+                radius = _distance_to_neighbour(x, own, place, near)
+                total += digamma[near] - digamma[counts[c]] - digamma[_count_within(x, own[place], radius)]
+        result[f] = max(0.0, digamma[n] + total / n)
+
+
+@kernel
+def _distance_to_neighbour(x, own, place, k):
+    """Distance of a sample to the k-th nearest of its class, whose members ``own`` are in ascending order."""
+    nearest = np.inf
+    for start in range(max(0, place - k), min(place, own.shape[0] - 1 - k) + 1):
+        below, above = x[own[place]] - x[own[start]], x[own[start + k]] - x[own[place]]
+        nearest = min(nearest, max(below, above))
+    return nearest
+
+
+@kernel
+def _count_within(x, i, radius):
+    """Number of samples nearer than ``radius`` to sample i of the sorted x, itself included."""
+    low, high = 0, i  # the first that is near enough lies in between
+    while low < high:
+        middle = (low + high) // 2
+        if x[i] - x[middle] < radius:
+            high = middle
+        else:
+            low = middle + 1
+    first, low, high = low, i, x.shape[0] - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if x[middle] - x[i] < radius:
+            low = middle
+        else:
+            high = middle - 1
+    return low - first + 1
+
+
+@kernel
+def table_information(columns, n_values, codes, n_classes, result, first, last):
+    """Mutual information in nats of discrete columns, given as codes, with the classes."""
+    n = codes.shape[0]
+    class_bits = total_bits(np.bincount(codes, minlength=n_classes).astype(np.float64))
+    for f in range(first, last):
+        table = np.zeros(n_values[f] * n_classes)
+        margin = np.zeros(n_values[f])
+        for i in range(n):
+            table[columns[f, i] * n_classes + codes[i]] += 1.0
+            margin[columns[f, i]] += 1.0
+        shared = class_bits + total_bits(margin) - total_bits(table)
+        result[f] = max(0.0, shared * np.log(2.0) / n)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import numbers
-import warnings
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.design import is_constant_range
+from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.engines.discretization import parse_discrete_features
+from zeronorm.engines.neighbours.hits_and_misses import class_pairs, mean_differences, regression_pairs
+from zeronorm.engines.neighbours.kernels import ABSOLUTE, MISMATCH, SQUARED
+from zeronorm.engines.neighbours.ranges import ColumnRanges, ScaledColumns, column_ranges
+from zeronorm.engines.neighbours.search import (
+    ColumnPart,
+    check_neighbors,
+    nearest_by_columns,
+    neighbour_classes,
+    usable_neighbours,
+)
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.filters.discrete import parse_discrete_features
-from zeronorm.selectors.filters.hits_and_misses import class_pairs, mean_differences, regression_pairs
-from zeronorm.selectors.filters.neighbour_kernels import ABSOLUTE, MISMATCH, SQUARED
-from zeronorm.selectors.filters.neighbours import ColumnPart, nearest_by_columns
-from zeronorm.selectors.filters.ranges import ColumnRanges, ScaledColumns, column_ranges
-from zeronorm.selectors.filters.ratio import safe_ratio
-from zeronorm.selectors.filters.separation import keep_apart
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
 
-FloatArray = NDArray[np.float64]
 Criterion = Literal["ratio", "difference"]
 
 
@@ -165,53 +170,21 @@ class Relief(BaseSelector):
             )
 
 
-def check_choice(selector: Any, parameter: str, choices: tuple[str, ...]) -> None:
-    """Raise when a parameter of a selector is none of the choices."""
-    value = getattr(selector, parameter)
-    if value not in choices:
-        listed = " or ".join(repr(choice) for choice in choices)
-        raise ValueError(
-            f"The '{parameter}' parameter of {type(selector).__name__} must be {listed}. Got {value!r} instead."
-        )
+# -- Keep neighbouring positions of an ordered axis from being selected together --
 
 
-def check_neighbors(selector: Any) -> None:
-    """Raise unless ``n_neighbors`` of a selector is a positive integer."""
-    k = selector.n_neighbors
-    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(
-            f"The 'n_neighbors' parameter of {type(selector).__name__} must be a positive integer. "
-            f"Got {k!r} instead."
-        )
+def keep_apart(path: SelectionPath, min_separation: int, useless: NDArray[np.bool_]) -> SelectionPath:
+    """Move every feature that is less than ``min_separation`` positions from a better one to the end.
 
-
-def neighbour_classes(problem: Problem) -> NDArray[Any]:
-    """Class codes for the search of neighbours; one class for regression."""
-    if problem.task != "regression":
-        return problem.y
-    if np.ptp(problem.y) == 0.0:
-        raise ValueError(
-            f"Relief needs a target that varies. Got {problem.n_samples} times the value {problem.y[0]:g}."
-        )
-    return np.zeros(problem.n_samples, dtype=np.intp)
-
-
-def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> int:
-    """The number of neighbours, cut to what the largest class offers; warns when a class is too small."""
-    name, k = type(selector).__name__, int(selector.n_neighbors)
-    sizes = np.bincount(codes)
-    if sizes.max() < 2:
-        raise ValueError(
-            f"{name} needs at least one class with two samples or more, to have a hit. Got {sizes.size} classes "
-            "of one sample each; use task='regression' if y is a quantity."
-        )
-    small = np.flatnonzero(sizes <= k)
-    if small.size:
-        labels = "all samples" if problem.classes is None else f"class {problem.classes[small[0]]!r}"
-        warnings.warn(
-            f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[small[0]]} samples; "
-            f"{small.size} such classes): all there are were used. Lower n_neighbors to treat classes alike.",
-            UserWarning,
-            stacklevel=5,
-        )
-    return min(k, int(sizes.max()))
+    "Better" counts only features that were kept themselves; ``useless`` ones (constant columns) never are.
+    The path's own size is the number kept.
+    """
+    blocked = useless.copy()
+    kept, moved = [], []
+    for feature in path.order:
+        if blocked[feature]:
+            moved.append(feature)
+            continue
+        kept.append(feature)
+        blocked[max(0, feature - min_separation + 1) : feature + min_separation] = True
+    return replace(path, order=np.asarray(kept + moved, dtype=np.intp), own_size=len(kept))

@@ -6,16 +6,14 @@ import numbers
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats
+from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.filters.ratio import safe_ratio
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-FloatArray = NDArray[np.float64]
 
 
 @register(

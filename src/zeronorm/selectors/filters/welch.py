@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats
+from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.filters.ratio import safe_ratio
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-FloatArray = NDArray[np.float64]
 
 
 @register("welch", family="filters", tasks=("binary",), reference="Welch 1947")

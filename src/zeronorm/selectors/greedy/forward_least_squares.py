@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm.engines.orthogonal import least_squares_search
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.greedy.orthogonal import least_squares_search
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
 
 
 @register(

@@ -8,15 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.design import Design
+from zeronorm.registry import register
+from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import TIE_TOLERANCE, SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
 from zeronorm.solvers.active_newton import PenalizedLoss, WorkingSetSolution, solve_working_set
 from zeronorm.solvers.losses import LOSSES
-
-FloatArray = NDArray[np.float64]
 
 
 @register(

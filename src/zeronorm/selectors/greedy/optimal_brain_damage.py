@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm._threads import one_thread_if_small
+from zeronorm.engines.elimination.loop import Elimination, check_step, eliminate
+from zeronorm.engines.sensitivity.network import NetworkMachines
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.greedy.elimination import Elimination, check_step, eliminate
-from zeronorm.selectors.greedy.network_machines import NetworkMachines
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.solvers.blas_threads import one_thread_if_small
 
 CANNOT_FIT = (
     "the trained network is no better than a constant; decrease penalty, increase n_hidden or max_iter, "

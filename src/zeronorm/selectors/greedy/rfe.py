@@ -8,19 +8,18 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from zeronorm.criteria.kernels import make_kernel
+from zeronorm.engines.elimination.estimator import EstimatorMachines
+from zeronorm.engines.elimination.gram import GramMachines
+from zeronorm.engines.elimination.kernel import KernelMachines
+from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
+from zeronorm.engines.elimination.loop import Elimination, Machines, check_step, eliminate
+from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.greedy.elimination import Elimination, Machines, check_step, eliminate
-from zeronorm.selectors.greedy.estimator_machines import EstimatorMachines
-from zeronorm.selectors.greedy.gram_machines import GramMachines
-from zeronorm.selectors.greedy.kernel_machines import KernelMachines
-from zeronorm.selectors.greedy.kernel_sources import CallableSource, KernelSource, PiecesSource, make_source
-from zeronorm.selectors.greedy.logistic_machines import LogisticMachines
-from zeronorm.selectors.greedy.tall_machines import TallMachines
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.solvers.linear_svm import prefers_gram
 from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.linear import prefers_gram
 
 FEW_SAMPLES = 500
 

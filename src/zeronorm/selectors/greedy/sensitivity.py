@@ -9,15 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
+from zeronorm.engines.elimination.loop import check_step
+from zeronorm.engines.sensitivity.models import KernelModel, LinearModel, NetworkModel, SensitiveModel
+from zeronorm.engines.sensitivity.numerical import NumericalModel
+from zeronorm.engines.sensitivity.search import SEARCHES, Sensitivity
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.greedy.elimination import check_step
-from zeronorm.selectors.greedy.numerical_model import NumericalModel
-from zeronorm.selectors.greedy.sensitive_models import KernelModel, LinearModel, NetworkModel, SensitiveModel
-from zeronorm.selectors.greedy.sensitivity_measure import Sensitivity
-from zeronorm.selectors.greedy.sensitivity_search import SEARCHES
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "search": ("backward", "forward", "nested"),

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from zeronorm._types import FloatArray
 from zeronorm.design import Design
+from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.filters.ratio import safe_ratio
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-FloatArray = NDArray[np.float64]
 
 CRITERIA = {"classification": ("gini", "entropy"), "regression": ("squared_error",)}
 

@@ -11,17 +11,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import linalg
 
+from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
-from zeronorm.selectors.filters.fisher import FisherScore
-from zeronorm.selectors.meta import knockoffs as ko
-from zeronorm.selectors.meta.base import labels_of
-from zeronorm.selectors.meta.error_control import ErrorControlSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.probes import check_level
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-FloatArray = NDArray[np.float64]
+from zeronorm.engines import knockoffs as ko
+from zeronorm.engines.error_control import check_level
+from zeronorm.registry import Registered, register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
 
 # The construction holds a few p x p matrices and takes O(p^3) operations.
 MOST_FEATURES = {"equicorrelated": 5000, "sdp": 500}
@@ -48,7 +45,7 @@ class KnockoffPlan:
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Barber & Candès 2015; Candès et al. 2018; Ren & Barber 2024",
-    test_params={"selector": FisherScore(), "level": 0.5, "offset": 0, "random_state": 0},
+    test_params={"selector": Registered("fisher"), "level": 0.5, "offset": 0, "random_state": 0},
 )
 class KnockoffSelector(ErrorControlSelector):
     r"""Control the false discovery rate with knockoffs on top of any selector's scores.

@@ -9,18 +9,15 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
-from zeronorm.selectors.filters.fisher import FisherScore
-from zeronorm.selectors.meta.base import labels_of
-from zeronorm.selectors.meta.error_control import ErrorControlSelector
-from zeronorm.selectors.meta.joined import JoinedDesign
-from zeronorm.selectors.meta.multiplicity import adjust_p_values
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.probes import check_level
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
+from zeronorm.design.index import Index, compose
+from zeronorm.engines.error_control import adjust_p_values, check_level
+from zeronorm.registry import Registered, register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
 
-FloatArray = NDArray[np.float64]
 CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
 
 
@@ -30,7 +27,7 @@ CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Stoppiglia et al. 2003; Guyon et al. 2004",
-    test_params={"selector": FisherScore(), "level": 0.9, "n_probes": 15, "random_state": 0},
+    test_params={"selector": Registered("fisher"), "level": 0.9, "n_probes": 15, "random_state": 0},
 )
 class ProbeSelector(ErrorControlSelector):
     r"""Keep the features that rank ahead of random probes.
@@ -170,3 +167,33 @@ def draw_probes(design: Design, n_probes: int, kind: str, rng: np.random.Generat
     noise *= np.sqrt(stats.variance[sources])
     noise += stats.mean[sources]
     return noise
+
+
+# -- Two designs side by side --
+
+
+class JoinedDesign(Design):
+    """The columns of ``left`` followed by those of ``right``, without a copy; columns have no names."""
+
+    def __init__(self, left: Design, right: Design, columns: Index | None = None) -> None:
+        if left.n_samples != right.n_samples:
+            raise ValueError(
+                f"Designs side by side need the same samples. Got {left.n_samples} and {right.n_samples}."
+            )
+        self.left, self.right = left, right
+        self._columns: Index = range(left.n_features + right.n_features) if columns is None else columns
+        super().__init__((left.n_samples, len(self._columns)), np.dtype(np.float64))
+
+    def _take(self, columns: Index) -> JoinedDesign:
+        return JoinedDesign(self.left, self.right, compose(self._columns, columns))
+
+    def _take_rows(self, rows: Index) -> JoinedDesign:
+        return JoinedDesign(self.left._take_rows(rows), self.right._take_rows(rows), self._columns)
+
+    def _fill(self, columns: Index, out: FloatArray) -> None:
+        chosen = np.asarray(compose(self._columns, columns), dtype=np.intp)
+        p = self.left.n_features
+        for design, where in ((self.left, chosen < p), (self.right, chosen >= p)):
+            places = np.flatnonzero(where)
+            if places.size:
+                out[:, places] = design.block(chosen[places] - (0 if design is self.left else p))

@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
-from zeronorm.selectors.base import generator_from
-from zeronorm.selectors.filters.fisher import FisherScore
-from zeronorm.selectors.meta.base import MetaSelector, labels_of
-from zeronorm.selectors.meta.rows import take_columns
-from zeronorm.selectors.meta.scoring import default_estimator
-from zeronorm.selectors.meta.seeding import seeded_clone
-from zeronorm.selectors.meta.splits import Split, make_splits
-from zeronorm.selectors.path import TIE_TOLERANCE, SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
+from zeronorm._types import FloatArray
+from zeronorm.registry import Registered, register
+from zeronorm.resampling.rows import take_columns
+from zeronorm.resampling.scoring import default_estimator
+from zeronorm.resampling.seeding import generator_from, seeded_clone
+from zeronorm.resampling.splits import Split, make_splits
+from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.wrapping import MetaSelector, labels_of
 
-FloatArray = NDArray[np.float64]
 LENGTH_OF_DEFAULT_GRID = 20
 
 
@@ -34,7 +32,7 @@ LENGTH_OF_DEFAULT_GRID = 20
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    test_params={"selector": FisherScore(), "cv": 2, "sizes": None},
+    test_params={"selector": Registered("fisher"), "cv": 2, "sizes": None},
 )
 class SelectorCV(MetaSelector):
     r"""Choose the number of features of any selector by cross-validation along its path.

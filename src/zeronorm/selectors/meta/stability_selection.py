@@ -9,16 +9,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from zeronorm._types import IntArray
 from zeronorm.design import Design
-from zeronorm.selectors.filters.fisher import FisherScore
-from zeronorm.selectors.meta.base import labels_of
-from zeronorm.selectors.meta.error_control import ErrorControlSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from zeronorm.registry import Registered, register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
 
 
 @register(
@@ -28,7 +24,7 @@ IntArray = NDArray[np.intp]
     tasks=("binary", "multiclass", "regression"),
     reference="Meinshausen & Bühlmann 2010; Shah & Samworth 2013",
     test_params={
-        "selector": FisherScore(),
+        "selector": Registered("fisher"),
         "n_features_to_select": 1,
         "subset_size": 1,
         "n_subsamples": 6,

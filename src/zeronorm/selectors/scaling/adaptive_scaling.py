@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
 from zeronorm.criteria import SoftMargin
-from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.scaling.descent import ConstantSum, descend
-from zeronorm.selectors.scaling.kernel_choice import chosen_kernel
-from zeronorm.selectors.scaling.scaled_criterion import (
+from zeronorm.engines.factor_descent.criterion import (
     CONSTANT,
     ScaledCriterion,
+    chosen_kernel,
     is_zero,
     standing,
     varying_columns,
 )
-from zeronorm.selectors.sparsity.parameters import check_positive
-
-FloatArray = NDArray[np.float64]
+from zeronorm.engines.factor_descent.descent import ConstantSum, descend
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.base import WeightedSelector
 
 SOLVER_TOL = 1e-8
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.solvers.sparse_bayes import SparseBayes, solve_sparse_bayes
-from zeronorm.solvers.sparse_bayes_posterior import BernoulliLikelihood, GaussianLikelihood
-
-FloatArray = NDArray[np.float64]
+from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
+from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_bayes
 
 
 @register(

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zeronorm.criteria import LinearKernel
+from zeronorm._jit import kernel
+from zeronorm._types import BoolArray, FloatArray
+from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
+from zeronorm.design import Design
+from zeronorm.engines.copies import first_copies
+from zeronorm.engines.factor_descent.criterion import chosen_kernel, varying_columns
+from zeronorm.engines.rescaling.iteration import (
+    NO_SOLUTION,
+    Rescaling,
+    Rule,
+    multiplicative,
+    rescale_until_sparse,
+)
+from zeronorm.engines.rescaling.machines import SOLVER_MAX_ITER, SOLVER_TOL, Part, parts_of
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.scaling.kernel_choice import chosen_kernel
-from zeronorm.selectors.scaling.scaled_criterion import varying_columns
-from zeronorm.selectors.scaling.single_feature_machine import SingleFeatureMachine
-from zeronorm.selectors.sparsity.copies import first_copies
-from zeronorm.selectors.sparsity.machines import parts_of
-from zeronorm.selectors.sparsity.parameters import check_positive
-from zeronorm.selectors.sparsity.rescaling import Rescaling, Rule, multiplicative, rescale_until_sparse
-
-FloatArray = NDArray[np.float64]
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.dual import solve_svm_dual
 
 
 @register(
@@ -148,3 +156,143 @@ def _forget_smaller(result: Rescaling, stop_at: int) -> None:
     result.iterates = [
         pair for place, pair in enumerate(result.iterates) if place == 0 or pair[0].size >= stop_at
     ]
+
+
+# -- Quadratic forms of the RBF kernel of one feature alone, for many features --
+
+
+NEGLIGIBLE = 1e-17  # of the sum so far: terms of the series that cannot change it
+
+
+@kernel
+def rbf_forms(columns: FloatArray, width: FloatArray, v: FloatArray) -> FloatArray:
+    r"""For each row x of ``columns`` the form :math:`\sum_{ij} v_i v_j e^{-a (x_i - x_j)^2}` with a its ``width``.
+
+    Around the middle of the feature,
+
+    .. math:: e^{-a (x_i - x_j)^2} = e^{-a x_i^2} e^{-a x_j^2} \sum_m \frac{(2a)^m}{m!} x_i^m x_j^m,
+
+    so the form is a sum of squares that needs a few terms when a is small, as it is for all but the last
+    features: much cheaper than n² exponentials, and without cancellation. Where it would need more terms than the
+    direct sum is worth, the direct sum is taken.
+    """
+    n = columns.shape[1]
+    forms = np.zeros(columns.shape[0])
+    term = np.empty(n)
+    for k in range(columns.shape[0]):
+        x = columns[k]
+        a = width[k]
+        middle = 0.5 * (x.min() + x.max())
+        half_range = 0.5 * (x.max() - x.min())
+        growth = 2.0 * a * half_range * half_range
+        if growth <= 0.125 * n:
+            for i in range(n):
+                shifted = x[i] - middle
+                term[i] = v[i] * math.exp(-a * shifted * shifted)
+            forms[k] = series_form(x, middle, a, growth, term)
+        else:
+            forms[k] = direct_form(x, a, v)
+    return forms
+
+
+@kernel
+def series_form(x: FloatArray, middle: float, a: float, growth: float, term: FloatArray) -> float:
+    """The sum of squares; ``term`` holds the first factors and is changed."""
+    total = 0.0
+    m = 0
+    while True:
+        plain = 0.0
+        absolute = 0.0
+        for i in range(x.shape[0]):
+            plain += term[i]
+            absolute += abs(term[i])
+        total += plain * plain
+        # From here on the terms fall by a factor below one half.
+        if m > 2.0 * growth and absolute * absolute <= NEGLIGIBLE * total + 1e-300:
+            return total
+        m += 1
+        step = math.sqrt(2.0 * a / m)
+        for i in range(x.shape[0]):
+            term[i] *= step * (x[i] - middle)
+
+
+@kernel
+def direct_form(x: FloatArray, a: float, v: FloatArray) -> float:
+    """The double sum, over pairs of samples with a coefficient."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        if v[i] == 0.0:
+            continue
+        partial = 0.5 * v[i]
+        for j in range(i):
+            if v[j] != 0.0:
+                difference = x[i] - x[j]
+                partial += v[j] * math.exp(-a * difference * difference)
+        total += 2.0 * v[i] * partial
+    return max(total, 0.0)
+
+
+# -- A kernel machine on rescaled features, which values each feature by the kernel of that feature alone --
+
+
+class SingleFeatureMachine:
+    r"""``Machine`` of the rescaling engine with :math:`s_k^2 = \sum_c v_c^\top K_k v_c`, K_k the kernel of feature k.
+
+    For the linear kernel and two classes :math:`s_k = |w_k|`.
+    """
+
+    settled = True
+
+    def __init__(self, parts: Sequence[Part], kernel: ScaledKernel) -> None:
+        self.parts, self.kernel = parts, kernel
+        self.status = Status.CONVERGED
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        K = self.kernel.matrix(design.gram(scale**2))
+        for part in self.parts:
+            part.solution = solve_svm_dual(
+                K,
+                part.target,
+                C=part.price,
+                loss="squared_hinge",
+                warm_start=part.solution,
+                tol=SOLVER_TOL,
+                max_iter=SOLVER_MAX_ITER,
+            )
+        self.status = max(part.solution.status for part in self.parts)
+        if self.status in NO_SOLUTION:
+            return np.zeros(scale.size)
+        V = np.column_stack([part.solution.dual_coef for part in self.parts])
+        return np.asarray(np.sqrt(single_feature_forms(design, self.kernel, scale, V).sum(axis=1)))
+
+    def keep(self, staying: BoolArray) -> None:
+        """The dual variables belong to samples: there is nothing to forget."""
+
+
+def single_feature_forms(
+    design: Design, kernel: ScaledKernel, scale: FloatArray, V: FloatArray
+) -> FloatArray:
+    """v'Kv with the kernel of each rescaled feature alone: one row per feature, one column per column v of V."""
+    if isinstance(kernel, LinearKernel):
+        return np.asarray((scale[:, None] * design.transpose_dot(V)) ** 2)
+    forms = np.empty((design.n_features, V.shape[1]))
+    for columns, block in design.iter_blocks():
+        if isinstance(kernel, RBFKernel):
+            rows, width = np.ascontiguousarray(block.T), kernel.gamma * scale[columns] ** 2
+            for c in range(V.shape[1]):
+                forms[columns, c] = rbf_forms(rows, width, np.ascontiguousarray(V[:, c]))
+        else:
+            assert isinstance(kernel, PolynomialKernel)
+            forms[columns] = _polynomial_forms(kernel, block * scale[columns], V)
+    return forms
+
+
+def _polynomial_forms(kernel: PolynomialKernel, block: FloatArray, V: FloatArray) -> FloatArray:
+    r"""(γ x x' + c)^d multiplied out: a sum of squares of :math:`\sum_i v_i x_i^m`, of which m = 0 vanishes."""
+    forms = np.zeros((block.shape[1], V.shape[1]))
+    power = np.ones_like(block)
+    for m in range(1, kernel.degree + 1):
+        power *= block
+        weight = math.comb(kernel.degree, m) * kernel.gamma**m * kernel.coef0 ** (kernel.degree - m)
+        forms += weight * (power.T @ V) ** 2
+    return forms

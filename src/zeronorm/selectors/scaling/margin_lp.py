@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from zeronorm.engines.copies import first_copies
+from zeronorm.engines.rescaling.iteration import NO_SOLUTION
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.copies import first_copies
-from zeronorm.selectors.sparsity.parameters import check_positive
-from zeronorm.selectors.sparsity.rescaling import NO_SOLUTION
-from zeronorm.solvers.l1_svm import L1SvmProgram
+from zeronorm.solvers.l1_svm.program import L1SvmProgram
 
 
 @register(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.parameters import check_positive
 from zeronorm.solvers.max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
-
-FloatArray = NDArray[np.float64]
 
 
 @register(

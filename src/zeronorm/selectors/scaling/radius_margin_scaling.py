@@ -8,15 +8,14 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from zeronorm.criteria import Criterion, CrossValidation, RadiusMargin, Span, Summed
+from zeronorm.engines.elimination.loop import check_step
+from zeronorm.engines.factor_descent.criterion import ScaledCriterion, chosen_kernel, varying_columns
+from zeronorm.engines.factor_descent.discarding import Discarding
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.greedy.elimination import check_step
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.scaling.discarding import Discarding
-from zeronorm.selectors.scaling.kernel_choice import chosen_kernel
-from zeronorm.selectors.scaling.scaled_criterion import ScaledCriterion, varying_columns
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
 
 SOLVER_TOL = 1e-8
 

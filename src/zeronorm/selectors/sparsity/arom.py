@@ -7,25 +7,21 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath, order_by_score
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.copies import first_copies
-from zeronorm.selectors.sparsity.joint_machine import JointMachine
-from zeronorm.selectors.sparsity.l1_machine import L1Machine, SwitchingMachine
-from zeronorm.selectors.sparsity.machines import LinearMachine, Part, SlackRescaling, parts_of
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.selectors.sparsity.rescaling import (
+from zeronorm.engines.copies import first_copies
+from zeronorm.engines.rescaling.iteration import (
     LinearModel,
     Rescaling,
     multiplicative,
     rescale_until_sparse,
 )
-
-IntArray = NDArray[np.intp]
+from zeronorm.engines.rescaling.l1 import L1Machine, SwitchingMachine
+from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Part, SlackRescaling, parts_of
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.base import WeightedSelector
 
 
 @register(

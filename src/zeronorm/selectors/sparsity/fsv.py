@@ -6,21 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines.copies import first_copies
+from zeronorm.engines.entry_order import relative
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.copies import first_copies
-from zeronorm.selectors.sparsity.entry_order import relative
-from zeronorm.selectors.sparsity.parameters import check_positive
-from zeronorm.solvers.l1_svm import L1Svm
-from zeronorm.solvers.l1_svm_tall import l1_svm_program
+from zeronorm.solvers.l1_svm.dual import l1_svm_program
+from zeronorm.solvers.l1_svm.program import L1Svm
 from zeronorm.solvers.status import Status
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 ZERO_WEIGHT = 1e-9  # relative to the largest weight
 LARGEST_ALPHA = 1e6

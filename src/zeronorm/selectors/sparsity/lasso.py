@@ -6,19 +6,18 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, lasso_path
 
+from zeronorm._types import FloatArray
+from zeronorm.engines.entry_order import entry_scores, path_of_entries
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.entry_order import entry_scores, path_of_entries
-from zeronorm.selectors.sparsity.norm_bound import check_norm_bound, penalty_at_bound
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
+from zeronorm.solvers.lasso.norm_bound import check_norm_bound, penalty_at_bound
 
-FloatArray = NDArray[np.float64]
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
 SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all
 GRID_TOL = 1e-4  # duality gap on the grid, relative

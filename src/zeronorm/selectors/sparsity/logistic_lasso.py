@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines.entry_order import path_of_entries
+from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.entry_order import path_of_entries
-from zeronorm.selectors.sparsity.logistic_machines import LogisticMachines
-from zeronorm.selectors.sparsity.norm_bound import check_norm_bound, penalty_at_bound
-from zeronorm.selectors.sparsity.parameters import check_positive
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from zeronorm.solvers.lasso.norm_bound import check_norm_bound, penalty_at_bound
 
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3

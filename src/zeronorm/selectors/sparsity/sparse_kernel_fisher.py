@@ -6,18 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines.entry_order import path_of_entries
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.box_lasso import BoxLassoSolution, empty_solution, solve_box_lasso
-from zeronorm.selectors.sparsity.entry_order import path_of_entries
-from zeronorm.selectors.sparsity.parameters import check_positive
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from zeronorm.solvers.lasso.box import BoxLassoSolution, empty_solution, solve_box_lasso
 
 SMALLEST_C = 1e-2  # end of the path without a C, relative to where the second feature enters
 STIFFNESS = 10.0  # price of the constraint, relative to the curvature of the loss

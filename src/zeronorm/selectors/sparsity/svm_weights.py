@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm.engines.rescaling.iteration import NO_SOLUTION
+from zeronorm.engines.rescaling.l1 import L1Machine
+from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.l1_machine import L1Machine
-from zeronorm.selectors.sparsity.machines import LinearMachine, parts_of
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.selectors.sparsity.rescaling import NO_SOLUTION
 
 
 @register(

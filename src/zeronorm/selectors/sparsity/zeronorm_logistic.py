@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 from threadpoolctl import threadpool_limits
 
+from zeronorm._types import FloatArray
+from zeronorm.engines.entry_order import entry_scores
+from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
+from zeronorm.engines.logistic_exchanges.splicing import SubsetSearch
+from zeronorm.engines.logistic_exchanges.subsets import LogisticSubsets, SubsetFit
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.entry_order import entry_scores
-from zeronorm.selectors.sparsity.logistic_machines import LogisticMachines
-from zeronorm.selectors.sparsity.logistic_subsets import LogisticSubsets, SubsetFit
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.selectors.sparsity.splicing import SubsetSearch
-from zeronorm.selectors.sparsity.surrogates import SURROGATES, tangent_factors
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
 
 LARGEST_SIZE = 100  # searched for, unless the user asks for more with max_features
@@ -223,3 +221,47 @@ def _extended_bic(fit: SubsetFit, n_features: int, total_weight: float) -> float
     k = fit.size
     n_subsets = gammaln(n_features + 1) - gammaln(k + 1) - gammaln(n_features - k + 1)
     return float(2.0 * fit.objective + fit.coef.size * np.log(total_weight) + 2.0 * n_subsets)
+
+
+# -- Concave penalties between ℓ0 and ℓ1, and how they are minimised through ℓ1 --
+#
+# A penalty :math:`\lambda\,\rho(|w|)` that is concave on the positive axis lies below its tangents; the one at the
+# last weights is a weighted ℓ1 norm with factors :math:`\rho'(|w_k|)`. Minimising that instead and repeating never
+# increases the objective. All penalties here have the slope one at zero, so the first problem is the LASSO
+
+
+SCAD_SHAPE = 3.7
+MCP_SHAPE = 3.0
+SMALLEST_FACTOR = 1e-4  # a feature never becomes quite free
+
+Slope = Callable[[FloatArray, float, float], FloatArray]
+
+
+def _log_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    return epsilon / (epsilon + w)
+
+
+def _root_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    return np.sqrt(epsilon / (epsilon + w))
+
+
+def _scad_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    beyond = (SCAD_SHAPE * penalty - w) / ((SCAD_SHAPE - 1.0) * penalty)
+    return np.where(w <= penalty, 1.0, np.maximum(beyond, 0.0))
+
+
+def _mcp_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    return np.maximum(1.0 - w / (MCP_SHAPE * penalty), 0.0)
+
+
+SURROGATES: dict[str, Slope] = {
+    "log": _log_slope,
+    "l0.5": _root_slope,
+    "scad": _scad_slope,
+    "mcp": _mcp_slope,
+}
+
+
+def tangent_factors(name: str, w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    """Slopes of the penalty at the absolute weights ``w``, in units of ``penalty``."""
+    return np.maximum(SURROGATES[name](w, penalty, epsilon), SMALLEST_FACTOR)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
+from zeronorm.engines.copies import first_copies
+from zeronorm.engines.rescaling.iteration import SHRUNK, LinearModel, power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
+from zeronorm.engines.rescaling.probit import ProbitMachine
+from zeronorm.registry import register
+from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.selectors.path import SelectionPath
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.sparsity.copies import first_copies
-from zeronorm.selectors.sparsity.machines import LinearMachine, parts_of
-from zeronorm.selectors.sparsity.parameters import check_choice, check_positive
-from zeronorm.selectors.sparsity.probit_machine import ProbitMachine
-from zeronorm.selectors.sparsity.rescaling import SHRUNK, LinearModel, power_rule, rescale_until_sparse
-from zeronorm.solvers.linf_svm import solve_linf_svm
+from zeronorm.solvers.linear_program import LinearProgram
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.dual import per_sample
 
 
 @register(
@@ -172,3 +179,55 @@ class ZeroNormSVM(WeightedSelector):
         check_positive(self, "C", "tol", "max_iter")
         if self.loss == "probit" and np.isinf(self.q):
             raise ValueError("ZeroNormSVM with q=inf needs loss='hinge'. Got loss='probit' instead.")
+
+
+# -- The support vector machine whose largest weight is as small as possible, by a linear program --
+
+
+@dataclass(frozen=True, eq=False)
+class LinfSvm:
+    """A machine with bounded weights; ``pull`` is x'v, not zero only where the weight is at the bound."""
+
+    weights: FloatArray
+    bias: float
+    bound: float
+    pull: FloatArray
+    objective: float
+    status: Status
+
+
+def solve_linf_svm(design: Design, y: ArrayLike, *, C: float | ArrayLike) -> LinfSvm:
+    r"""Minimise :math:`t + \sum_i C_i \xi_i` with :math:`|w_k| \le t` and hinge slacks; C may be infinite.
+
+    The program has two rows for each feature and a dense copy of the data.
+    """
+    labels = np.asarray(y, dtype=np.float64)
+    n, p = design.shape
+    price = per_sample(C, n)
+    hard = np.isinf(price)
+    margins = sp.csc_array(labels[:, None] * design.block(np.arange(p)))
+    identity, ones = sp.eye_array(p), sp.csc_array(np.ones((p, 1)))
+    matrix = sp.block_array(
+        [
+            [None, margins, sp.csc_array(labels[:, None]), sp.eye_array(n)],
+            [ones, -identity, None, None],
+            [ones, identity, None, None],
+        ]
+    )
+    program = LinearProgram(
+        cost=np.concatenate([[1.0], np.zeros(p + 1), np.where(hard, 0.0, price)]),
+        matrix=matrix,
+        row_lower=np.concatenate([np.ones(n), np.zeros(2 * p)]),
+        row_upper=np.inf,
+        col_lower=np.concatenate([[0.0], np.full(p + 1, -np.inf), np.zeros(n)]),
+        col_upper=np.concatenate([np.full(p + 2, np.inf), np.where(hard, 0.0, np.inf)]),
+    )
+    found = program.solve()
+    return LinfSvm(
+        weights=found.x[1 : p + 1],
+        bias=float(found.x[p + 1]),
+        bound=float(found.x[0]),
+        pull=design.transpose_dot(labels * found.row_duals[:n]),
+        objective=found.objective,
+        status=found.status,
+    )

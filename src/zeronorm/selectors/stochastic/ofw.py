@@ -8,23 +8,19 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design import Design
+from zeronorm.engines.class_scores import overall_score
+from zeronorm.engines.weighting.exact import run_exact, tabulate_energy
+from zeronorm.engines.weighting.experiment import Experiment, estimate_energy
+from zeronorm.engines.weighting.run import Checkpoint, Outcome, Run, data_digest
+from zeronorm.engines.weighting.settings import MultiClass, check_choice, check_count, check_positive
+from zeronorm.engines.weighting.state import RunState, StepSchedule, StoppingRule, make_schedule
+from zeronorm.engines.weighting.updates import make_rule
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.filters.fisher import FisherScore
-from zeronorm.selectors.path import SelectionPath, order_by_score
-from zeronorm.selectors.problem import Problem
-from zeronorm.selectors.registry import register
-from zeronorm.selectors.stochastic.checkpoint import Checkpoint, data_digest
-from zeronorm.selectors.stochastic.coding import MultiClass
-from zeronorm.selectors.stochastic.energy import estimate_energy
-from zeronorm.selectors.stochastic.exact_run import run_exact, tabulate_energy
-from zeronorm.selectors.stochastic.experiment import Experiment
-from zeronorm.selectors.stochastic.pool import FloatArray, IntArray
-from zeronorm.selectors.stochastic.run import Outcome, Run
-from zeronorm.selectors.stochastic.schedule import StepSchedule, StoppingRule, make_schedule
-from zeronorm.selectors.stochastic.settings import check_choice, check_count, check_positive
-from zeronorm.selectors.stochastic.state import RunState
-from zeronorm.selectors.stochastic.updates import make_rule
 
 METHODS = ("exponential", "euclidean", "diffusion", "exact")
 
@@ -233,12 +229,12 @@ class OptimalFeatureWeighting(BaseSelector):
         if self.checkpoint is not None and self.method == "exact":
             raise ValueError("method='exact' is short and keeps no checkpoint. Set checkpoint=None.")
 
-    def _preselect(self, problem: Problem) -> tuple[FloatArray, IntArray]:
+    def _preselect(self, problem: Problem) -> tuple[FloatArray, Int64Array]:
         """Fisher scores (zeros when not needed) and the features above the threshold."""
         threshold = check_positive(self, "fisher_threshold", or_zero=True)
         if threshold is None:
             return np.zeros(problem.n_features), np.arange(problem.n_features)
-        scores = FisherScore(variant="overall")._select(problem).feature_scores()
+        scores = overall_score(problem.column_stats())
         active = np.flatnonzero(scores > threshold)
         if active.size == 0:
             raise ValueError(
@@ -276,7 +272,7 @@ class OptimalFeatureWeighting(BaseSelector):
             settings["seed"] = state.seed
         return Checkpoint(self.checkpoint, settings)
 
-    def _keep(self, state: RunState, outcome: Outcome, active: IntArray, n_features: int) -> None:
+    def _keep(self, state: RunState, outcome: Outcome, active: Int64Array, n_features: int) -> None:
         self.weights_ = np.zeros(n_features)
         self.weights_[active] = state.weights
         self.history_ = state.history
@@ -288,7 +284,7 @@ class OptimalFeatureWeighting(BaseSelector):
         self.stop_reason_ = outcome.reason
 
     def _path(
-        self, scores: FloatArray, active: IntArray, problem: Problem, n_iter: int, outcome: Outcome
+        self, scores: FloatArray, active: Int64Array, problem: Problem, n_iter: int, outcome: Outcome
     ) -> SelectionPath:
         """Features by weight; those that the Fisher score left out follow by that score."""
         left_out = np.setdiff1d(np.arange(problem.n_features), active)

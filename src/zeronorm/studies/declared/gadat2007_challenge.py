@@ -14,12 +14,11 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from sklearn.svm import SVC, LinearSVC
 
 from zeronorm.datasets import make_nonlinear_toy
+from zeronorm.registry import get_method
 from zeronorm.selectors.meta.selector_cv import SelectorCV
-from zeronorm.selectors.registry import get_method
-from zeronorm.studies.choosing import BestOfSelectors
 from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
-from zeronorm.studies.machines import CommonScale
-from zeronorm.studies.page import Section, Table
+from zeronorm.studies.machines import BestOfSelectors, CommonScale
+from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Data, Plan, Study, Trial
 from zeronorm.studies.trials import Sample, published_split, sample_of, second_part_of

@@ -8,9 +8,8 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.comparing import Check
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
-from zeronorm.studies.page import Section, Table
+from zeronorm.studies.expectations import Check, Claim, Judged, PublishedFigure
+from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Plan, Study
 from zeronorm.studies.trials import Sample, resplits

@@ -11,8 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.comparing import Check, lower_mean
-from zeronorm.studies.expectations import Claim, Judged
+from zeronorm.studies.expectations import Check, Claim, Judged, lower_mean
 from zeronorm.studies.machines import linear_machine
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Plan, Study

@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from zeronorm.datasets import make_reusable_features
-from zeronorm.datasets.generators.gadat2007 import FIXED_SETS
-from zeronorm.selectors.stochastic.learners.knn import SubsetKNN
+from zeronorm.datasets.generators import FIXED_SETS
+from zeronorm.engines.weighting.learners.knn import SubsetKNN
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.comparing import Check, lower_mean
-from zeronorm.studies.expectations import Claim, Judged
-from zeronorm.studies.page import Section, Table
+from zeronorm.studies.expectations import Check, Claim, Judged, lower_mean
+from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Plan, Study
 from zeronorm.studies.trials import generated

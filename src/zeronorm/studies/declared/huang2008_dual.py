@@ -11,8 +11,7 @@ from sklearn.svm import SVC
 from zeronorm.datasets import make_twonorm
 from zeronorm.evaluation import METRICS, Metric
 from zeronorm.models import RelevanceVectorClassifier, SparseKernelSVC
-from zeronorm.studies.comparing import lower_mean
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
+from zeronorm.studies.expectations import Claim, Judged, PublishedFigure, lower_mean
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Data, Plan, Study
 from zeronorm.studies.trials import folds, generated, sample_of

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from zeronorm.studies.comparing import Check
-from zeronorm.studies.expectations import Claim, Judged
+from zeronorm.studies.expectations import Check, Claim, Judged
 from zeronorm.studies.huang import accuracy_arms, embedded_data, papers_data
 from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.page import Section, Table
+from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Plan, Study
 

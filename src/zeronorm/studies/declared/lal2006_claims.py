@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.feature_selection import SequentialFeatureSelector
 
 from zeronorm.datasets import make_linear_toy
-from zeronorm.studies.comparing import significantly_lower
-from zeronorm.studies.expectations import Claim, Judged
+from zeronorm.studies.expectations import Claim, Judged, significantly_lower
 from zeronorm.studies.machines import linear_machine
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Data, Plan, Study

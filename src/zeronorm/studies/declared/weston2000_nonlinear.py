@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from zeronorm.datasets import make_nonlinear_toy
-from zeronorm.studies.comparing import lower_mean, significantly_lower
-from zeronorm.studies.expectations import Claim, Judged
+from zeronorm.studies.expectations import Claim, Judged, lower_mean, significantly_lower
 from zeronorm.studies.machines import polynomial_machine
-from zeronorm.studies.page import Section, Table
+from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Data, Plan, Study
 from zeronorm.studies.trials import generated

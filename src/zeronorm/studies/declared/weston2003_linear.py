@@ -5,10 +5,17 @@ from __future__ import annotations
 from scipy.stats import spearmanr
 
 from zeronorm.datasets import make_linear_toy
-from zeronorm.studies.comparing import indistinguishable, lower_mean, significantly_lower, within
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
+from zeronorm.studies.expectations import (
+    Claim,
+    Judged,
+    PublishedFigure,
+    indistinguishable,
+    lower_mean,
+    significantly_lower,
+    within,
+)
 from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.page import Section, Table
+from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Arm, Data, Plan, Study
 from zeronorm.studies.trials import generated

@@ -6,8 +6,7 @@ from sklearn.svm import SVC
 
 from zeronorm.datasets import make_polynomial_toy
 from zeronorm.models import KernelAROM
-from zeronorm.studies.comparing import Check
-from zeronorm.studies.expectations import Claim, Judged
+from zeronorm.studies.expectations import Check, Claim, Judged
 from zeronorm.studies.results import Results
 from zeronorm.studies.study import Arm, Data, Plan, Study
 from zeronorm.studies.trials import generated

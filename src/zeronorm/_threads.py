@@ -1,0 +1,103 @@
+"""Threads of the linear algebra libraries: one for many small matrix products."""
+
+from __future__ import annotations
+
+import _thread
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from threading import Condition
+from typing import Any
+
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+SMALL_SIDE = 500  # of the matrices that are multiplied again and again
+
+
+def one_thread_if_small(side: int) -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread where the products are small: the threads would mostly wait for each other.
+
+    On a busy machine that waiting can take ten times as long as the work.
+    """
+    return nullcontext() if side > SMALL_SIDE else one_thread()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread."""
+    limit: AbstractContextManager[Any] = thread_controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def thread_controller() -> ThreadpoolController:
+    """The thread pools of this process. Finding them takes milliseconds, so it is done once."""
+    return ThreadpoolController()
+
+
+# -- Threads for compiled loops, where the work is worth starting them --
+
+
+# Differences of two numbers that take some 0.2 ms: less is not worth a thread that may start late.
+_WORK_PER_THREAD = 1 << 22
+
+
+def useful_threads(n_jobs: int | None, work: int) -> int:
+    """Threads that ``n_jobs`` allows for ``work`` differences; one for little work."""
+    wanted = 1 + work // _WORK_PER_THREAD
+    if wanted == 1 or n_jobs in (None, 1):  # to count the cores takes longer than little work
+        return 1
+    return min(int(effective_n_jobs(n_jobs)), wanted)
+
+
+def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> None:
+    """Call ``function`` with each tuple of arguments; the calling thread takes its share of the tasks.
+
+    Each thread takes the next task when it is free, and only tasks are waited for: a helper that the system
+    starts late finds nothing to do and delays nobody.
+    """
+    if n_threads == 1:
+        for task in tasks:
+            function(*task)
+        return
+    shared = _SharedTasks(function, deque(tasks))
+    for _ in range(min(n_threads, len(tasks)) - 1):
+        _thread.start_new_thread(shared.work, ())  # does not wait until the thread runs, as Thread does
+    shared.work()
+    shared.finish()
+
+
+class _SharedTasks:
+    """Tasks that several threads take from one queue."""
+
+    def __init__(self, function: Callable[..., None], waiting: deque[tuple[Any, ...]]) -> None:
+        self._function = function
+        self._waiting = waiting
+        self._n_running = 0
+        self._errors: list[BaseException] = []
+        self._change = Condition()
+
+    def work(self) -> None:
+        while True:
+            with self._change:
+                if not self._waiting:
+                    return
+                task = self._waiting.popleft()
+                self._n_running += 1
+            try:
+                self._function(*task)
+            except BaseException as error:  # raised again in the calling thread
+                self._errors.append(error)
+                self._waiting.clear()
+            finally:
+                with self._change:
+                    self._n_running -= 1
+                    self._change.notify()
+
+    def finish(self) -> None:
+        """Wait for the tasks that other threads have taken, and raise their first error."""
+        with self._change:
+            self._change.wait_for(lambda: self._n_running == 0)
+        if self._errors:
+            raise self._errors[0]

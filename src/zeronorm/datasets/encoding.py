@@ -1,0 +1,179 @@
+"""Text columns as indicator columns, one group per text column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.datasets.errors import DataError, shown
+
+MISSING_LEVEL = "(missing)"
+MOST_LEVELS_OF_MIXED_COLUMNS = 20
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """The indicators of one text column and their levels."""
+
+    indicators: NDArray[np.float64]
+    levels: list[str]
+
+
+def encode(cells: Sequence[str | None]) -> EncodedColumn:
+    """One indicator per level in alphabetic order; with two levels only that of the second.
+
+    A missing cell is a level of its own.
+    """
+    filled = np.asarray([MISSING_LEVEL if cell is None else cell for cell in cells], dtype=object)
+    levels = sorted(set(filled.tolist()))
+    used = levels[1:] if len(levels) == 2 else levels
+    indicators = (filled[:, None] == np.asarray(used, dtype=object)[None, :]).astype(np.float64)
+    return EncodedColumn(indicators, used)
+
+
+def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
+    """Refuse a text column that is a column of numbers spoilt by a few cells."""
+    present = [cell for cell in cells if cell is not None]
+    if present and all(_DECIMAL_COMMA.fullmatch(cell) for cell in present):
+        raise DataError(
+            f"The column {shown(name)} holds numbers with a decimal comma, such as {shown(present[0])}. "
+            "Pass --decimal-comma."
+        )
+    if len(set(present)) <= MOST_LEVELS_OF_MIXED_COLUMNS:
+        return
+    odd = [(row, cell) for row, cell in enumerate(cells) if cell is not None and not _is_float(cell)]
+    if 2 * len(odd) < len(present):
+        row, cell = odd[0]
+        raise DataError(
+            f"The column {shown(name)} holds numbers but also text, first {shown(cell)} in data row {row + 1}. "
+            "Correct these cells, or leave the column out with --ignore."
+        )
+
+
+def _is_float(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+# -- Columns that name a sample instead of measuring it --
+
+
+# A text column with more levels than this share of the samples is taken as an identifier.
+IDENTIFIER_SHARE = 0.5
+FEWEST_LEVELS = 20
+_ID_NAME = re.compile(
+    r"(^|[\W_])(id|ids|identifier|index|uuid|guid|barcode|accession|row|row_?number|rowname|unnamed: ?\d+)$",
+    re.IGNORECASE,
+)
+
+
+def is_text_identifier(cells: Sequence[str | None]) -> bool:
+    """Whether nearly every sample has its own text."""
+    levels = len({cell for cell in cells if cell is not None})
+    return levels > 2 and (levels == len(cells) or levels > max(FEWEST_LEVELS, IDENTIFIER_SHARE * len(cells)))
+
+
+def is_identifier_name(name: str) -> bool:
+    """Whether a name reads like that of an identifier (id, patient_id, index, …)."""
+    return bool(_ID_NAME.search(name.strip()))
+
+
+def numeric_identifiers(X: Any, names: Sequence[str]) -> NDArray[np.intp]:
+    """Columns of whole numbers, all different, that are named like an identifier or count the rows.
+
+    Only such columns are looked at closely, so that 10^5 measured columns cost one look at two rows.
+    """
+    n_samples = X.shape[0]
+    if n_samples < 3 or hasattr(X, "tocsr"):
+        return np.empty(0, dtype=np.intp)
+    counts_up = np.abs(X[1] - X[0]) == 1.0
+    named = np.fromiter((is_identifier_name(name) for name in names), dtype=bool, count=len(names))
+    found = []
+    for column in np.flatnonzero(counts_up | named):
+        values = X[:, column]
+        if not np.all(np.isfinite(values)) or np.any(values != np.round(values)):
+            continue
+        steps = np.diff(values)
+        if np.all(steps == 1.0) or (named[column] and len(np.unique(values)) == n_samples):
+            found.append(column)
+    return np.asarray(found, dtype=np.intp)
+
+
+# -- Missing values: found, explained, and handled the way the user chose --
+
+
+MissingChoice = Literal["error", "median", "drop-rows", "drop-columns"]
+MISSING_CHOICES: tuple[str, ...] = get_args(MissingChoice)
+
+
+def missing_per_column(X: Any) -> NDArray[np.intp]:
+    """How many values each column misses."""
+    if hasattr(X, "tocsc"):
+        by_column = X.tocsc()
+        flags = np.concatenate([[0], np.cumsum(np.isnan(by_column.data))])
+        return np.asarray(flags[by_column.indptr[1:]] - flags[by_column.indptr[:-1]], dtype=np.intp)
+    return np.asarray(np.count_nonzero(np.isnan(X), axis=0), dtype=np.intp)
+
+
+def check_finite(X: Any, names: Sequence[str]) -> None:
+    """Refuse infinite values."""
+    data = X.data if hasattr(X, "tocsc") else X
+    if not np.any(np.isinf(data)):
+        return
+    columns = (
+        X.tocoo().col[np.isinf(X.tocoo().data)] if hasattr(X, "tocsc") else np.flatnonzero(np.isinf(X).any(0))
+    )
+    raise DataError(
+        f"The column {shown(names[int(columns[0])])} holds infinite values. Correct them, or leave the column out "
+        "with --ignore."
+    )
+
+
+def complain(counts: NDArray[np.intp], names: Sequence[str], n_samples: int) -> DataError:
+    """The error that explains what is missing and what the choices are."""
+    columns = np.flatnonzero(counts)
+    worst = int(columns[np.argmax(counts[columns])])
+    share = counts.sum() / max(1, n_samples * len(counts))
+    return DataError(
+        f"{int(counts.sum())} values are missing ({share:.1%} of all) in {len(columns)} of {len(counts)} columns, "
+        f"most in {shown(names[worst])} ({int(counts[worst])} of {n_samples}). Choose --missing median, "
+        "drop-rows or drop-columns."
+    )
+
+
+def fill_with_medians(X: Any, counts: NDArray[np.intp], names: Sequence[str]) -> Any:
+    """A copy of ``X`` in which each missing value is the median of the known values of its column."""
+    columns = np.flatnonzero(counts)
+    empty = columns[counts[columns] == X.shape[0]]
+    if empty.size:
+        raise DataError(
+            f"The column {shown(names[int(empty[0])])} has no values at all, so there is no median. "
+            "Leave it out with --ignore or choose --missing drop-columns."
+        )
+    if hasattr(X, "tocsc"):
+        return _fill_sparse(X, columns)
+    filled = X.copy(order="K")
+    for column in columns:
+        values = filled[:, column]
+        values[np.isnan(values)] = np.nanmedian(values)
+    return filled
+
+
+def _fill_sparse(X: Any, columns: NDArray[np.intp]) -> Any:
+    filled = X.tocsc(copy=True)
+    for column in columns:
+        part = slice(filled.indptr[column], filled.indptr[column + 1])
+        known = np.zeros(X.shape[0])
+        known[filled.indices[part]] = filled.data[part]
+        values = filled.data[part]
+        values[np.isnan(values)] = np.nanmedian(known)
+    return filled.tocsr()

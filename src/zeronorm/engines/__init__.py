@@ -1,0 +1,1 @@
+"""Iterations and estimates that several methods share; each names the methods it serves."""

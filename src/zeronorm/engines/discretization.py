@@ -1,0 +1,162 @@
+"""Compiled discretisation of columns, and symmetrical uncertainty of discrete columns."""
+
+# mypy: allow-untyped-defs
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._jit import kernel
+from zeronorm.selection.problem import Problem, column_index
+
+# Instead of a number of bins.
+SUPERVISED, AS_THEY_ARE = -1, 0
+
+
+@kernel
+def code_columns(columns, labels, n_classes, bins, codes, n_codes):
+    """Write a bin number for each value of each row of ``columns`` and the number of bins used."""
+    n = columns.shape[1]
+    starts_bin = np.zeros(n, dtype=np.bool_)
+    for f in range(columns.shape[0]):
+        order = np.argsort(columns[f])
+        x = columns[f][order]
+        starts_bin[:] = False
+        if bins == SUPERVISED:
+            _supervised_bins(x, labels[order], n_classes, starts_bin)
+        else:
+            _plain_bins(x, bins, starts_bin)
+        code = 0
+        for i in range(n):
+            if starts_bin[i]:
+                code += 1
+            codes[f, order[i]] = code
+        n_codes[f] = code + 1
+
+
+@kernel
+def _plain_bins(x, bins, starts_bin):
+    """One bin per distinct value, or bins of about equal counts that keep equal values together."""
+    n, current = x.shape[0], 0
+    for i in range(1, n):
+        if x[i] != x[i - 1]:
+            place = i * bins // n
+            starts_bin[i] = bins == AS_THEY_ARE or place > current
+            current = max(current, place)
+
+
+@kernel
+def _supervised_bins(x, labels, n_classes, starts_bin):
+    """Recursive cuts of least class entropy, each accepted if it shortens the description (Fayyad & Irani)."""
+    n = x.shape[0]
+    stack = np.empty((n + 1, 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, n
+    depth = 1
+    left, right = np.zeros(n_classes), np.zeros(n_classes)
+    while depth > 0:
+        depth -= 1
+        first, last = stack[depth]
+        cut = _best_cut(x, labels, first, last, left, right)
+        if cut > first and _cut_pays(labels, first, cut, last, left, right):
+            starts_bin[cut] = True
+            stack[depth, 0], stack[depth, 1] = first, cut
+            stack[depth + 1, 0], stack[depth + 1, 1] = cut, last
+            depth += 2
+
+
+@kernel
+def _best_cut(x, labels, first, last, left, right):
+    """Start of the right part of the best cut, the first of equally good ones; ``first`` if there is none."""
+    left[:], right[:] = 0.0, 0.0
+    for i in range(first, last):
+        right[labels[i]] += 1.0
+    best, best_bits = first, np.inf
+    for i in range(first + 1, last):
+        left[labels[i - 1]] += 1.0
+        right[labels[i - 1]] -= 1.0
+        if x[i] != x[i - 1]:
+            bits = total_bits(left) + total_bits(right)
+            if bits < best_bits - 1e-9:
+                best, best_bits = i, bits
+    return best
+
+
+@kernel
+def _cut_pays(labels, first, cut, last, left, right):
+    """The minimum description length rule for one cut."""
+    left[:], right[:] = 0.0, 0.0
+    for i in range(first, cut):
+        left[labels[i]] += 1.0
+    for i in range(cut, last):
+        right[labels[i]] += 1.0
+    both = left + right
+    n = last - first
+    k, k_left, k_right = (both > 0.0).sum(), (left > 0.0).sum(), (right > 0.0).sum()
+    gain = (total_bits(both) - total_bits(left) - total_bits(right)) / n
+    # log2(3^k - 2) without overflow for many classes.
+    choices = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** (-float(k)))
+    change = k * total_bits(both) / n
+    change -= k_left * total_bits(left) / (cut - first) + k_right * total_bits(right) / (last - cut)
+    return gain > (np.log2(n - 1.0) + choices - change) / n
+
+
+@kernel
+def total_bits(counts):
+    """Entropy of a distribution given by counts, times their sum."""
+    total, bits = 0.0, 0.0
+    for count in counts:
+        if count > 0.0:
+            total += count
+            bits -= count * np.log2(count)
+    return bits + total * np.log2(total) if total > 0.0 else 0.0
+
+
+@kernel
+def uncertainties(column, n_values, others, n_others, result):
+    """Symmetrical uncertainty of one discrete column with each of the others."""
+    n = column.shape[0]
+    own_bits = total_bits(np.bincount(column, minlength=n_values).astype(np.float64))
+    for f in range(others.shape[0]):
+        width = n_others[f]
+        table = np.zeros(n_values * width)
+        margin = np.zeros(width)
+        for i in range(n):
+            table[column[i] * width + others[f, i]] += 1.0
+            margin[others[f, i]] += 1.0
+        other_bits = total_bits(margin)
+        shared = own_bits + other_bits - total_bits(table)
+        total = own_bits + other_bits
+        result[f] = max(0.0, 2.0 * shared / total) if total > 0.0 else 0.0
+
+
+# -- Which columns hold categories instead of quantities --
+
+
+def parse_discrete_features(discrete: Any, problem: Problem) -> NDArray[np.bool_]:
+    """Mask of the columns named in ``discrete_features``: None, "all", a mask, or a list of columns."""
+    p = problem.n_features
+    if discrete is None:
+        return np.zeros(p, dtype=bool)
+    if isinstance(discrete, str) and discrete == "all":
+        return np.ones(p, dtype=bool)
+    if isinstance(discrete, str) or not isinstance(discrete, (Sequence, np.ndarray)):
+        raise ValueError(
+            "The 'discrete_features' parameter must be None, 'all', a mask, or a list of columns (positions or "
+            f"names). Got {discrete!r} instead."
+        )
+    given = np.asarray(discrete)
+    if given.dtype == bool:
+        if given.shape != (p,):
+            raise ValueError(
+                f"The 'discrete_features' mask must have one entry per column. Got shape {given.shape} for "
+                f"{p} columns."
+            )
+        return given.copy()
+    mask = np.zeros(p, dtype=bool)
+    for column in discrete:
+        mask[column_index(column, p, problem.design.feature_names, "discrete_features")] = True
+    return mask

@@ -1,0 +1,161 @@
+"""Backward elimination: train, rank the units that are left, remove the worst, repeat.
+
+A unit is one feature, or one group of features. What differs between methods is the machine that is trained
+and how it values a feature; that is the ``Machines`` protocol.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from zeronorm._threads import one_thread_if_small
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.selection.problem import Problem
+from zeronorm.solvers.status import Status
+
+# How many units leave in one round: a count, a fraction of what is left, or a function of the values of the
+# units that may leave, the least valuable first.
+Step = int | float | Callable[[FloatArray], int]
+
+
+class Machines(Protocol):
+    """One or more trained machines on a shrinking set of features."""
+
+    alive: IntArray  # sorted indices of the features that are left
+
+    @property
+    def status(self) -> Status:
+        """The worst of all trainings so far."""
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations of all trainings so far."""
+
+    def train(self) -> None:
+        """Fit on the features that are left, starting from the last solution."""
+
+    def importance(self) -> FloatArray:
+        """The value of each feature that is left; summed over machines, bigger is better."""
+
+    def group_importance(self, unit: IntArray) -> FloatArray:
+        """The value of each group; ``unit`` gives the group (0, 1, …) of each feature that is left."""
+
+    def remove(self, features: IntArray) -> None:
+        """Take features out."""
+
+
+class Elimination:
+    """What has left so far, in which order, at which sizes machines were trained, with which values."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.eliminated: list[int] = []
+        self.sizes: list[int] = []
+        self.scores = np.zeros(problem.n_features)
+        self.n_iter = 0
+        self.status = Status.CONVERGED
+
+    @property
+    def alive(self) -> IntArray:
+        """Features that are left."""
+        mask = np.ones(self.problem.n_features, dtype=bool)
+        mask[self.eliminated] = False
+        return np.flatnonzero(mask)
+
+    def note(self, machines: Machines) -> None:
+        """Keep how the trainings went; a machine that separates no more is an end, not a failure."""
+        self.n_iter += machines.n_iter
+        self.status = max(self.status, machines.status)
+
+    def path(self) -> SelectionPath:
+        """The path; what is left is ordered by its last value, forced features first."""
+        rest = self.alive
+        survivors = rest[order_by_score(self.scores[rest])][::-1]
+        survivors = survivors[np.argsort(np.isin(survivors, self.problem.always_keep), kind="stable")]
+        return SelectionPath.from_elimination(
+            [*self.eliminated, *survivors],
+            sizes=self.sizes,
+            scores=self.scores,
+            n_iter=self.n_iter,
+            converged=self.status.as_good_as_it_gets or self.status is Status.UNBOUNDED,
+            remedy=self.status.remedy,
+        )
+
+
+def count_to_remove(step: int | float, n_left: int) -> int:
+    """How many of ``n_left`` leave in one round: a count, or a fraction of what is left."""
+    if isinstance(step, numbers.Integral):
+        return min(int(step), n_left)
+    return max(1, int(float(step) * n_left))
+
+
+def check_step(step: int | float, owner: str) -> None:
+    """A count of at least one, or a fraction strictly between 0 and 1."""
+    is_count = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 1
+    is_fraction = isinstance(step, numbers.Real) and not is_count and 0.0 < float(step) < 1.0
+    if not (is_count or is_fraction):
+        raise ValueError(
+            f"The 'step' parameter of {owner} must be a count of at least 1 or a fraction in (0, 1). "
+            f"Got {step!r} instead."
+        )
+
+
+def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int = 1) -> None:
+    """Remove the worst units round by round until one unit, or ``stop_at`` features, are left."""
+    problem = record.problem
+    units = _Units(problem)
+    task = problem.progress.task("Eliminating features", problem.n_features)
+    with one_thread_if_small(problem.n_samples), task as advance:
+        while machines.alive.size >= stop_at:
+            machines.train()
+            if machines.status is Status.UNBOUNDED:
+                if not record.eliminated:
+                    machines.status.check("Elimination with a hard margin (C=inf)")
+                break
+            record.sizes.append(machines.alive.size)
+            value = machines.importance()
+            record.scores[machines.alive] = value
+            leaving = units.leaving(machines, value, step)
+            if leaving.size == 0:
+                break
+            record.eliminated.extend(int(feature) for feature in leaving)
+            machines.remove(leaving)
+            advance(leaving.size)
+    record.note(machines)
+
+
+class _Units:
+    """Features or groups that may leave; forced ones never do."""
+
+    def __init__(self, problem: Problem) -> None:
+        codes = problem.feature_groups
+        self.codes = np.arange(problem.n_features) if codes is None else codes
+        self.grouped = codes is not None
+        self.forced = np.zeros(int(self.codes.max()) + 1, dtype=bool)
+        self.forced[self.codes[problem.always_keep]] = True
+
+    def leaving(self, machines: Machines, value: FloatArray, step: Step) -> IntArray:
+        """Features of the next round, the least valuable first; empty when one unit (or the forced) is left.
+
+        On ties the lower index stays longer.
+        """
+        alive = machines.alive
+        present, unit = np.unique(self.codes[alive], return_inverse=True)
+        unit_value = machines.group_importance(unit) if self.grouped else value
+        ranked = order_by_score(unit_value)[::-1]
+        ranked = ranked[~self.forced[present[ranked]]]
+        must_stay = 0 if self.forced.any() else 1
+        wanted = step(unit_value[ranked]) if callable(step) else count_to_remove(step, ranked.size)
+        n_out = min(wanted, ranked.size - must_stay)
+        if n_out <= 0:
+            return np.empty(0, dtype=np.intp)
+        if not self.grouped:
+            return alive[ranked[:n_out]]
+        # Within a group the least valuable feature is listed first, so that `order` stays meaningful.
+        members = [np.flatnonzero(unit == u) for u in ranked[:n_out]]
+        return np.concatenate([alive[m[order_by_score(value[m])[::-1]]] for m in members])

@@ -1,0 +1,251 @@
+"""Exact one-at-a-time elimination inside a block of candidate features.
+
+The features with the smallest weights at a reference dual are loaded as a block. While the machines change
+little, a feature outside the block provably cannot be the next to leave:
+
+    | |w_j(v)| - s |w_j(v_ref)| |  <=  ||x_j|| * ||v - s v_ref||     for every s >= 0.
+
+So the loop trains, scans a prefix of the block, removes the smallest, and leaves the block only when that
+bound no longer decides. Every step is exact; nothing is approximated.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from zeronorm._jit import kernel, reduction
+from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm.solvers.svm.smo import UNBOUNDED, smo
+from zeronorm.solvers.svm.tracked_set import TrackedSets, follow, forget_column, start_tracking
+
+RERANK_AFTER = 6  # sweeps over what is left of the block: about the cost of new keys
+RANKED_SHARE = 12  # one in so many of the columns is put in order; the others are rarely looked at
+FEWEST_RANKED = 256
+
+
+@kernel
+def combine_duals(alpha: FloatArray, sample: Int64Array, sign: FloatArray, v: FloatArray) -> None:
+    """v = sum of sign * alpha over the variables of each sample."""
+    v[:] = 0.0
+    for i in range(alpha.shape[0]):
+        v[sample[i]] += sign[i] * alpha[i]
+
+
+@kernel
+def train_machines(
+    K: FloatArray,
+    ridge: FloatArray,
+    sample: Int64Array,
+    sign: FloatArray,
+    linear: FloatArray,
+    upper: FloatArray,
+    alpha: FloatArray,
+    f: FloatArray,
+    v: FloatArray,
+    sets: TrackedSets,
+    tol: float,
+    max_iter: int,
+) -> tuple[int, int]:
+    """Train every machine from its last solution; returns the worst status and the iterations."""
+    worst, n_iter = 0, 0
+    for c in range(alpha.shape[0]):
+        reached = False
+        if sets.size[c] > 0:
+            reached, steps = follow(
+                sets, c, K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol
+            )
+            n_iter += steps
+        if not reached:
+            steps, _, status = smo(
+                K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol, max_iter
+            )
+            worst = max(worst, status)
+            n_iter += steps
+            if sets.order.shape[1] > 0 and sets.size[c] == 0:
+                start_tracking(sets, c, K, ridge, sample, upper[c], alpha[c])
+        combine_duals(alpha[c], sample, sign[c], v[c])
+    return worst, n_iter
+
+
+@kernel
+def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) -> None:
+    """Take the column x out of the Gram matrix and out of f = K v of every machine."""
+    n = x.shape[0]
+    for i in range(n):
+        xi = x[i]
+        for j in range(n):
+            K[i, j] -= xi * x[j]
+    for c in range(f.shape[0]):
+        inner = 0.0
+        for i in range(n):
+            inner += x[i] * v[c, i]
+        for i in range(n):
+            f[c, i] -= inner * x[i]
+
+
+@reduction
+def squared_weight(x: FloatArray, v: FloatArray) -> float:
+    """Sum over machines of (x'v)²."""
+    total = 0.0
+    for c in range(v.shape[0]):
+        inner = 0.0
+        for i in range(x.shape[0]):
+            inner += x[i] * v[c, i]
+        total += inner * inner
+    return total
+
+
+@kernel
+def rank_block(
+    columns: FloatArray, alive: BoolArray, v: FloatArray, n_ranked: int
+) -> tuple[Int64Array, FloatArray, FloatArray, float]:
+    """Positions of the ``n_ranked`` smallest columns that are left by ascending weight, weights, and columns.
+
+    The last number is the weight which no other column is below. Ordering all of them would take longer than
+    computing the weights; columns copied in the order of reading are read several times faster.
+    """
+    left = np.flatnonzero(alive)
+    weight = np.empty(left.shape[0])
+    for b in range(left.shape[0]):
+        weight[b] = math.sqrt(squared_weight(columns[left[b]], v))
+    beyond = math.inf
+    if n_ranked < left.shape[0]:
+        beyond = np.partition(weight, n_ranked)[n_ranked]
+        smallest = weight < beyond
+        left, weight = left[smallest], weight[smallest]
+    ascending = np.argsort(weight)
+    ranked = left[ascending]
+    front = np.empty((ranked.shape[0], columns.shape[1]))
+    for r in range(ranked.shape[0]):
+        front[r] = columns[ranked[r]]
+    return ranked, weight[ascending], front, beyond
+
+
+@reduction
+def drift(v: FloatArray, reference: FloatArray) -> tuple[float, float]:
+    """The multiple of the reference nearest to v, and the Frobenius distance to it.
+
+    As features leave, the margin shrinks and the duals mostly grow together: a bound around the multiple is
+    much tighter than one around the reference.
+    """
+    inner, square, whole = 0.0, 0.0, 0.0
+    for c in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            inner += v[c, i] * reference[c, i]
+            square += reference[c, i] * reference[c, i]
+    scale = max(inner / square, 0.0) if square > 0.0 else 0.0
+    for c in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            whole += (v[c, i] - scale * reference[c, i]) ** 2
+    return scale, math.sqrt(whole)
+
+
+@kernel
+def smallest_in_block(
+    front: FloatArray,
+    alive: BoolArray,
+    feature: Int64Array,
+    ranked: Int64Array,
+    key: FloatArray,
+    beyond: float,
+    scale: float,
+    reach: float,
+    v: FloatArray,
+    tie: float,
+) -> tuple[int, float, int, bool]:
+    """Position and value of the smallest squared weight in the block, and how many columns were read.
+
+    ``front`` holds the columns ``ranked``; ``key`` ascends along them, the keys of columns that are not ranked
+    are at least ``beyond``, and no weight is further than ``reach`` from ``scale`` times its key: the scan
+    ends where even the bound exceeds the best value found. The last value says whether that happened, so
+    that nothing was missed. On ties the higher feature index is taken: the lower one stays.
+    """
+    best, best_value, scanned = -1, math.inf, 0
+    for r in range(ranked.shape[0]):
+        b = ranked[r]
+        if not alive[b]:
+            continue
+        lower = scale * key[r] - reach
+        if lower > 0.0 and lower * lower > best_value + tie:
+            return best, best_value, scanned, True
+        value = squared_weight(front[r], v)
+        scanned += 1
+        tied = abs(value - best_value) <= tie and feature[b] > feature[best]
+        if value < best_value - tie or tied:
+            best, best_value = b, value
+    lower = scale * beyond - reach if beyond < math.inf else math.inf
+    return best, best_value, scanned, lower > 0.0 and lower * lower > best_value + tie
+
+
+@kernel
+def eliminate_in_block(
+    K: FloatArray,
+    ridge: FloatArray,
+    sample: Int64Array,
+    sign: FloatArray,
+    linear: FloatArray,
+    upper: FloatArray,
+    alpha: FloatArray,
+    f: FloatArray,
+    v: FloatArray,
+    sets: TrackedSets,
+    tol: float,
+    max_iter: int,
+    columns: FloatArray,
+    feature: Int64Array,
+    outside_key: float,
+    max_norm: float,
+    tie: float,
+    removed: Int64Array,
+    values: FloatArray,
+) -> tuple[int, int, int]:
+    """Train and remove until the bound on the features outside fails or ``removed`` is full.
+
+    The keys inside the block are taken anew whenever scanning has cost as much as that. Returns how many
+    left (listed in ``removed`` by position in the block, with their squared weights in ``values``), the worst
+    solver status and the number of solver iterations.
+    """
+    alive = np.ones(columns.shape[0], np.bool_)
+    v_outside, v_inside = v.copy(), v.copy()
+    n_left = columns.shape[0]
+    n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
+    ranked, key, front, beyond = rank_block(columns, alive, v, n_ranked)
+    n_removed, scanned, worst, n_iter = 0, 0, 0, 0
+    while n_removed < removed.shape[0]:
+        status, steps = train_machines(
+            K, ridge, sample, sign, linear, upper, alpha, f, v, sets, tol, max_iter
+        )
+        worst = max(worst, status)
+        n_iter += steps
+        if status == UNBOUNDED:
+            break
+        scale, far = drift(v, v_inside)
+        best, best_value, read, decided = smallest_in_block(
+            front, alive, feature, ranked, key, beyond, scale, max_norm * far, v, tie
+        )
+        scanned += read
+        n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
+        while not decided or scanned > RERANK_AFTER * n_left:
+            ranked, key, front, beyond = rank_block(columns, alive, v, n_ranked)
+            v_inside[:] = v
+            best, best_value, scanned, decided = smallest_in_block(
+                front, alive, feature, ranked, key, beyond, 1.0, 0.0, v, tie
+            )
+            if n_ranked >= n_left:
+                break
+            # Columns tied with the boundary are told apart only when all are in order.
+            n_ranked = n_left
+        scale, far = drift(v, v_outside)
+        outside = scale * outside_key - max_norm * far if outside_key < math.inf else math.inf
+        if best < 0 or outside <= 0.0 or best_value + tie >= outside * outside:
+            break
+        alive[best] = False
+        removed[n_removed] = best
+        values[n_removed] = best_value
+        n_removed += 1
+        n_left -= 1
+        remove_column(K, f, v, columns[best])
+        forget_column(sets, sample, columns[best])
+    return n_removed, worst, n_iter

@@ -1,0 +1,191 @@
+"""Kernels of the features that are left, and how they change when features leave."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from zeronorm._jit import kernel
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
+from zeronorm.design import Design
+
+# -- How much a quadratic form of an RBF kernel changes when one feature is taken out --
+
+
+@kernel
+def rbf_removal(M: FloatArray, columns: FloatArray, gamma: float) -> FloatArray:
+    r"""For each row x of ``columns`` the sum over pairs of :math:`M_{ij}\,(e^{\gamma (x_i - x_j)^2} - 1)`.
+
+    Dividing one feature's factor out of an RBF kernel multiplies K_ij by that exponential, so no kernel is
+    computed afresh. M is symmetric: each pair is visited once.
+    """
+    result = np.zeros(columns.shape[0])
+    n = columns.shape[1]
+    for k in range(columns.shape[0]):
+        x = columns[k]
+        total = 0.0
+        for i in range(n):
+            for j in range(i):
+                difference = x[i] - x[j]
+                total += M[i, j] * math.expm1(gamma * difference * difference)
+        result[k] = 2.0 * total
+    return result
+
+
+class KernelSource(ABC):
+    """The kernel of the features that are left."""
+
+    @abstractmethod
+    def matrix(self, alive: IntArray) -> FloatArray:
+        """K on the given features."""
+
+    @abstractmethod
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        """v'Kv - v'K(without unit)v, one row per unit, one column per column v of V; units index ``alive``."""
+
+    def diagonal_removal(self, alive: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
+        """The same for the sum of beta_i K_ii; zero for kernels with a constant diagonal."""
+        return np.zeros(len(units))
+
+
+class PolynomialSource(KernelSource):
+    """(γ x·z + c)^d: the inner product of the removed features is subtracted, exactly, by the binomial theorem."""
+
+    def __init__(self, design: Design, kernel: PolynomialKernel) -> None:
+        self.design, self.kernel = design, kernel
+        self.gram: FloatArray | None = None
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        self.gram = self.design.take(alive).gram()
+        return self.kernel.matrix(self.gram)
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        assert self.gram is not None
+        base = self.kernel.gamma * self.gram + self.kernel.coef0
+        left = self.design.take(alive)
+        if all(unit.size == 1 for unit in units):
+            return self._single(left, base, V)
+        change = np.empty((len(units), V.shape[1]))
+        for u, unit in enumerate(units):
+            without = (base - self.kernel.gamma * left.take(unit).gram()) ** self.kernel.degree
+            change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
+        return change
+
+    def diagonal_removal(self, alive: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
+        assert self.gram is not None
+        base = self.kernel.gamma * np.diagonal(self.gram) + self.kernel.coef0
+        full = float(beta @ base**self.kernel.degree)
+        change = np.empty(len(units))
+        for u, unit in enumerate(units):
+            square = (self.design.block(alive[unit]) ** 2).sum(axis=1)
+            change[u] = full - float(beta @ (base - self.kernel.gamma * square) ** self.kernel.degree)
+        return change
+
+    def _single(self, left: Design, base: FloatArray, V: FloatArray) -> FloatArray:
+        degree = self.kernel.degree
+        change = np.zeros((left.n_features, V.shape[1]))
+        for columns, block in left.iter_blocks():
+            for c in range(V.shape[1]):
+                for m in range(1, degree + 1):
+                    weighted = block**m * V[:, c : c + 1]
+                    form = np.einsum("ik,ik->k", weighted, base ** (degree - m) @ weighted)
+                    change[columns, c] -= math.comb(degree, m) * (-self.kernel.gamma) ** m * form
+        return change
+
+
+class RBFSource(KernelSource):
+    """exp(-γ‖x - z‖²): the factor of the removed features is divided out."""
+
+    def __init__(self, design: Design, gamma: float, *, rescale: bool) -> None:
+        self.design, self.gamma, self.rescale = design, gamma, rescale
+
+    def width(self, alive: IntArray) -> float:
+        """γ; with ``rescale`` it grows as features leave, so that γ times their number stays the same."""
+        return self.gamma * self.design.n_features / alive.size if self.rescale else self.gamma
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        return RBFKernel(self.width(alive)).matrix(self.design.take(alive).gram())
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        gamma = self.width(alive)
+        change = np.empty((len(units), V.shape[1]))
+        single = all(unit.size == 1 for unit in units)
+        for c in range(V.shape[1]):
+            # Only support vectors enter the form.
+            support = np.flatnonzero(V[:, c])
+            M = K[np.ix_(support, support)] * np.outer(V[support, c], V[support, c])
+            left = self.design.take(alive).take_rows(support)
+            if single:
+                for columns, block in left.iter_blocks():
+                    change[columns, c] = -rbf_removal(M, np.ascontiguousarray(block.T), gamma)
+            else:
+                for u, unit in enumerate(units):
+                    factor = RBFKernel(gamma).matrix(left.take(unit).gram())
+                    change[u, c] = float(np.sum(M - M / np.maximum(factor, np.finfo(float).tiny)))
+        return change
+
+
+class CallableSource(KernelSource):
+    """A function of two arrays: one fresh kernel per unit, there is no shortcut."""
+
+    def __init__(self, design: Design, function: Callable[[FloatArray, FloatArray], Any]) -> None:
+        self.design, self.function = design, function
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        columns = np.ascontiguousarray(self.design.block(alive))
+        K = np.asarray(self.function(columns, columns), dtype=np.float64)
+        n = columns.shape[0]
+        if K.shape != (n, n) or not np.all(np.isfinite(K)):
+            raise ValueError(
+                f"The 'kernel' function must return a finite matrix of shape {(n, n)}. Got shape {K.shape} instead."
+            )
+        return 0.5 * (K + K.T)
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        change = np.empty((len(units), V.shape[1]))
+        for u, unit in enumerate(units):
+            rest = np.delete(alive, unit)
+            without = self.matrix(rest) if rest.size else np.zeros_like(K)
+            change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
+        return change
+
+
+class PiecesSource(KernelSource):
+    """One given kernel matrix per feature, combined by sum or product."""
+
+    def __init__(self, pieces: Any, combine: str, n_samples: int, n_features: int) -> None:
+        self.pieces = np.asarray(pieces, dtype=np.float64)
+        expected = (n_features, n_samples, n_samples)
+        if self.pieces.shape != expected:
+            raise ValueError(
+                "The 'kernel_pieces' parameter must hold one samples × samples matrix per feature, shape "
+                f"{expected}. Got shape {self.pieces.shape} instead."
+            )
+        if not np.all(np.isfinite(self.pieces)):
+            raise ValueError("The 'kernel_pieces' parameter must be finite. Got NaN or infinity.")
+        self.combine: Callable[..., Any] = np.sum if combine == "sum" else np.prod
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        return np.asarray(self.combine(self.pieces[alive], axis=0))
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        change = np.empty((len(units), V.shape[1]))
+        for u, unit in enumerate(units):
+            without = self.matrix(np.delete(alive, unit))
+            change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
+        return change
+
+
+def make_source(design: Design, kernel: ScaledKernel, *, rescale: bool = False) -> KernelSource:
+    """The source of a linear, polynomial or RBF kernel."""
+    if isinstance(kernel, LinearKernel):
+        return PolynomialSource(design, PolynomialKernel(degree=1, gamma=1.0, coef0=0.0))
+    if isinstance(kernel, PolynomialKernel):
+        return PolynomialSource(design, kernel)
+    assert isinstance(kernel, RBFKernel)
+    return RBFSource(design, kernel.gamma, rescale=rescale)

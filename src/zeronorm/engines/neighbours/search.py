@@ -1,0 +1,169 @@
+"""The nearest samples of each class."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._threads import run_in_threads, useful_threads
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines.neighbours.kernels import COLUMNS_PER_SUM, add_distances, offer_neighbours
+from zeronorm.engines.neighbours.ranges import ScaledColumns
+from zeronorm.selection.problem import Problem
+
+_TILE_ENTRIES = 1 << 22
+_SHARES_PER_THREAD = 4
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    """Columns of one kind: what a column of this kind adds to a distance is the same function."""
+
+    index: IntArray
+    columns: ScaledColumns
+    kind: int
+
+
+@dataclass(frozen=True)
+class NearestLists:
+    """For each class and sample the nearest samples, best first; -1 where there are no more."""
+
+    codes: IntArray
+    distance: FloatArray  # (classes, n, k)
+    members: IntArray  # (classes, n, k)
+
+    @classmethod
+    def empty(cls, codes: NDArray[Any], k: int) -> NearestLists:
+        shape = (int(codes.max()) + 1, codes.size, k)
+        return cls(codes.astype(np.intp), np.full(shape, np.inf), np.full(shape, -1, dtype=np.intp))
+
+    def offer(self, distance: FloatArray, left: slice, right: slice) -> None:
+        """Enter the distances between two tiles of samples; tiles come in ascending order."""
+        sizes = (left.stop - left.start, right.stop - right.start)
+        worst = np.ascontiguousarray(self.distance[:, :, -1])
+        offer_neighbours(
+            distance, left.start, right.start, *sizes, self.codes, worst, self.distance, self.members
+        )
+
+
+def nearest_by_columns(
+    parts: list[ColumnPart], codes: NDArray[Any], k: int, has_missing: bool, n_jobs: int | None = None
+) -> NearestLists:
+    """The k nearest samples of each class; the distance sums over all parts.
+
+    With missing values the distance is the mean over the columns that both samples have. Threads share
+    the rows of the distance matrix, so their number does not change any sum.
+    """
+    lists = NearestLists.empty(codes, k)
+    n_features = sum(part.index.size for part in parts)
+    n_threads = useful_threads(n_jobs, codes.size**2 * n_features // 2)
+    for left, right in _tile_pairs(codes.size, n_features):
+        lists.offer(_tile_distances(parts, left, right, has_missing, n_threads), left, right)
+    return lists
+
+
+def _tile_pairs(n: int, p: int) -> Iterator[tuple[slice, slice]]:
+    """Pairs of row tiles in ascending order; one tile when n × n is not much more than the data."""
+    entries = max(n * p, _TILE_ENTRIES)
+    height = n if n * n <= entries else math.isqrt(entries)
+    tiles = [slice(start, min(start + height, n)) for start in range(0, n, height)]
+    for i, left in enumerate(tiles):
+        for right in tiles[i:]:
+            yield left, right
+
+
+def _tile_distances(
+    parts: list[ColumnPart], left: slice, right: slice, has_missing: bool, n_threads: int
+) -> FloatArray:
+    first, last = left.stop - left.start, right.stop - right.start
+    distance = np.zeros((first + first % 2, last + last % 2))  # the loops take rows by twos
+    shared = np.zeros_like(distance) if has_missing else None
+    shares = _row_shares(
+        len(distance), left == right, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads
+    )
+    for part in parts:
+        for n_columns, x, z in _tile_blocks(part.columns, left, right):
+            add = partial(add_distances, x, z, n_columns, distance, left == right, part.kind, has_missing)
+            run_in_threads(add, shares, n_threads)
+            if shared is not None:
+                shared += _present(x, n_columns) @ _present(z, n_columns).T
+    if shared is not None:
+        comparable = shared > 0
+        np.divide(distance, shared, out=distance, where=comparable)
+        distance[~comparable] = np.inf
+    return distance
+
+
+def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, int]]:
+    """Consecutive even ranges of rows with about the same number of entries to compute."""
+    if n_shares == 1:
+        return [(0, n_rows)]
+    parts = [share / n_shares for share in range(n_shares + 1)]
+    bounds = [n_rows * (1.0 - math.sqrt(1.0 - part)) if triangle else n_rows * part for part in parts]
+    return [(a, b) for a, b in pairwise(2 * round(bound / 2) for bound in bounds) if b > a]
+
+
+def _tile_blocks(
+    columns: ScaledColumns, left: slice, right: slice
+) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """How many columns, and the rows of two tiles of samples, block after block."""
+    first, second = columns.take_rows(left), columns.take_rows(right)
+    n_samples = max(first.design.n_samples, second.design.n_samples)
+    for block in columns.slices(n_samples, narrowest=COLUMNS_PER_SUM):
+        x = first.rows(block)
+        yield block.stop - block.start, x, x if left == right else second.rows(block)
+
+
+def _present(rows: FloatArray, n_columns: int) -> FloatArray:
+    return (~np.isnan(rows[:, :n_columns])).astype(np.float64)
+
+
+def check_neighbors(selector: Any) -> None:
+    """Raise unless ``n_neighbors`` of a selector is a positive integer."""
+    k = selector.n_neighbors
+    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+        raise ValueError(
+            f"The 'n_neighbors' parameter of {type(selector).__name__} must be a positive integer. "
+            f"Got {k!r} instead."
+        )
+
+
+def neighbour_classes(problem: Problem) -> NDArray[Any]:
+    """Class codes for the search of neighbours; one class for regression."""
+    if problem.task != "regression":
+        return problem.y
+    if np.ptp(problem.y) == 0.0:
+        raise ValueError(
+            f"Relief needs a target that varies. Got {problem.n_samples} times the value {problem.y[0]:g}."
+        )
+    return np.zeros(problem.n_samples, dtype=np.intp)
+
+
+def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> int:
+    """The number of neighbours, cut to what the largest class offers; warns when a class is too small."""
+    name, k = type(selector).__name__, int(selector.n_neighbors)
+    sizes = np.bincount(codes)
+    if sizes.max() < 2:
+        raise ValueError(
+            f"{name} needs at least one class with two samples or more, to have a hit. Got {sizes.size} classes "
+            "of one sample each; use task='regression' if y is a quantity."
+        )
+    small = np.flatnonzero(sizes <= k)
+    if small.size:
+        labels = "all samples" if problem.classes is None else f"class {problem.classes[small[0]]!r}"
+        warnings.warn(
+            f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[small[0]]} samples; "
+            f"{small.size} such classes): all there are were used. Lower n_neighbors to treat classes alike.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return min(k, int(sizes.max()))

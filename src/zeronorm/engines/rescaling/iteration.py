@@ -1,0 +1,288 @@
+r"""The iteratively rescaled machine: train on :math:`x * z`, rescale z by what the machine made of it, repeat.
+
+One engine serves AROM, the zero-norm SVM with any exponent and the kernel multiplicative update; they
+differ only in the machine and in the rule for z. Let :math:`u` be the weights of the machine on the rescaled
+features, so that :math:`w = z * u` are its weights on the features themselves.
+
+* AROM (Weston et al. 2003) sets :math:`z \leftarrow z * |u|`, that is :math:`z \leftarrow |w|`.
+* The zero-norm SVM (Huang et al. 2008) minimises :math:`w^\top \Lambda w + C \sum \xi` with
+  :math:`\Lambda = \mathrm{diag}(|w_k|^{-(2-q)})` from the last iterate. Substituting
+  :math:`w = \Lambda^{-1/2} u` leaves :math:`\|u\|^2 + C\sum\xi` on the features :math:`x * z` with
+  :math:`z = \Lambda^{-1/2} = |w|^{1-q/2}`.
+
+So for q = 0 the two methods are the same iteration; they differ in the loss (and in the factor ½ before
+the norm, which makes the C of one twice that of the other). For q = 2 nothing is rescaled: the plain SVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.design.dense import DenseDesign
+from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.solvers.status import Status
+
+# -- The path of a method whose iterates have fewer and fewer features, each with weights of its own --
+
+
+@dataclass(frozen=True)
+class IteratePath(SelectionPath):
+    """Nested supports of iterates, each of which ranks its own features.
+
+    A size between two iterates is read off the last iterate with more features: its largest weights
+    (Weston et al. 2003). A size that an iterate has exactly is that iterate's support.
+    """
+
+    rankings: tuple[IntArray, ...] = ()
+
+    @classmethod
+    def from_iterates(
+        cls,
+        iterates: Sequence[tuple[IntArray, FloatArray]],
+        fallback: FloatArray,
+        **fields: object,
+    ) -> IteratePath:
+        """``iterates`` are pairs of features and their weights, each inside the one before.
+
+        The order is that of falling: the longer a feature survives the better, then the larger its last
+        weight. ``fallback`` orders the features that were in no iterate.
+        """
+        distinct: list[tuple[IntArray, FloatArray]] = []
+        for features, weight in iterates:
+            if distinct and distinct[-1][0].size == features.size:
+                distinct.pop()
+            distinct.append((features, weight))
+        # Scores of features in no iterate lie in [0, 1/2], of those in t iterates in [t, t + 1/2].
+        scores = 0.5 * _relative(fallback)
+        for level, (features, weight) in enumerate(distinct, start=1):
+            scores[features] = level + 0.5 * _relative(weight)
+        return cls(
+            order=order_by_score(scores),
+            subsets=tuple(np.sort(features) for features, _ in distinct),
+            rankings=tuple(features[order_by_score(weight)] for features, weight in distinct),
+            scores=scores,
+            **fields,  # type: ignore[arg-type]
+        )
+
+    def _ordered(self, subset: IntArray) -> IntArray:
+        """By the weights of the iterate with this support; forced features and whole groups stay in front."""
+        assert self.subsets is not None
+        matching = [i for i, s in enumerate(self.subsets) if np.array_equal(s, subset)]
+        if not matching:
+            return super()._ordered(subset)
+        place = self.n_features + self.position()  # behind all ranked features, in the total order
+        ranking = self.rankings[matching[-1]]
+        place[ranking] = np.arange(ranking.size)
+        place[self.always_keep] = -1
+        if self.groups is not None:
+            best = np.full(int(self.groups.max()) + 1, 2 * self.n_features, dtype=np.intp)
+            np.minimum.at(best, self.groups, place)
+            # Groups that share a place are the forced ones: kept apart by their code.
+            return subset[np.lexsort((place[subset], self.groups[subset], best[self.groups[subset]]))]
+        return subset[np.argsort(place[subset], kind="stable")]
+
+
+def _relative(weight: FloatArray) -> FloatArray:
+    """Weights as a fraction of the largest."""
+    largest = float(weight.max(initial=0.0))
+    return weight / largest if largest > 0.0 else np.zeros_like(weight)
+
+
+Rule = Callable[[FloatArray, FloatArray], FloatArray]
+
+# Once the survivors are this small a part of the features, they are held in memory as one dense block.
+RESIDENT_SHARE = 1 / 8
+# Weights this small against those of the first iterate: no feature is worth its price.
+COLLAPSED = 1e-10
+SHRUNK = "all weights shrank to zero, no feature is worth its price; raise C."
+UNFINISHED = "raise max_iter or loosen tol."
+# The solver's own tolerance is far below what the rescaling needs: an answer at the limit of precision will do.
+ACCURATE = (Status.CONVERGED, Status.STALLED)
+NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
+
+
+class Machine(Protocol):
+    """A learner on rescaled features; ``status`` tells how the last training went."""
+
+    @property
+    def status(self) -> Status: ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether training once more with the same factors would change nothing."""
+        ...
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several."""
+        ...
+
+    def keep(self, staying: BoolArray) -> None:
+        """Forget the features that do not stay; what remains of the solution is the next start."""
+        ...
+
+
+class LinearModel(Machine, Protocol):
+    """A machine that is linear in the features: one column of weights and one bias per machine.
+
+    They belong to the last training that found a solution, and to the features before rescaling.
+    """
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+    @property
+    def bias(self) -> FloatArray: ...
+
+
+def multiplicative(scale: FloatArray, strength: FloatArray) -> FloatArray:
+    r"""The rule of AROM, :math:`z \leftarrow z * |u|`."""
+    return scale * strength
+
+
+def power_rule(q: float) -> Rule:
+    r"""The rule of the q-norm, :math:`z \leftarrow |z * u|^{1 - q/2}`; ``power_rule(0)`` is multiplicative."""
+    exponent = 1.0 - 0.5 * q
+
+    def rule(scale: FloatArray, strength: FloatArray) -> FloatArray:
+        return np.asarray((scale * strength) ** exponent)
+
+    return rule
+
+
+@dataclass
+class Rescaling:
+    """What the iterations left behind.
+
+    Attributes
+    ----------
+    iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
+    first : the weights of all features in the first iterate.
+    trained : the features that the last machine was trained on.
+    scale : the factors z that it was trained with; zero for all other features.
+    n_iter : machines trained.
+    converged : whether z came to rest at weights other than zero.
+    remedy : what to do when it did not.
+    status : how the last machine ended.
+    """
+
+    first: FloatArray
+    scale: FloatArray
+    trained: IntArray
+    iterates: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    remedy: str = UNFINISHED
+    status: Status = Status.CONVERGED
+
+    @property
+    def alive(self) -> IntArray:
+        """The features of the last iterate."""
+        return self.iterates[-1][0] if self.iterates else np.empty(0, dtype=np.intp)
+
+    def path(self) -> IteratePath:
+        """Every iterate's support, and the order in which the features fall."""
+        return IteratePath.from_iterates(
+            self.iterates,
+            self.first,
+            scale=self.scale,
+            own_size=max(1, self.alive.size),
+            n_iter=self.n_iter,
+            converged=self.converged,
+            remedy=self.remedy,
+        )
+
+
+def rescale_until_sparse(
+    machine: Machine,
+    design: Design,
+    candidates: IntArray,
+    rule: Rule,
+    *,
+    zero_tol: float,
+    tol: float,
+    max_iter: int,
+) -> Rescaling:
+    r"""Train, rescale and drop features until the scaling factors rest.
+
+    Parameters
+    ----------
+    candidates : the features to begin with; all others count as zero from the start.
+    rule : the new factors from the old ones and the strengths.
+    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
+    tol : largest relative change of a factor at rest.
+
+    An iteration that finds a hard margin impossible with the features that are left ends the run; the
+    iterates before it stand. A first iteration that does so is the caller's to report: ``status`` is then
+    ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
+    """
+    n_features = design.n_features
+    result = Rescaling(np.zeros(n_features), np.zeros(n_features), candidates[:0])
+    alive = candidates
+    active = design if alive.size == n_features else design.take(alive)
+    scale = np.ones(alive.size)
+    resting = alive.size == 0
+    while result.n_iter < max_iter and not resting:
+        strength = machine.train(active, scale)
+        result.n_iter += 1
+        if machine.status in NO_SOLUTION:
+            result.status = Status.CONVERGED if result.iterates else machine.status
+            resting = True
+            break
+        weight = scale * strength
+        staying = weight > zero_tol * weight.max(initial=0.0)
+        _note(result, machine.status, alive, scale, weight, staying)
+        new_scale = rule(scale[staying], strength[staying])
+        resting = _is_at_rest(result, machine, scale, new_scale, tol)
+        if not staying.all() and not resting:
+            active = _narrowed(active, staying, n_features)
+            machine.keep(staying)
+        alive, scale = alive[staying], new_scale
+    result.converged = resting and result.remedy == UNFINISHED and result.status in ACCURATE
+    if result.status not in ACCURATE:
+        result.remedy = result.status.remedy
+    return result
+
+
+def _note(
+    result: Rescaling,
+    status: Status,
+    alive: IntArray,
+    scale: FloatArray,
+    weight: FloatArray,
+    staying: BoolArray,
+) -> None:
+    if result.n_iter == 1:
+        result.first[alive] = weight
+    result.status = status
+    result.trained = alive
+    result.scale[:] = 0.0
+    result.scale[alive] = scale
+    if staying.any():
+        result.iterates.append((alive[staying], weight[staying]))
+
+
+def _is_at_rest(
+    result: Rescaling, machine: Machine, scale: FloatArray, new_scale: FloatArray, tol: float
+) -> bool:
+    """Nothing moves any more, or there is nothing left to decide."""
+    if new_scale.size == 0:
+        return True
+    if result.iterates[-1][1].max() <= COLLAPSED * result.first.max():
+        result.remedy = SHRUNK
+        return True
+    if new_scale.size < scale.size or not machine.settled:
+        return False
+    return bool(np.abs(new_scale / scale - 1.0).max() <= tol)
+
+
+def _narrowed(active: Design, staying: BoolArray, n_features: int) -> Design:
+    columns = np.flatnonzero(staying)
+    if columns.size <= RESIDENT_SHARE * n_features:
+        return DenseDesign(active.block(columns))
+    return active.take(columns)

@@ -1,0 +1,248 @@
+"""Linear support vector machines on rescaled features, trained again and again from the last solution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from zeronorm._types import BoolArray, FloatArray
+from zeronorm.design import Design, StandardizedDesign, gathered
+from zeronorm.engines.rescaling.iteration import NO_SOLUTION
+from zeronorm.selection.problem import Problem
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm.interior_point import solve_linear_loss
+from zeronorm.solvers.svm.joint_multiclass import MulticlassSvm, solve_weston_watkins
+from zeronorm.solvers.svm.linear import DEFAULT_MEMORY_BUDGET, prefers_gram
+from zeronorm.solvers.svm.regression import solve_svr_dual
+from zeronorm.solvers.svm.tall import TallSolution, solve_squared_loss
+
+Loss = Literal["hinge", "squared"]
+Pairing = Literal["one-vs-rest", "one-vs-one"]
+
+SOLVER_TOL = 1e-7
+SOLVER_MAX_ITER = 1_000_000
+FEW_SAMPLES = 256  # up to here the dual, started from the last solution, is faster for any number of features
+
+
+@dataclass
+class Part:
+    """One of several machines: its target, the price of an error for each sample, and its last solution."""
+
+    target: FloatArray
+    price: FloatArray
+    solution: Any = None
+
+    def slacks(self) -> FloatArray:
+        """By how much each sample misses its margin, for squared slacks, where it is the dual variable over C."""
+        alpha = self.solution.alpha.reshape(-1, self.price.size).sum(axis=0)
+        return np.asarray(alpha / self.price)
+
+
+def parts_of(problem: Problem, C: float, pairing: Pairing = "one-vs-rest") -> list[Part]:
+    """One machine for two classes, regression or a label; for more classes one for each class or pair."""
+    price = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
+    if problem.task == "multiclass" and pairing == "one-vs-one":
+        return _pairs(problem, price)
+    return [Part(target, price.copy()) for target in np.ascontiguousarray(problem.targets().T)]
+
+
+def _pairs(problem: Problem, price: FloatArray) -> list[Part]:
+    """A price of zero takes the samples of the other classes out of the game."""
+    parts = []
+    for a in range(problem.n_classes):
+        for b in range(a + 1, problem.n_classes):
+            target = np.where(problem.y == b, 1.0, -1.0)
+            involved = (problem.y == a) | (problem.y == b)
+            parts.append(Part(target, np.where(involved, price, 0.0)))
+    return parts
+
+
+class LinearMachine:
+    """Machines that share the scaling factors; ``LinearModel`` of the rescaling engine.
+
+    In the dual, on the Gram matrix that all machines share, as long as there are at least as many features as
+    samples (or few samples); in the primal after that. After training, ``weights`` holds one column per
+    machine for the features as they are, before rescaling, and ``bias`` one number per machine; a training
+    without a solution leaves both as they were. With an ``epsilon`` the machines are regressions.
+    """
+
+    settled = True
+
+    def __init__(self, parts: Sequence[Part], *, loss: Loss, epsilon: float | None = None) -> None:
+        self.parts = parts
+        self.loss = loss
+        self.epsilon = epsilon
+        self.status = Status.CONVERGED
+        self.weights: FloatArray = np.zeros((0, len(parts)))
+        self.bias: FloatArray = np.zeros(len(parts))
+        self._was_in_dual = True
+        self._earlier_weights: FloatArray | None = None  # of the features that are left
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        in_dual = self.in_dual(design.shape)
+        if in_dual != self._was_in_dual:
+            self._was_in_dual = in_dual
+            for part in self.parts:
+                part.solution = None  # the other kind of solution is no start
+        rescaled_weights = (self._solve_in_dual if in_dual else self._solve_in_primal)(design, scale)
+        self.status = max(part.solution.status for part in self.parts)
+        if self.status in NO_SOLUTION:
+            return np.zeros(scale.size)
+        self.bias = np.array([part.solution.bias for part in self.parts])
+        self.weights = self._earlier_weights = scale[:, None] * rescaled_weights
+        return np.asarray(np.abs(rescaled_weights).sum(axis=1))
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        """Whether data of this shape are better solved on the Gram matrix."""
+        n, p = shape
+        if n <= FEW_SAMPLES:
+            return True
+        primal_fits = 16 * (p + 1) ** 2 <= DEFAULT_MEMORY_BUDGET
+        return prefers_gram(shape) if p >= n or not primal_fits else False
+
+    def keep(self, staying: BoolArray) -> None:
+        """Dual variables belong to samples, so only weights must be narrowed."""
+        if self._earlier_weights is not None:
+            self._earlier_weights = self._earlier_weights[staying]
+
+    def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
+        """Solve every part; the weights of the rescaled features, one column per machine."""
+        gram = design.gram(scale**2)
+        for part in self.parts:
+            options = self._options(part) | {"max_iter": SOLVER_MAX_ITER}
+            if self.epsilon is None:
+                part.solution = solve_svm_dual(gram, part.target, **options)
+            else:
+                part.solution = solve_svr_dual(gram, part.target, epsilon=self.epsilon, **options)
+        dual = np.column_stack([part.solution.dual_coef for part in self.parts])
+        return scale[:, None] * design.transpose_dot(dual)
+
+    def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
+        """The same for more samples than features."""
+        rescaled = gathered(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
+        squared = self.loss == "squared"
+        for place, part in enumerate(self.parts):
+            if self.epsilon is None:
+                problem = BoxDual.classification(part.target, part.price, squared)
+            else:
+                problem = BoxDual.regression(part.target, part.price, self.epsilon, squared)
+            part.solution = self._solve_tall(rescaled, problem, scale, place)
+        return np.column_stack([part.solution.weights for part in self.parts])
+
+    def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, place: int) -> TallSolution:
+        """Squared losses start from the weights before: on new scales they give the same decisions."""
+        if not problem.ridge.any():
+            return solve_linear_loss(design, problem, tol=SOLVER_TOL)
+        start = None
+        if self._earlier_weights is not None:
+            start = (self._earlier_weights[:, place] / scale, float(self.bias[place]))
+        return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
+
+    def _options(self, part: Part) -> dict[str, Any]:
+        base = "hinge" if self.epsilon is None else "epsilon_insensitive"
+        loss = base if self.loss == "hinge" else f"squared_{base}"
+        return {"C": part.price, "loss": loss, "tol": SOLVER_TOL, "warm_start": part.solution}
+
+
+class GramMachine(LinearMachine):
+    """Always in the dual."""
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        return True
+
+
+class PrimalMachine(LinearMachine):
+    """Always in the primal."""
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        return False
+
+
+class SlackRescaling:
+    r"""A machine whose slacks are rescaled as well: the fewest samples inside the margin.
+
+    A squared slack is a feature that only one sample has; rescaling these features as the others turns
+    their penalty :math:`\tfrac{C}{2}\sum\xi_i^2` into the number of slacks that are not zero. Slacks up to
+    ``zero_tol`` count as zero.
+    """
+
+    def __init__(self, machine: LinearMachine, zero_tol: float, tol: float) -> None:
+        self.machine = machine
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.settled = False
+        self._first_price = [part.price for part in machine.parts]
+
+    @property
+    def status(self) -> Status:
+        return self.machine.status
+
+    @property
+    def weights(self) -> FloatArray:
+        return self.machine.weights
+
+    @property
+    def bias(self) -> FloatArray:
+        return self.machine.bias
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        strength = self.machine.train(design, scale)
+        if self.status not in NO_SOLUTION:
+            new_prices = [
+                price / np.maximum(part.slacks(), self.zero_tol) ** 2
+                for part, price in zip(self.machine.parts, self._first_price, strict=True)
+            ]
+            self.settled = True
+            for part, price in zip(self.machine.parts, new_prices, strict=True):
+                self.settled = self.settled and bool(
+                    np.abs(price - part.price).max() <= self.tol * part.price.max()
+                )
+                part.price = price
+        return strength
+
+    def keep(self, staying: BoolArray) -> None:
+        self.machine.keep(staying)
+
+
+# -- The joint multi-class machine on rescaled features --
+
+
+class JointMachine:
+    """Weston and Watkins' machine: all classes in one problem, one weight vector for each."""
+
+    settled = True
+
+    def __init__(self, problem: Problem, C: float) -> None:
+        self.codes = problem.y
+        self.n_classes = problem.n_classes
+        self.price = problem.sample_costs(C)
+        self.status = Status.CONVERGED
+        self.weights: FloatArray = np.zeros((0, self.n_classes))
+        self.bias: FloatArray = np.zeros(self.n_classes)
+        self._solution: MulticlassSvm | None = None
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        self._solution = solve_weston_watkins(
+            design.gram(scale**2),
+            self.codes,
+            self.n_classes,
+            C=self.price,
+            loss="squared_hinge",
+            warm_start=self._solution,
+            tol=SOLVER_TOL,
+        )
+        self.status = self._solution.status
+        if self.status in NO_SOLUTION:
+            return np.zeros(scale.size)
+        rescaled_weights = scale[:, None] * design.transpose_dot(self._solution.dual_coef)
+        self.weights = scale[:, None] * rescaled_weights
+        self.bias = self._solution.bias
+        return np.asarray(np.abs(rescaled_weights).sum(axis=1))
+
+    def keep(self, staying: BoolArray) -> None:
+        """The dual variables belong to samples: there is nothing to forget."""

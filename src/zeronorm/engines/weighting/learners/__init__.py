@@ -1,0 +1,1 @@
+"""Fast classifiers for thousands of small fits, one file each."""

@@ -1,0 +1,140 @@
+"""Linear discriminant analysis in a bootstrap sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zeronorm._jit import kernel
+from zeronorm._types import FloatArray, Int64Array
+from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
+from zeronorm.engines.weighting.learners.centroid import label_means
+from zeronorm.engines.weighting.pool import Pool, labels_of, machine_cost
+from zeronorm.engines.weighting.sampling import Draws, distinct, gather
+
+# A covariance of rank zero (each class a single point) still needs a positive diagonal.
+SMALLEST_VARIANCE = 1e-12
+
+
+class SubsetLDA(CompiledLearner):
+    r"""Linear discriminant analysis with a shrunken covariance.
+
+    .. math:: \hat\Sigma = (1-s)\,S + s\,\frac{\operatorname{tr} S}{k} I
+
+    with S the covariance within the classes; the largest :math:`\mu_c^\top\hat\Sigma^{-1}x -
+    \tfrac12\mu_c^\top\hat\Sigma^{-1}\mu_c + \log\pi_c` wins, the priors being those of the training sample.
+
+    Parameters
+    ----------
+    shrinkage : s, above 0 because a small sample has a singular covariance, at most 1.
+    """
+
+    def __init__(self, shrinkage: float = 0.1) -> None:
+        self.shrinkage = shrinkage
+
+    def check(self, bootstrap_size: int) -> None:
+        check_number(self, "shrinkage", 0.0, strict=True, high=1.0)
+
+    def errors(self, pool: Pool, draws: Draws, first: int, last: int, out: FloatArray) -> None:
+        lda_errors(pool, draws, float(self.shrinkage), first, last, out)
+
+    def as_estimator(self) -> Any:
+        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+        return LinearDiscriminantAnalysis(solver="lsqr", shrinkage=self.shrinkage)
+
+
+@kernel
+def lda_errors(pool: Pool, draws: Draws, shrinkage: float, first: int, last: int, out: FloatArray) -> None:
+    """Errors of a range of subsets."""
+    n_machines = pool.coding.shape[0]
+    for b in range(first, last):
+        features = distinct(draws.features[b])
+        train = gather(pool.columns, features, draws.train[b])
+        test = gather(pool.test_columns, features, draws.test[b])
+        total = 0.0
+        for m in range(n_machines):
+            labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
+            predicted = lda_predict(train, labels, test, pool.n_labels, shrinkage)
+            total += machine_cost(pool, m, draws.test[b], predicted)
+        out[b] = total / n_machines
+
+
+@kernel
+def lda_predict(
+    train: FloatArray, labels: Int64Array, test: FloatArray, n_labels: int, shrinkage: float
+) -> Int64Array:
+    """Label with the largest discriminant of each test sample."""
+    means, counts = label_means(train, labels, n_labels)
+    factor = shrunken_covariance(train, labels, means, shrinkage)
+    cholesky_in_place(factor)
+    best = np.full(test.shape[1], -np.inf)
+    predicted = np.zeros(test.shape[1], np.int64)
+    for label in range(n_labels):
+        if counts[label] == 0.0:
+            continue
+        direction = means[label].copy()
+        solve_cholesky(factor, direction)
+        offset = np.log(counts[label] / labels.shape[0])
+        for f in range(direction.shape[0]):
+            offset -= 0.5 * direction[f] * means[label, f]
+        for j in range(test.shape[1]):
+            score = offset
+            for f in range(direction.shape[0]):
+                score += direction[f] * test[f, j]
+            if score > best[j]:
+                best[j] = score
+                predicted[j] = label
+    return predicted
+
+
+@kernel
+def shrunken_covariance(
+    train: FloatArray, labels: Int64Array, means: FloatArray, shrinkage: float
+) -> FloatArray:
+    """Covariance within the labels, shrunk towards a multiple of the identity."""
+    k, n = train.shape
+    residual = np.empty((n, k))
+    for f in range(k):
+        for i in range(n):
+            residual[i, f] = train[f, i] - means[labels[i], f]
+    S = np.zeros((k, k))
+    for i in range(n):
+        row = residual[i]
+        for f in range(k):
+            value = (1.0 - shrinkage) * row[f] / n
+            for g in range(k):
+                S[f, g] += value * row[g]
+    trace = 0.0
+    for f in range(k):
+        for i in range(n):
+            trace += residual[i, f] * residual[i, f] / n
+    for f in range(k):
+        S[f, f] += shrinkage * trace / k + SMALLEST_VARIANCE
+    return S
+
+
+@kernel
+def cholesky_in_place(A: FloatArray) -> None:
+    """Replace the lower triangle of a positive definite matrix by its Cholesky factor."""
+    for j in range(A.shape[0]):
+        for i in range(j, A.shape[0]):
+            value = A[i, j]
+            for k in range(j):
+                value -= A[i, k] * A[j, k]
+            A[i, j] = np.sqrt(value) if i == j else value / A[j, j]
+
+
+@kernel
+def solve_cholesky(L: FloatArray, b: FloatArray) -> None:
+    """Replace b by the solution of L L' x = b."""
+    n = b.shape[0]
+    for i in range(n):
+        for k in range(i):
+            b[i] -= L[i, k] * b[k]
+        b[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            b[i] -= L[k, i] * b[k]
+        b[i] /= L[i, i]

@@ -1,0 +1,199 @@
+"""Drawing the subsets of features and the bootstrap samples of one step."""
+
+# mypy: allow-untyped-defs
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._jit import kernel
+
+# -- Random numbers for compiled loops, one independent stream per (seed, step, index) --
+#
+# A stream is a counter that is hashed (SplitMix64, Steele, Lea and Flood 2014). Its start depends only on the
+# three numbers, so that a subset of features is drawn alike whichever worker draws it
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
+UNIT = 2.0**-52
+
+
+@kernel
+def scramble(word):
+    """Hash of one 64-bit word."""
+    word = (word ^ (word >> SHIFT_30)) * FIRST_FACTOR
+    word = (word ^ (word >> SHIFT_27)) * SECOND_FACTOR
+    return word ^ (word >> SHIFT_31)
+
+
+@kernel
+def open_stream(seed, step, index):
+    """The state of a new stream: an array of one word, changed by every draw."""
+    state = np.empty(1, np.uint64)
+    word = scramble(np.uint64(seed) + GOLDEN)
+    word = scramble((word ^ np.uint64(step)) + GOLDEN)
+    state[0] = scramble((word ^ np.uint64(index)) + GOLDEN)
+    return state
+
+
+@kernel
+def next_word(state):
+    """64 random bits."""
+    state[0] += GOLDEN
+    return scramble(state[0])
+
+
+@kernel
+def next_uniform(state):
+    """A number in [0, 1)."""
+    return np.float64(next_word(state) >> SHIFT_12) * UNIT
+
+
+@kernel
+def next_index(state, size):
+    """An integer in 0, …, size - 1."""
+    return min(np.int64(next_uniform(state) * size), size - 1)
+
+
+@kernel
+def next_exponential(state):
+    """A number of the exponential law of mean one."""
+    return -np.log(1.0 - next_uniform(state))
+
+
+@kernel
+def fill_normal(state, out):
+    """Fill ``out`` with standard normal numbers (Box and Muller, two at a time)."""
+    for i in range(0, out.shape[0], 2):
+        radius = np.sqrt(2.0 * next_exponential(state))
+        angle = 2.0 * np.pi * next_uniform(state)
+        out[i] = radius * np.cos(angle)
+        if i + 1 < out.shape[0]:
+            out[i + 1] = radius * np.sin(angle)
+
+
+MOST_REDRAWS = 1000
+LARGEST_SEED = 2**31
+
+
+class Draws(NamedTuple):
+    """What is drawn for a batch of subsets, one row per subset.
+
+    ``features`` (ascending, with repetitions), the bootstrap samples ``train`` and ``test``, a seed for
+    learners that are random themselves, and how many training samples were thrown away because they held
+    one class only (-1: no sample of two classes found).
+    """
+
+    features: NDArray[np.int64]
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+    seeds: NDArray[np.int64]
+    redraws: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, batch_size: int, subset_size: int, bootstrap_size: int) -> Draws:
+        """Room for a batch."""
+        return cls(
+            np.zeros((batch_size, subset_size), np.int64),
+            np.zeros((batch_size, bootstrap_size), np.int64),
+            np.zeros((batch_size, bootstrap_size), np.int64),
+            np.zeros(batch_size, np.int64),
+            np.zeros(batch_size, np.int64),
+        )
+
+
+@kernel
+def draw_batch(cumulative, codes, test_codes, seed, step, first, last, two_classes, draws):
+    """Draw the subsets ``first`` to ``last`` of a step, each from its own stream."""
+    for b in range(first, last):
+        state = open_stream(seed, step, b)
+        draw_features(state, cumulative, draws.features[b])
+        draw_rows(state, codes.shape[0], draws.train[b])
+        draws.redraws[b] = 0
+        while two_classes and has_one_class(codes, draws.train[b]):
+            if draws.redraws[b] == MOST_REDRAWS:
+                draws.redraws[b] = -1
+                break
+            draws.redraws[b] += 1
+            draw_rows(state, codes.shape[0], draws.train[b])
+        draw_rows(state, test_codes.shape[0], draws.test[b])
+        draws.seeds[b] = next_index(state, LARGEST_SEED)
+
+
+@kernel
+def draw_features(state, cumulative, out):
+    """Independent draws from the law with the given (unnormalised) cumulative weights, in ascending order.
+
+    The partial sums of exponential numbers, divided by the whole, are uniform numbers in ascending order.
+    """
+    size = out.shape[0]
+    sums = np.empty(size)
+    total = 0.0
+    for i in range(size):
+        total += next_exponential(state)
+        sums[i] = total
+    scale = cumulative[-1] / (total + next_exponential(state))
+    low = 0
+    for i in range(size):
+        low = first_above(cumulative, sums[i] * scale, low)
+        out[i] = low
+
+
+@kernel
+def first_above(cumulative, value, low):
+    """The first place from ``low`` on where the sums exceed the value; rounding never leads beyond the last rise."""
+    high = cumulative.shape[0] - 1
+    while high > low and cumulative[high - 1] == cumulative[high]:
+        high -= 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def draw_rows(state, n_samples, out):
+    """Independent uniform draws of sample numbers."""
+    for i in range(out.shape[0]):
+        out[i] = next_index(state, n_samples)
+
+
+@kernel
+def has_one_class(codes, rows):
+    """Whether all the samples belong to one class."""
+    for i in range(1, rows.shape[0]):  # noqa: SIM110 (any() over a generator does not compile)
+        if codes[rows[i]] != codes[rows[0]]:
+            return False
+    return True
+
+
+@kernel
+def distinct(ordered):
+    """The distinct values of an ascending array."""
+    out = np.empty_like(ordered)
+    size = 0
+    for i in range(ordered.shape[0]):
+        if i == 0 or ordered[i] != ordered[i - 1]:
+            out[size] = ordered[i]
+            size += 1
+    return out[:size]
+
+
+@kernel
+def gather(columns, features, rows):
+    """The chosen features of the chosen samples, one row per feature."""
+    out = np.empty((features.shape[0], rows.shape[0]))
+    for f in range(features.shape[0]):
+        column = columns[features[f]]
+        for i in range(rows.shape[0]):
+            out[f, i] = column[rows[i]]
+    return out

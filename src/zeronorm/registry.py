@@ -1,0 +1,203 @@
+"""The list of methods: it feeds the command line, the method cards, the benchmarks and the contract tests.
+
+``@register`` adds a class when its module is imported. So that ``import zeronorm`` stays light, public
+names resolve through a generated index (``zeronorm/_index.py`` and the ``.pyi`` files); after adding a
+method run ``make index``. A test fails when the index is stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=type)
+
+KINDS = ("selector", "meta", "model", "transformer")
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """What the registry knows about one method."""
+
+    name: str
+    cls: type
+    kind: str
+    family: str
+    tasks: tuple[str, ...]
+    reference: str
+    test_params: tuple[Mapping[str, Any], ...] = field(default=({},))
+
+    @property
+    def summary(self) -> str:
+        """First line of the documentation."""
+        return (self.cls.__doc__ or "").strip().splitlines()[0] if self.cls.__doc__ else ""
+
+    def instances(self) -> list[Any]:
+        """One quick instance per set of test parameters."""
+        return [
+            self.cls(**{key: _resolved(value) for key, value in params.items()})
+            for params in self.test_params
+        ]
+
+
+class Registered(str):
+    """In test parameters: a default instance of the method of this name, made when it is needed."""
+
+
+def _resolved(value: Any) -> Any:
+    return get_method(value).cls() if isinstance(value, Registered) else value
+
+
+_METHODS: dict[str, MethodInfo] = {}
+
+
+def register(
+    name: str,
+    *,
+    family: str,
+    tasks: tuple[str, ...],
+    reference: str,
+    kind: str = "selector",
+    test_params: Mapping[str, Any] | tuple[Mapping[str, Any], ...] = ({},),
+) -> Callable[[T], T]:
+    """Class decorator that enters a method under ``name``."""
+    if kind not in KINDS:
+        raise ValueError(f"The 'kind' of method {name!r} must be one of {KINDS}. Got {kind!r} instead.")
+    params = (test_params,) if isinstance(test_params, Mapping) else tuple(test_params)
+
+    def enter(cls: T) -> T:
+        known = _METHODS.get(name)
+        if known is not None and known.cls.__qualname__ != cls.__qualname__:
+            raise ValueError(f"Method {name!r} is registered twice: {known.cls} and {cls}.")
+        info = MethodInfo(name, cls, kind, family, tasks, reference, params)
+        _METHODS[name] = info
+        cls._method = info  # type: ignore[attr-defined]
+        return cls
+
+    return enter
+
+
+def all_methods(kind: str | None = None) -> list[MethodInfo]:
+    """All registered methods, by family and name."""
+    from zeronorm._index import MODULES
+
+    for module in MODULES:
+        importlib.import_module(module)
+    methods = [m for m in _METHODS.values() if m.cls.__module__.startswith("zeronorm.")]
+    return sorted((m for m in methods if kind in (None, m.kind)), key=lambda m: (m.kind, m.family, m.name))
+
+
+def get_method(name: str) -> MethodInfo:
+    """The method registered under ``name``; the error lists close names."""
+    import difflib
+
+    known = {m.name: m for m in all_methods()}
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, n=3)
+    hint = f"Did you mean {', '.join(close)}?" if close else "`zeronorm methods` lists them."
+    raise ValueError(f"There is no method named {name!r}. {hint}")
+
+
+# -- generation of the index --------------------------------------------------------------------------
+
+# Public names that are not registered classes.
+EXTRA_EXPORTS = {
+    "zeronorm": {
+        "evaluate": "zeronorm.evaluation.protocol",
+        "SelectionPath": "zeronorm.selection.path",
+        "as_design": "zeronorm.design",
+    }
+}
+HOME_OF_KIND = {
+    "selector": "zeronorm",
+    "meta": "zeronorm",
+    "model": "zeronorm.models",
+    "transformer": "zeronorm.transformers",
+}
+
+
+def _registered_classes(source: str) -> list[tuple[str, str]]:
+    """(class name, kind) of the registered classes in a source text."""
+    found = []
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for call in node.decorator_list:
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "register":
+                kinds = [k.value for k in call.keywords if k.arg == "kind"]
+                kind = ast.literal_eval(kinds[0]) if kinds else "selector"
+                found.append((node.name, kind))
+    return found
+
+
+def scan_exports(package: Path) -> dict[str, dict[str, str]]:
+    """Public names by package, read from the sources without importing them."""
+    exports: dict[str, dict[str, str]] = {home: {} for home in sorted(set(HOME_OF_KIND.values()))}
+    for folder in ("selectors", "models", "transformers"):
+        for file in sorted((package / folder).rglob("*.py")):
+            module = ".".join(("zeronorm", *file.relative_to(package).with_suffix("").parts))
+            for name, kind in _registered_classes(file.read_text(encoding="utf-8")):
+                exports[HOME_OF_KIND[kind]][name] = module
+    for home, names in EXTRA_EXPORTS.items():
+        for name, module in names.items():
+            relative = Path(*module.split(".")[1:])
+            if (package / relative).with_suffix(".py").exists() or (package / relative).is_dir():
+                exports[home][name] = module
+    return {home: dict(sorted(names.items())) for home, names in exports.items()}
+
+
+def render_index(exports: dict[str, dict[str, str]]) -> str:
+    """Text of ``_index.py``."""
+    lines = ['"""Where public names live. Generated by `make index`; do not edit."""', ""]
+    lines += ["EXPORTS: dict[str, dict[str, str]] = {"]
+    for home, names in exports.items():
+        if not names:
+            lines.append(f'    "{home}": {{}},')
+            continue
+        lines.append(f'    "{home}": {{')
+        lines += [f'        "{name}": "{module}",' for name, module in names.items()]
+        lines.append("    },")
+    lines += ["}", ""]
+    registered = sorted({m for names in exports.values() for m in names.values() if _is_method_module(m)})
+    lines += ["MODULES: tuple[str, ...] = ("] + [f'    "{m}",' for m in registered] + [")", ""]
+    return "\n".join(lines)
+
+
+def _is_method_module(module: str) -> bool:
+    return module.split(".")[1] in ("selectors", "models", "transformers") and module.count(".") > 1
+
+
+def render_stub(home: str, names: dict[str, str]) -> str:
+    """Text of the ``.pyi`` of a package with lazy names."""
+    lines = [f"from {module} import {name} as {name}" for name, module in names.items()]
+    lines.sort(key=lambda line: (line.split()[1], line.split()[3]))
+    if home == "zeronorm":
+        lines += ["", "__version__: str"]
+    lines += ["", "__all__: list[str]", ""]
+    return "\n".join(lines)
+
+
+def generated_files(package: Path) -> dict[Path, str]:
+    """All generated files with their texts."""
+    exports = scan_exports(package)
+    files = {package / "_index.py": render_index(exports)}
+    for home, names in exports.items():
+        folder = package.joinpath(*home.split(".")[1:])
+        files[folder / "__init__.pyi"] = render_stub(home, names)
+    return files
+
+
+def write_index() -> None:
+    """Rewrite the generated files."""
+    package = Path(__file__).resolve().parent
+    for file, text in generated_files(package).items():
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_index()

@@ -1,0 +1,105 @@
+"""Splits into training and test parts, checked before any work is done."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+
+from zeronorm._types import IntArray
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of one training and one test part."""
+
+    index: int
+    train: IntArray
+    test: IntArray
+
+
+def make_splits(
+    cv: Any,
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    *,
+    classification: bool,
+    seed: int,
+) -> list[Split]:
+    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers.
+
+    A number of folds means shuffled folds, stratified for classification, that keep the sample
+    groups together where there are any. A splitter is used on a copy, so its random state does not
+    move, and an unset random state is fixed by ``seed``.
+    """
+    n_samples = len(y)
+    splitter = _splitter(cv, y, groups, classification, seed)
+    placeholder = np.zeros((n_samples, 1))
+    pairs = splitter.split(placeholder, y, groups)
+    splits = [
+        Split(i, _rows(train, n_samples, i, "training"), _rows(test, n_samples, i, "test"))
+        for i, (train, test) in enumerate(pairs)
+    ]
+    if not splits:
+        raise ValueError("The 'cv' parameter gave no splits at all; it must give at least one.")
+    for split in splits:
+        _check_disjoint(split, groups)
+    return splits
+
+
+def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> Any:
+    if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
+        kinds: dict[tuple[bool, bool], type] = {
+            (True, True): StratifiedGroupKFold,
+            (True, False): StratifiedKFold,
+            (False, True): GroupKFold,
+            (False, False): KFold,
+        }
+        kind = kinds[classification, groups is not None]
+        return kind(int(cv)) if kind is GroupKFold else kind(int(cv), shuffle=True, random_state=seed)
+    splitter = check_cv(copy.deepcopy(cv) if hasattr(cv, "split") else cv, y, classifier=classification)
+    if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
+        splitter.random_state = seed
+    return splitter
+
+
+def _rows(rows: Any, n_samples: int, index: int, part: str) -> IntArray:
+    rows = np.asarray(rows)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+    if rows.size == 0:
+        raise ValueError(f"Split {index} of 'cv' has an empty {part} part.")
+    if rows.min() < 0 or rows.max() >= n_samples:
+        raise ValueError(
+            f"Split {index} of 'cv' names row {int(rows.min() if rows.min() < 0 else rows.max())} in its {part} "
+            f"part, but there are {n_samples} samples (0 to {n_samples - 1})."
+        )
+    return np.asarray(rows, dtype=np.intp)
+
+
+def _check_disjoint(split: Split, groups: NDArray[Any] | None) -> None:
+    shared = np.intersect1d(split.train, split.test)
+    if shared.size:
+        raise ValueError(
+            f"Split {split.index} of 'cv' overlaps: {shared.size} rows are in both the training and the test "
+            f"part, the first: {shared[:5].tolist()}. A test row must not be trained on."
+        )
+    if groups is None:
+        return
+    shared_groups = np.intersect1d(groups[split.train], groups[split.test])
+    if shared_groups.size:
+        raise ValueError(
+            f"Split {split.index} of 'cv' divides sample groups: {shared_groups.size} are in both the training "
+            f"and the test part, the first: {shared_groups[:5].tolist()}. Use a splitter that honours "
+            "groups, such as GroupKFold, or a number of folds."
+        )

@@ -1,0 +1,289 @@
+"""Every subset of features that a selector visited, and how to read any size off it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zeronorm._types import FloatArray, IntArray
+
+TIE_TOLERANCE = 1e-10
+
+
+def order_by_score(scores: ArrayLike) -> IntArray:
+    """Feature indices, best score first.
+
+    Scores closer than ``TIE_TOLERANCE`` times the largest magnitude are tied and the lower index
+    wins, so that rounding on another platform or backend does not change the order.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.size == 0:
+        return np.empty(0, dtype=np.intp)
+    by_value = np.argsort(-values)
+    finite = np.abs(values[np.isfinite(values)])
+    tolerance = TIE_TOLERANCE * (finite.max() if finite.size else 0.0)
+    sorted_values = values[by_value]
+    starts_new_tie = np.ones(values.size, dtype=bool)
+    with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
+        starts_new_tie[1:] = (sorted_values[:-1] - sorted_values[1:]) > tolerance
+    tied = ~starts_new_tie
+    tied[:-1] |= tied[1:]
+    places = np.flatnonzero(tied)
+    if places.size == 0:
+        return by_value
+    members = by_value[places]
+    by_value[places] = members[np.lexsort((members, np.cumsum(starts_new_tie)[places]))]
+    return by_value
+
+
+@dataclass(frozen=True)
+class SelectionPath:
+    """The subsets a method visited, and a total order of the features.
+
+    Parameters
+    ----------
+    order : all features, best first.
+    subsets : visited subsets as ragged indices, or None when every visited subset is a prefix of
+        ``order`` (a nested path).
+    visited_sizes : for a nested path, the sizes of the visited prefixes; None means all.
+    objective : one value per visited subset, smaller is better; in the order of ``subsets`` or
+        ``visited_sizes``.
+    scores : one value per feature, bigger is better.
+    scale : final scaling factors, for methods that have them.
+    own_size : the size at which the method itself would stop.
+    groups : group code per feature; subsets are then unions of whole groups.
+    always_keep : features that belong to every subset.
+    n_iter, converged, remedy : how the computation went.
+    """
+
+    order: IntArray
+    subsets: tuple[IntArray, ...] | None = None
+    visited_sizes: IntArray | None = None
+    objective: FloatArray | None = None
+    scores: FloatArray | None = None
+    scale: FloatArray | None = None
+    own_size: int | None = None
+    groups: IntArray | None = None
+    always_keep: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_iter: int = 1
+    converged: bool = True
+    remedy: str = ""
+
+    # -- constructors ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_scores(
+        cls, scores: ArrayLike, *, last: NDArray[np.bool_] | None = None, **fields: object
+    ) -> SelectionPath:
+        """Rank by score; features marked in ``last`` (constant columns) come after all others."""
+        values = np.asarray(scores, dtype=np.float64)
+        path = cls(order=order_by_score(values), scores=values, **fields)  # type: ignore[arg-type]
+        return path if last is None else path.demote(last)
+
+    @classmethod
+    def from_elimination(
+        cls, eliminated: ArrayLike, *, sizes: ArrayLike | None = None, **fields: object
+    ) -> SelectionPath:
+        """``eliminated`` lists the features in the order in which they left, the survivors last."""
+        order = np.asarray(eliminated, dtype=np.intp)[::-1].copy()
+        visited = None if sizes is None else np.asarray(sizes, dtype=np.intp)
+        return cls(order=order, visited_sizes=visited, **fields)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_subsets(
+        cls,
+        subsets: Iterable[ArrayLike],
+        *,
+        n_features: int,
+        tie_break: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+        **fields: object,
+    ) -> SelectionPath:
+        """Subsets in the order visited.
+
+        Without an ``order``, features are ordered by the smallest visited subset that holds them,
+        then by ``tie_break`` (bigger is better), then by index.
+        """
+        ragged = tuple(np.sort(np.asarray(s, dtype=np.intp)) for s in subsets)
+        if order is None:
+            first_size = np.full(n_features, n_features + 1, dtype=np.float64)
+            for subset in ragged:
+                if subset.size:
+                    first_size[subset] = np.minimum(first_size[subset], subset.size)
+            tie_rank = np.arange(n_features)
+            if tie_break is not None:
+                tie_rank = np.empty(n_features, dtype=np.intp)
+                tie_rank[order_by_score(tie_break)] = np.arange(n_features)
+            order = np.lexsort((tie_rank, first_size))
+        kept = tuple(s for s in ragged)
+        return cls(order=np.asarray(order, dtype=np.intp), subsets=kept, **fields)  # type: ignore[arg-type]
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        return int(self.order.size)
+
+    @property
+    def is_nested(self) -> bool:
+        return self.subsets is None
+
+    @property
+    def sizes(self) -> IntArray:
+        """Sizes of the visited subsets, without repetition, ascending."""
+        if self.subsets is not None:
+            visited = [s.size for s in self.subsets if s.size]
+        elif self.visited_sizes is not None:
+            visited = [int(s) for s in self.visited_sizes]
+        else:
+            visited = list(range(1, self.n_features + 1))
+        whole = [s for s in visited if self._is_whole(s)]
+        return np.unique(np.asarray(whole, dtype=np.intp))
+
+    def visited(self, k: int) -> IntArray:
+        """The visited subset of size ``k`` with the best objective, the later one on ties."""
+        self._check_size(k)
+        if self.subsets is None:
+            if k not in self.sizes:
+                raise KeyError(f"no subset of size {k} was visited; visited sizes: {_preview(self.sizes)}")
+            return np.sort(self.order[:k])
+        steps = [i for i, s in enumerate(self.subsets) if s.size == k]
+        if not steps:
+            raise KeyError(f"no subset of size {k} was visited; visited sizes: {_preview(self.sizes)}")
+        if self.objective is None:
+            return self.subsets[steps[-1]]
+        best = min(float(self.objective[i]) for i in steps)
+        return self.subsets[[i for i in steps if float(self.objective[i]) == best][-1]]
+
+    def support(self, k: int) -> IntArray:
+        """The features for size ``k`` (sorted indices), for any ``k`` from 1 to the number of features."""
+        self._check_size(k)
+        if self.subsets is None:
+            return self._prefix(self.order, k)
+        sizes = self.sizes
+        if k in sizes:
+            return self.visited(k)
+        larger = sizes[sizes > k]
+        if larger.size:
+            return self._prefix(self._ordered(self.visited(int(larger[0]))), k)
+        largest = self.visited(int(sizes[-1])) if sizes.size else np.empty(0, dtype=np.intp)
+        rest = self.order[~np.isin(self.order, largest)]
+        return self._prefix(np.concatenate([self._ordered(largest), rest]), k)
+
+    def mask(self, k: int) -> NDArray[np.bool_]:
+        """``support(k)`` as a boolean mask over all features."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.support(k)] = True
+        return mask
+
+    def position(self) -> IntArray:
+        """Place of each feature in ``order``, starting at 0."""
+        position = np.empty(self.n_features, dtype=np.intp)
+        position[self.order] = np.arange(self.n_features)
+        return position
+
+    def ranking(self, k: int | None = None) -> IntArray:
+        """1 for the features of ``support(k)``, then 2, 3, … in ``order``; without k, 1, 2, … throughout."""
+        if k is None:
+            return self.position() + 1
+        selected = self.mask(k)
+        ranking = np.ones(self.n_features, dtype=np.intp)
+        rest = self.order[~selected[self.order]]
+        ranking[rest] = np.arange(2, rest.size + 2)
+        return ranking
+
+    def feature_scores(self) -> FloatArray:
+        """The method's scores, or the position in ``order`` turned into a score."""
+        if self.scores is not None:
+            return self.scores
+        return (self.n_features - self.position()).astype(np.float64)
+
+    # -- rules of the base ----------------------------------------------------------------------
+
+    def demote(self, last: NDArray[np.bool_]) -> SelectionPath:
+        """Move the marked features behind all others, keeping the order otherwise."""
+        if not np.any(last):
+            return self
+        flags = last[self.order]
+        return replace(self, order=np.concatenate([self.order[~flags], self.order[flags]]))
+
+    def constrained(self, groups: IntArray | None, always_keep: IntArray) -> SelectionPath:
+        """The same path with whole groups only and with the forced features in every subset.
+
+        A group stands where its best member stands, and is in a subset when any member is.
+        """
+        if groups is None and always_keep.size == 0:
+            return self
+        forced = np.zeros(self.n_features, dtype=bool)
+        forced[always_keep] = True
+        if groups is not None:
+            forced = np.isin(groups, groups[forced])
+        order = self.order[np.argsort(~forced[self.order], kind="stable")]
+        if groups is not None:
+            order = _gather_groups(order, groups)
+        subsets = self.subsets
+        if subsets is not None:
+            subsets = tuple(_whole_subset(s, forced, groups) for s in subsets)
+        return replace(self, order=order, subsets=subsets, groups=groups, always_keep=np.flatnonzero(forced))
+
+    # -- helpers --------------------------------------------------------------------------------
+
+    def _check_size(self, k: int) -> None:
+        if not 1 <= k <= self.n_features:
+            raise ValueError(f"The size must be between 1 and {self.n_features} features. Got {k} instead.")
+        if k < self.always_keep.size:
+            raise ValueError(
+                f"{self.always_keep.size} features are always kept (with their groups), more than the size "
+                f"asked for. Got {k}; ask for at least {self.always_keep.size}."
+            )
+
+    def _ordered(self, subset: IntArray) -> IntArray:
+        return subset[np.argsort(self.position()[subset], kind="stable")]
+
+    def _is_whole(self, size: int) -> bool:
+        if self.groups is None or self.subsets is not None:
+            return size >= self.always_keep.size
+        at_boundary = size == self.n_features or (
+            self.groups[self.order[size - 1]] != self.groups[self.order[size]]
+        )
+        return at_boundary and size >= self.always_keep.size
+
+    def _prefix(self, ordered: IntArray, k: int) -> IntArray:
+        """The first ``k`` of ``ordered``, cut back to whole groups."""
+        if self.groups is None or k >= ordered.size:
+            return np.sort(ordered[:k])
+        codes = self.groups[ordered]
+        cut = k
+        while cut > 0 and codes[cut - 1] == codes[cut]:
+            cut -= 1
+        if cut == 0:
+            first = int(np.count_nonzero(self.groups == codes[0]))
+            raise ValueError(
+                f"No whole feature group fits into {k} features: the first group has {first}. "
+                f"Ask for at least {first} features."
+            )
+        return np.sort(ordered[:cut])
+
+
+def _gather_groups(order: IntArray, groups: IntArray) -> IntArray:
+    """Order in which the members of a group stand together, at the place of the best member."""
+    n_groups = int(groups.max()) + 1
+    first_place = np.full(n_groups, order.size, dtype=np.intp)
+    np.minimum.at(first_place, groups[order], np.arange(order.size))
+    return order[np.argsort(first_place[groups[order]], kind="stable")]
+
+
+def _whole_subset(subset: IntArray, forced: NDArray[np.bool_], groups: IntArray | None) -> IntArray:
+    mask = forced.copy()
+    mask[subset] = True
+    if groups is not None:
+        mask = np.isin(groups, groups[mask])
+    return np.flatnonzero(mask)
+
+
+def _preview(sizes: Sequence[int] | IntArray) -> str:
+    shown = ", ".join(str(int(s)) for s in sizes[:10])
+    return shown + (", …" if len(sizes) > 10 else "")

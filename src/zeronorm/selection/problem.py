@@ -1,0 +1,162 @@
+"""Everything a selection method may use."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._types import IntArray
+from zeronorm.design import ColumnStats, Design, require_finite
+from zeronorm.selection.progress import Progress
+
+Task = Literal["binary", "multiclass", "multilabel", "regression"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Validated data and settings, handed to ``BaseSelector._select``.
+
+    ``y`` holds class codes 0, 1, … for classification, real targets for regression and a 0/1
+    matrix for multi-label problems. ``feature_groups`` is a group code per feature or None.
+    ``n_features_to_select`` is what the user asked for, already a count, or None.
+    """
+
+    design: Design
+    y: NDArray[Any]
+    task: Task
+    classes: NDArray[Any] | None = None
+    sample_weight: NDArray[np.float64] | None = None
+    feature_groups: NDArray[np.intp] | None = None
+    always_keep: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_features_to_select: int | None = None
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    progress: Progress = field(default_factory=Progress)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.design.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.design.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        return 0 if self.classes is None else len(self.classes)
+
+    @property
+    def signs(self) -> NDArray[np.float64]:
+        """The labels of a two-class problem as -1 and +1 (the second class is +1)."""
+        return np.where(self.y == 1, 1.0, -1.0)
+
+    def column_stats(self) -> ColumnStats:
+        """Statistics of the columns by class; they also show whether all values are finite."""
+        stats = self.design.column_stats(self.y, self.sample_weight)
+        if not (np.all(np.isfinite(stats.minimum)) and np.all(np.isfinite(stats.mean))):
+            require_finite(self.design)
+        return stats
+
+    def targets(self) -> NDArray[np.float64]:
+        """One column per machine: ±1 (two classes), one-against-rest ±1 (more), or the real target."""
+        if self.task == "regression":
+            return np.asarray(self.y, dtype=np.float64).reshape(self.n_samples, -1)
+        if self.task == "binary":
+            return self.signs[:, None]
+        if self.task == "multilabel":
+            return np.where(self.y == 1, 1.0, -1.0)
+        return np.where(self.y[:, None] == np.arange(self.n_classes)[None, :], 1.0, -1.0)
+
+    def sample_costs(self, C: float) -> float | NDArray[np.float64]:
+        """The cost C per sample: scaled by the sample weights where there are any."""
+        return C if self.sample_weight is None else C * self.sample_weight
+
+
+# -- How users name columns: groups of features and features that must stay --
+
+
+def column_index(column: Any, n_features: int, names: NDArray[Any] | None, parameter: str) -> int:
+    """The index of a column given by name or position."""
+    if isinstance(column, numbers.Integral) and not isinstance(column, bool):
+        index = int(column)
+        if not -n_features <= index < n_features:
+            raise ValueError(
+                f"The '{parameter}' parameter names column {index}, but X has {n_features} columns "
+                f"(0 to {n_features - 1})."
+            )
+        return index % n_features
+    if names is None:
+        raise ValueError(
+            f"The '{parameter}' parameter names column {column!r}, but X has no column names. "
+            "Pass a DataFrame or use column positions."
+        )
+    found = np.flatnonzero(np.asarray(names, dtype=object) == column)
+    if found.size != 1:
+        problem = "is not a column of X" if found.size == 0 else f"stands {found.size} times in X"
+        raise ValueError(f"The '{parameter}' parameter names column {column!r}, which {problem}.")
+    return int(found[0])
+
+
+def parse_always_keep(always_keep: Any, n_features: int, names: NDArray[Any] | None) -> IntArray:
+    """Sorted indices of the forced features."""
+    if always_keep is None:
+        return np.empty(0, dtype=np.intp)
+    if isinstance(always_keep, str) or not isinstance(always_keep, (Sequence, np.ndarray)):
+        raise ValueError(
+            "The 'always_keep' parameter must be None or a list of columns (positions or names). "
+            f"Got {always_keep!r} instead."
+        )
+    columns = [column_index(c, n_features, names, "always_keep") for c in always_keep]
+    return np.unique(np.asarray(columns, dtype=np.intp))
+
+
+def parse_feature_groups(groups: Any, n_features: int, names: NDArray[Any] | None) -> IntArray | None:
+    """A group code per feature, numbered by first appearance.
+
+    Accepts one label per column, a mapping from group name to columns, or a list of lists of columns.
+    Every column must belong to exactly one group.
+    """
+    if groups is None:
+        return None
+    members = _listed_members(groups)
+    if members is None:
+        labels = np.asarray(groups, dtype=object).ravel()
+        if labels.size != n_features:
+            raise ValueError(
+                f"The 'feature_groups' parameter must give one label per column. Got {labels.size} labels "
+                f"for {n_features} columns."
+            )
+        return _codes_by_appearance(labels.tolist())
+    codes = np.full(n_features, -1, dtype=np.intp)
+    for code, columns in enumerate(members):
+        for column in columns:
+            index = column_index(column, n_features, names, "feature_groups")
+            if codes[index] >= 0:
+                raise ValueError(f"The 'feature_groups' parameter puts column {column!r} into two groups.")
+            codes[index] = code
+    missing = np.flatnonzero(codes < 0)
+    if missing.size:
+        shown = [names[i] if names is not None else int(i) for i in missing[:5]]
+        raise ValueError(
+            f"The 'feature_groups' parameter must cover every column. {missing.size} of {n_features} columns "
+            f"are in no group, the first: {shown}. Give each its own group if it stands alone."
+        )
+    return _codes_by_appearance(codes.tolist())
+
+
+def _listed_members(groups: Any) -> list[Sequence[Any]] | None:
+    if isinstance(groups, Mapping):
+        return [list(columns) for columns in groups.values()]
+    nested = (
+        isinstance(groups, Sequence) and len(groups) > 0 and isinstance(groups[0], (list, tuple, np.ndarray))
+    )
+    return [list(columns) for columns in groups] if nested else None
+
+
+def _codes_by_appearance(labels: list[Any]) -> IntArray:
+    seen: dict[Any, int] = {}
+    return np.asarray([seen.setdefault(label, len(seen)) for label in labels], dtype=np.intp)

@@ -1,0 +1,205 @@
+r"""Linear machines with a weighted ℓ1 norm for more samples than features: the dual linear program.
+
+.. math:: \max_v\ \sum_i y_i v_i - \epsilon |v_i| \quad\text{subject to}\quad
+    |x_k \cdot v| \le c_k, \qquad \sum_i v_i = 0,
+
+with :math:`0 \le y_i v_i \le C_i` and :math:`\epsilon = 0` for classes, :math:`|v_i| \le C_i` for a regression.
+It has one row for each feature and one for the bias, so a basis is small; the weights are the multipliers of
+the rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zeronorm._types import FloatArray
+from zeronorm.design.base import Design
+from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
+from zeronorm.solvers.l1_svm.program import L1Svm, L1SvmProgram
+from zeronorm.solvers.linear_program import LinearProgram
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.dual import per_sample
+
+# -- The samples of an ℓ1 machine as rows of signed data, one for each side of its loss --
+
+
+class SignedRows:
+    r"""Rows z and targets h with which the loss is :math:`\max(0, h - z \cdot (w, b))`.
+
+    A class label makes one row of a sample; a real target makes two, one for each end of the tube.
+    """
+
+    def __init__(self, design: Design, y: ArrayLike, epsilon: float | None) -> None:
+        self.design = design
+        self.y = np.asarray(y, dtype=np.float64)
+        self.epsilon = epsilon
+        if epsilon is None:
+            self.sides = self.y[None, :]
+            self.targets = np.ones(self.y.size)
+        else:
+            self.sides = np.vstack([np.ones(self.y.size), -np.ones(self.y.size)])
+            self.targets = np.concatenate([self.y - epsilon, -self.y - epsilon])
+        n, p = design.shape
+        rows = np.empty((len(self.sides), n, p + 1))
+        rows[..., :-1] = design.block(slice(None))
+        rows[..., -1] = 1.0
+        rows *= self.sides[..., None]
+        self.rows: FloatArray = rows.reshape(-1, p + 1)
+
+    def per_row(self, price: FloatArray) -> FloatArray:
+        """Prices of the samples for each of their rows."""
+        return np.tile(price, len(self.sides))
+
+    def machine(
+        self, weights: FloatArray, alpha: FloatArray, objective: float, n_iter: int, status: Status
+    ) -> L1Svm:
+        """The machine with these weights, the bias last, and multipliers of the rows."""
+        dual = (self.sides * alpha.reshape(self.sides.shape)).sum(axis=0)
+        return L1Svm(
+            weights=weights[:-1],
+            bias=float(weights[-1]),
+            slack=self._slacks(weights[:-1], float(weights[-1])),
+            dual_coef=dual,
+            pull=self.design.transpose_dot(dual),
+            objective=objective,
+            n_iter=n_iter,
+            status=status,
+        )
+
+    def _slacks(self, weights: FloatArray, bias: float) -> FloatArray:
+        f = self.design.dot(weights) + bias
+        if self.epsilon is None:
+            return np.asarray(np.maximum(0.0, 1.0 - self.y * f))
+        return np.asarray(np.maximum(0.0, np.abs(self.y - f) - self.epsilon))
+
+
+LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generation is the lighter one
+WIDEST = 60  # features for each sample; beyond, the program with column generation is the quicker one
+FEW_DATA = 50_000  # entries; the simplex method solves the next program from the last basis in no time
+
+
+class L1SvmDualProgram:
+    """The same machine as :class:`~zeronorm.solvers.l1_svm.program.L1SvmProgram`, through its dual.
+
+    After a change of the costs or of the price the simplex method goes on from the last basis.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: ArrayLike,
+        *,
+        C: float | ArrayLike,
+        epsilon: float | None = None,
+        signed: SignedRows | None = None,
+    ) -> None:
+        self.signed = SignedRows(design, y, epsilon) if signed is None else signed
+        self.y = self.signed.y
+        self.price = per_sample(C, self.y.size)
+        self.n_iter = 0
+        zeros = np.zeros(self.signed.rows.shape[1])
+        self._program = LinearProgram(
+            -self.signed.targets, self.signed.rows.T, zeros, zeros, 0.0, np.inf, presolve=False
+        )
+
+    def set_price(self, C: ArrayLike) -> None:
+        """Change the price of the loss."""
+        self.price = per_sample(C, self.y.size)
+
+    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+        """The machine for these costs of the features, from the last basis if there is one."""
+        bounds = np.append(np.broadcast_to(cost, self.signed.design.n_features), 0.0)
+        self._program.set_column_bounds(0.0, self.signed.per_row(self.price))
+        self._program.set_row_bounds(-bounds, bounds)
+        found = self._program.solve()
+        self.n_iter += found.n_iter
+        # An unbounded dual is a primal without a solution: the hard margin does not exist.
+        status = Status.INFEASIBLE if found.status is Status.UNBOUNDED else found.status
+        weights = -found.row_duals
+        rounding = np.finfo(float).eps * np.abs(weights[:-1]).max(initial=0.0)
+        weights[:-1][np.abs(weights[:-1]) <= rounding] = 0.0
+        return self.signed.machine(weights, found.x, -found.objective, self.n_iter, status)
+
+
+class L1SvmInteriorProgram:
+    """The same machine by an interior-point method, for few solutions or very different ones.
+
+    What it does not find, as the hard margin, is left to the simplex method.
+    """
+
+    def __init__(
+        self, design: Design, y: ArrayLike, *, C: float | ArrayLike, epsilon: float | None = None
+    ) -> None:
+        self.signed = SignedRows(design, y, epsilon)
+        self.y = self.signed.y
+        self.price = per_sample(C, self.y.size)
+        self.n_iter = 0
+        self._simplex: L1SvmProgram | L1SvmDualProgram | None = None
+
+    def set_price(self, C: ArrayLike) -> None:
+        """Change the price of the loss."""
+        self.price = per_sample(C, self.y.size)
+
+    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+        """The machine for these costs of the features."""
+        found = self.solve_interior(cost)
+        return found if found is not None else self._solve_simplex(cost)
+
+    def solve_interior(self, cost: ArrayLike = 1.0) -> L1Svm | None:
+        """The machine, should the interior-point method find and prove it."""
+        costs = np.array(np.broadcast_to(cost, self.signed.design.n_features), dtype=np.float64)
+        price = self.signed.per_row(self.price)
+        if not (np.all(np.isfinite(price)) and np.all(costs > 0.0)):
+            return None
+        rows, targets, in_play = self.signed.rows, self.signed.targets, price > 0.0
+        if in_play.all():
+            found = solve_l1_interior(rows, targets, price, costs)
+        else:
+            found = solve_l1_interior(rows[in_play], targets[in_play], price[in_play], costs)
+        if found is None:
+            return None
+        self.n_iter += found.n_iter
+        alpha = np.zeros(price.size)
+        alpha[in_play] = found.alpha
+        return self.signed.machine(found.weights, alpha, found.objective, self.n_iter, Status.CONVERGED)
+
+    def _solve_simplex(self, cost: ArrayLike) -> L1Svm:
+        signed = self.signed
+        n, p = signed.design.shape
+        if self._simplex is None and n >= p:
+            self._simplex = L1SvmDualProgram(
+                signed.design, self.y, C=self.price, epsilon=signed.epsilon, signed=signed
+            )
+        elif self._simplex is None:
+            self._simplex = L1SvmProgram(signed.design, self.y, C=self.price, epsilon=signed.epsilon)
+        before = self._simplex.n_iter
+        self._simplex.set_price(self.price)
+        found = self._simplex.solve(cost)
+        self.n_iter += self._simplex.n_iter - before
+        return found
+
+
+AnyL1SvmProgram = L1SvmProgram | L1SvmDualProgram | L1SvmInteriorProgram
+
+
+def l1_svm_program(
+    design: Design,
+    y: ArrayLike,
+    *,
+    C: float | ArrayLike,
+    epsilon: float | None = None,
+    n_steps: int | None = None,
+) -> AnyL1SvmProgram:
+    """The program that suits the shape of the data and the number of prices on a path.
+
+    Without that number, the solutions are taken to be close to each other.
+    """
+    n, p = design.shape
+    if n >= p and n * p <= LARGEST_MATRIX:
+        if n_steps is not None and (n_steps == 1 or n * p > FEW_DATA):
+            return L1SvmInteriorProgram(design, y, C=C, epsilon=epsilon)
+        return L1SvmDualProgram(design, y, C=C, epsilon=epsilon)
+    if n_steps == 1 and p <= WIDEST * n and n * p <= LARGEST_MATRIX:
+        return L1SvmInteriorProgram(design, y, C=C, epsilon=epsilon)
+    return L1SvmProgram(design, y, C=C, epsilon=epsilon)

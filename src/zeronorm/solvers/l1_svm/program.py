@@ -1,0 +1,174 @@
+r"""Linear machines with a weighted ℓ1 norm, by linear programs with column generation.
+
+.. math:: \min_{w, b}\ \sum_k c_k |w_k| + \sum_i C_i\,\xi_i, \qquad
+    \xi_i = \max(0, 1 - y_i(w^\top x_i + b)) \quad\text{or}\quad
+    \xi_i = \max(0, |y_i - w^\top x_i - b| - \epsilon).
+
+The program starts with a few features. With v the multipliers of its rows, a feature outside can improve
+the solution only if :math:`|x_k^\top v| > c_k`; the worst of them are added until there are none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm.design.base import Design
+from zeronorm.solvers.linear_program import LinearProgram, LinearProgramSolution
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.dual import per_sample
+
+ALL_AT_ONCE = 200  # so few features are all in the program from the start
+FIRST = 50  # of more features, those the program starts with
+BATCH = 25  # features added at a time: rounds are cheap, needless columns are not
+PRICE_TOL = 1e-7  # relative violation of |x'v| <= c that is left alone
+SLACK_TOL = 1e-7  # slacks of a hard margin that are rounding
+LARGEST_PRICE = 1e12  # beyond, a hard margin cannot be told from one that does not exist
+
+
+@dataclass(frozen=True, eq=False)
+class L1Svm:
+    """A sparse linear machine; ``pull`` is x'v of every feature, at most its cost, equal where it has a weight."""
+
+    weights: FloatArray
+    bias: float
+    slack: FloatArray
+    dual_coef: FloatArray
+    pull: FloatArray
+    objective: float
+    n_iter: int
+    status: Status
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solution is optimal."""
+        return self.status.converged
+
+
+class L1SvmProgram:
+    """The program for one data set, solved for changing costs of the features from the last basis.
+
+    Parameters
+    ----------
+    y : labels -1 and +1, or real targets when ``epsilon`` is given.
+    C : price of the loss, one for all samples or one for each; ``inf`` for a hard margin.
+    epsilon : half-width of the insensitive tube of a regression.
+    """
+
+    def __init__(
+        self, design: Design, y: ArrayLike, *, C: float | ArrayLike, epsilon: float | None = None
+    ) -> None:
+        self.design = design
+        self.y = np.asarray(y, dtype=np.float64)
+        self.price = per_sample(C, self.y.size)
+        self.sign = self.y if epsilon is None else np.ones(self.y.size)
+        self.pool: Int64Array = self._first_columns()
+        self._program = self._build(epsilon)
+        self._n_fixed = self._program.shape[1]
+        self._add(self.pool)
+        self._feasible = False  # known to be, for hard margins
+        self.n_iter = 0
+
+    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+        """The machine for these costs of the features."""
+        costs = np.broadcast_to(np.asarray(cost, dtype=np.float64), (self.design.n_features,))
+        hard = np.isinf(self.price)
+        if hard.any():
+            return self._solve_hard(costs, hard)
+        found = self._generate(costs, self.price)
+        return self._machine(found, found.status)
+
+    def set_price(self, C: ArrayLike) -> None:
+        """Change the price of the loss; which samples have an infinite one must stay the same."""
+        self.price = per_sample(C, self.y.size)
+
+    def _solve_hard(self, costs: FloatArray, hard: BoolArray) -> L1Svm:
+        """A large enough finite price is exact: raise it until no slack is left.
+
+        That some solution has no slack is made sure of first, with costs for the slacks alone.
+        """
+        if not self._feasible:
+            found = self._generate(np.zeros_like(costs), np.where(hard, 1.0, 0.0))
+            if not found.converged or self._slacks(found)[hard].max() > SLACK_TOL:
+                return self._machine(found, Status.INFEASIBLE if found.converged else found.status)
+            self._feasible = True
+        bound = 10.0 * max(float(costs.max(initial=0.0)), float(self.price[~hard].max(initial=0.0)), 1e-6)
+        while bound <= LARGEST_PRICE:
+            found = self._generate(costs, np.where(hard, bound, self.price))
+            if not found.converged or self._slacks(found)[hard].max() <= SLACK_TOL:
+                return self._machine(found, found.status)
+            bound *= 10.0
+        return self._machine(found, Status.INFEASIBLE)
+
+    # -- the program ----------------------------------------------------------------------------
+
+    def _first_columns(self) -> Int64Array:
+        """All features when they are few, else those that go with the target most."""
+        p = self.design.n_features
+        if p <= ALL_AT_ONCE:
+            return np.arange(p)
+        pull = np.abs(self.design.transpose_dot(self.y - self.y.mean()))
+        return np.sort(np.argsort(-pull, kind="stable")[:FIRST])
+
+    def _build(self, epsilon: float | None) -> LinearProgram:
+        """Bias and slacks; the features come later. Costs are set before each solution."""
+        n = self.y.size
+        if epsilon is None:
+            matrix = np.column_stack([self.y, np.eye(n)])
+            lower, upper = np.ones(n), np.full(n, np.inf)
+        else:
+            matrix = np.column_stack([np.ones(n), np.eye(n), -np.eye(n)])
+            lower, upper = self.y - epsilon, self.y + epsilon
+        free_bias = np.zeros(matrix.shape[1])
+        free_bias[0] = -np.inf
+        return LinearProgram(np.zeros(matrix.shape[1]), matrix, lower, upper, col_lower=free_bias)
+
+    def _add(self, columns: Int64Array) -> None:
+        """Two non-negative variables for each feature, w = w⁺ - w⁻."""
+        block = self.sign[:, None] * self.design.block(columns)
+        self._program.add_columns(0.0, np.stack([block, -block], axis=2).reshape(self.y.size, -1))
+
+    def _generate(self, costs: FloatArray, price: FloatArray) -> LinearProgramSolution:
+        """Solve, adding features as long as one can improve the solution."""
+        while True:
+            slack_costs = np.tile(price, (self._n_fixed - 1) // self.y.size)
+            own = np.repeat(costs[self.pool], 2)
+            self._program.set_costs(np.concatenate([[0.0], slack_costs, own]))
+            found = self._program.solve()
+            self.n_iter += found.n_iter
+            if not found.converged or self.pool.size == self.design.n_features:
+                return found
+            allowed = costs + PRICE_TOL * np.where(costs > 0.0, costs, 1.0)
+            excess = np.abs(self._pull(found)) - allowed
+            excess[self.pool] = 0.0
+            entering = np.argsort(-excess, kind="stable")[:BATCH]
+            entering = entering[excess[entering] > 0.0]
+            if entering.size == 0:
+                return found
+            self._add(entering)
+            self.pool = np.concatenate([self.pool, entering])
+
+    def _pull(self, found: LinearProgramSolution) -> FloatArray:
+        return self.design.transpose_dot(self.sign * found.row_duals)
+
+    def _slacks(self, found: LinearProgramSolution) -> FloatArray:
+        slacks: FloatArray = found.x[1 : self._n_fixed].reshape(-1, self.y.size).sum(axis=0)
+        return slacks
+
+    def _machine(self, found: LinearProgramSolution, status: Status) -> L1Svm:
+        weights = np.zeros(self.design.n_features)
+        parts = found.x[self._n_fixed :].reshape(-1, 2)
+        weights[self.pool] = parts[:, 0] - parts[:, 1]
+        return L1Svm(
+            weights=weights,
+            bias=float(found.x[0]),
+            slack=self._slacks(found),
+            dual_coef=self.sign * found.row_duals,
+            pull=self._pull(found),
+            objective=found.objective,
+            n_iter=self.n_iter,
+            status=status,
+        )

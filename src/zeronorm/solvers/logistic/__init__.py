@@ -1,0 +1,1 @@
+"""Logistic regression: on a Gram matrix, and with an ℓ1 penalty."""

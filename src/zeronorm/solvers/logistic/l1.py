@@ -1,0 +1,176 @@
+r"""Logistic regression with a weighted ℓ1 norm: least squares reweighted, on a growing set of features.
+
+.. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)}) + \sum_k \lambda_k |w_k|, \qquad \sum_i s_i = 1
+
+Roth (2004) solves it by iteratively reweighted least squares; each of these problems is a LASSO, which
+scikit-learn solves by coordinate descent. Only features that violate the optimality conditions, and
+those with a weight, are ever read as columns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.solvers.losses import LOSSES
+
+LOSS = LOSSES["logistic"]
+MAX_ROUNDS = 50  # growths of the working set
+MAX_STEPS = 50  # reweighted least squares problems on one working set
+BATCH = 50  # violating features that join at a time
+SMALLEST_CURVATURE = 1e-9
+LASSO_TOL = 1e-12
+LASSO_MAX_ITER = 5000
+SUFFICIENT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class SparseLogistic:
+    """One machine: weights of the features in ``columns``, bias, and the slope of the loss for every feature."""
+
+    columns: IntArray
+    weights: FloatArray
+    bias: float
+    slope: FloatArray
+    loss: float
+    converged: bool
+
+    @property
+    def norm(self) -> float:
+        return float(np.abs(self.weights).sum())
+
+
+class L1Logistic:
+    """The problem for one machine on one data set, solved for changing penalties from the last solution.
+
+    Parameters
+    ----------
+    sign : labels, -1 and +1.
+    share : weight of each sample; they sum to one.
+    tol : largest violation of the optimality conditions, relative to the largest slope without features.
+    """
+
+    def __init__(self, design: Design, sign: FloatArray, share: FloatArray, tol: float) -> None:
+        self.design = design
+        self.sign = sign
+        self.share = share
+        positive = float(share[sign > 0].sum())
+        self.bias_alone = float(np.log(positive / (1.0 - positive)))
+        nothing = np.empty(0, dtype=np.intp)
+        self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.empty((sign.size, 0)), True)
+        self.largest_slope = float(np.abs(self.empty.slope).max(initial=0.0))
+        self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
+
+    def solve(self, penalty: FloatArray, start: SparseLogistic) -> SparseLogistic:
+        """The machine for these penalties of the features."""
+        current = start
+        columns, weights, bias = start.columns, start.weights, start.bias
+        for _ in range(MAX_ROUNDS):
+            joining = self._violators(current, penalty)
+            if joining.size:
+                columns = np.concatenate([columns, joining])
+                weights = np.append(weights, np.zeros(joining.size))
+            elif current is not start:
+                return current
+            X = self.design.block(columns)
+            weights, bias, converged = self._solve_on(X, penalty[columns], weights, bias)
+            kept = weights != 0.0
+            columns, weights = columns[kept], weights[kept]
+            current = self._solution(columns, weights, bias, X[:, kept], converged)
+        return SparseLogistic(columns, weights, bias, current.slope, current.loss, False)
+
+    def _violators(self, current: SparseLogistic, penalty: FloatArray) -> IntArray:
+        excess = np.abs(current.slope) - penalty
+        excess[current.columns] = 0.0
+        worst = np.argsort(-excess, kind="stable")[: BATCH + current.columns.size]
+        return np.asarray(worst[excess[worst] > self.tol])
+
+    def _solution(
+        self, columns: IntArray, weights: FloatArray, bias: float, X: FloatArray, converged: bool
+    ) -> SparseLogistic:
+        f = X @ weights + bias
+        slope = -self.design.transpose_dot(self.share * LOSS.slope(f, self.sign))
+        loss = float(self.share @ LOSS.value(f, self.sign))
+        return SparseLogistic(columns, weights, bias, slope, loss, converged)
+
+    # -- on a working set -----------------------------------------------------------------------
+
+    def _solve_on(
+        self, X: FloatArray, penalty: FloatArray, w: FloatArray, bias: float
+    ) -> tuple[FloatArray, float, bool]:
+        f = X @ w + bias
+        value = self._value(f, w, penalty)
+        for _ in range(MAX_STEPS):
+            if self._violation(X, f, w, penalty) <= self.tol:
+                return w, bias, True
+            target_w, target_bias = self._weighted_lasso(X, f, w, penalty)
+            moved = self._line_search(X, (w, bias, f, value), target_w, target_bias, penalty)
+            if moved is None:
+                break
+            w, bias, f, value = moved
+        return w, bias, self._violation(X, f, w, penalty) <= 100.0 * self.tol
+
+    def _value(self, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+        return float(self.share @ LOSS.value(f, self.sign) + penalty @ np.abs(w))
+
+    def _violation(self, X: FloatArray, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+        """Largest violation of the optimality conditions on the working set."""
+        slope = -self.share * LOSS.slope(f, self.sign)
+        pull = X.T @ slope
+        at_zero = np.maximum(np.abs(pull) - penalty, 0.0)
+        violation = np.where(w != 0.0, np.abs(pull - penalty * np.sign(w)), at_zero)
+        return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
+
+    def _weighted_lasso(
+        self, X: FloatArray, f: FloatArray, w: FloatArray, penalty: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Minimiser of the quadratic model of the loss plus the penalty."""
+        curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
+        response = f - self.share * LOSS.slope(f, self.sign) / curvature
+        mean, response_mean = (
+            np.average(X, axis=0, weights=curvature),
+            np.average(response, weights=curvature),
+        )
+        if w.size == 0:
+            return w, float(response_mean)
+        root = np.sqrt(curvature)
+        scaled = np.asfortranarray((X - mean) * root[:, None] / penalty)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
+            _, coefficients, _ = lasso_path(
+                scaled,
+                root * (response - response_mean),
+                alphas=[1.0 / len(X)],
+                coef_init=w * penalty,
+                tol=LASSO_TOL,
+                max_iter=LASSO_MAX_ITER,
+            )
+        solution = coefficients[:, 0] / penalty
+        return solution, float(response_mean - mean @ solution)
+
+    def _line_search(
+        self,
+        X: FloatArray,
+        start: tuple[FloatArray, float, FloatArray, float],
+        target_w: FloatArray,
+        target_bias: float,
+        penalty: FloatArray,
+    ) -> tuple[FloatArray, float, FloatArray, float] | None:
+        w, bias, f, value = start
+        target_f = X @ target_w + target_bias
+        slope = float(self.share * LOSS.slope(f, self.sign) @ (target_f - f))
+        promised = slope + float(penalty @ (np.abs(target_w) - np.abs(w)))
+        t = 1.0
+        while t > 1e-10:
+            new_w, new_f = (1.0 - t) * w + t * target_w, (1.0 - t) * f + t * target_f
+            new_value = self._value(new_f, new_w, penalty)
+            if new_value <= value + SUFFICIENT * t * promised + 1e-15 * abs(value):
+                return new_w, (1.0 - t) * bias + t * target_bias, new_f, new_value
+            t *= 0.5
+        return None

@@ -1,0 +1,1 @@
+"""Sparse Bayesian learning: type-II maximum likelihood."""

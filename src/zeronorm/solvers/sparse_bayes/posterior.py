@@ -1,0 +1,222 @@
+r"""The posterior of linear weights with independent normal priors, for two likelihoods.
+
+Weights of column k have prior :math:`N(0, 1/\beta_k)`, the same for all outputs; the first column is the
+constant one and has a flat prior (:math:`\beta_0 = 0`). With the curvature B of the negative log-likelihood
+
+.. math:: \Sigma = (A + \Phi^\top B \Phi)^{-1}, \qquad A = \operatorname{diag}(\beta),
+
+and :math:`\mu` the most probable weights. For normal noise this is the posterior itself, for labels it is the
+approximation of Laplace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.special import expit
+
+from zeronorm._types import FloatArray
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+_NEWTON_LIMIT = 100
+_NEWTON_TOL = 1e-9  # of the decrement of the log-posterior, relative to its size
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Mean (outputs × columns), covariance, and what the other columns need to know.
+
+    ``root`` is a factor R of the covariance RR'. ``curvature`` and ``residual`` (outputs × samples) are the
+    second derivative of the negative log-likelihood, and the first one of the log-likelihood, with respect
+    to the fitted values.
+    """
+
+    mean: FloatArray
+    root: FloatArray
+    curvature: FloatArray
+    residual: FloatArray
+    log_evidence: float
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Outputs × columns × columns."""
+        return np.asarray(self.root @ self.root.transpose(0, 2, 1))
+
+
+class Likelihood(Protocol):
+    """What the algorithms need of a likelihood."""
+
+    n_outputs: int
+    sweeps: int
+    """Over the precisions, between two posteriors."""
+    rigid_curvature: bool
+    """Whether the curvature only ever changes by one factor for all samples."""
+
+    def posterior(self, columns: FloatArray, precision: FloatArray, start: FloatArray) -> Posterior:
+        """The posterior for these columns (the first is constant) and prior precisions."""
+
+    def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
+        """The posterior after re-estimating parameters of the likelihood, never of lower evidence."""
+
+
+class GaussianLikelihood:
+    """Normal noise around one real target. A sample of weight two counts as two samples.
+
+    Unless given, the variance of the noise is estimated, and starts from that of the target. With more columns
+    than samples the evidence often grows without end as the noise vanishes: ``min_noise`` is the least share
+    of the target's variance that the noise may take.
+    """
+
+    n_outputs = 1
+    sweeps = 5
+    rigid_curvature = True
+
+    def __init__(
+        self,
+        target: FloatArray,
+        sample_weight: FloatArray,
+        noise_variance: float | None = None,
+        min_noise: float = 1e-3,
+    ) -> None:
+        self.target = target
+        self.sample_weight = sample_weight
+        self.n_total = float(sample_weight.sum())
+        centred = target - np.average(target, weights=sample_weight)
+        self.variance = float(sample_weight @ centred**2) / self.n_total
+        if self.variance <= np.finfo(float).eps * float(np.max(np.abs(target))) ** 2:
+            self.variance = 1.0  # a constant target: any noise explains it
+        self.estimate_noise = noise_variance is None
+        self.noise_variance = self.variance if noise_variance is None else noise_variance
+        self.noise_floor = min_noise * self.variance
+        self._gram_of: FloatArray | None = None
+        self._gram: FloatArray = np.empty((0, 0))
+
+    def posterior(self, columns: FloatArray, precision: FloatArray, start: FloatArray) -> Posterior:
+        weight = self.sample_weight / self.noise_variance
+        if self._gram_of is not columns:
+            self._gram_of, self._gram = columns, columns.T @ (columns * self.sample_weight[:, None])
+        root, log_determinant = inverse_root(self._gram / self.noise_variance, precision)
+        mean = root @ (root.T @ (columns.T @ (weight * self.target)))
+        # One step of refinement: the residual is what all decisions about columns rest on.
+        mean += root @ (root.T @ (columns.T @ (weight * (self.target - columns @ mean)) - precision * mean))
+        error = self.target - columns @ mean
+        log_likelihood = -0.5 * (weight @ error**2 + self.n_total * (_LOG_2PI + np.log(self.noise_variance)))
+        evidence = log_likelihood + _prior_volume(mean, precision, log_determinant)
+        return Posterior(mean[None], root[None], weight[None], (weight * error)[None], evidence)
+
+    def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
+        if not self.estimate_noise:
+            return posterior
+        old = self.noise_variance
+        determined = float(np.sum(1.0 - precision * np.sum(posterior.root[0] ** 2, axis=1)))
+        error = old * posterior.residual[0] / self.sample_weight
+        squares = float(self.sample_weight @ error**2)
+        # MacKay's update is fast but may overshoot; that of expectation-maximisation never lowers the evidence.
+        fast = squares / max(self.n_total - determined, 1e-3)
+        for proposal in (fast, (squares + old * determined) / self.n_total):
+            self.noise_variance = max(proposal, self.noise_floor)
+            if self.noise_variance == old:
+                return posterior
+            candidate = self.posterior(columns, precision, posterior.mean)
+            if candidate.log_evidence >= posterior.log_evidence:
+                return candidate
+        self.noise_variance = old
+        return posterior
+
+
+class BernoulliLikelihood:
+    """Labels 0 and 1 with logistic link, one column of targets for each output."""
+
+    sweeps = 1  # the curvature changes with the weights
+    rigid_curvature = False
+
+    def __init__(self, targets: FloatArray, sample_weight: FloatArray) -> None:
+        self.targets = targets
+        self.n_outputs = targets.shape[1]
+        self.sample_weight = sample_weight
+
+    def posterior(self, columns: FloatArray, precision: FloatArray, start: FloatArray) -> Posterior:
+        parts = [self._one(columns, precision, start[c], self.targets[:, c]) for c in range(self.n_outputs)]
+        mean, root, curvature, residual, evidence = zip(*parts, strict=True)
+        return Posterior(
+            np.stack(mean), np.stack(root), np.stack(curvature), np.stack(residual), float(sum(evidence))
+        )
+
+    def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
+        return posterior
+
+    def _one(
+        self, columns: FloatArray, precision: FloatArray, mean: FloatArray, target: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
+        mean, value = self._mode(columns, precision, mean, target)
+        probability = expit(columns @ mean)
+        curvature = self.sample_weight * probability * (1.0 - probability)
+        residual = self.sample_weight * (target - probability)
+        root, log_determinant = inverse_root(columns.T @ (columns * curvature[:, None]), precision)
+        log_likelihood = value + 0.5 * float(precision @ mean**2)
+        evidence = log_likelihood + _prior_volume(mean, precision, log_determinant)
+        return mean, root, curvature, residual, evidence
+
+    def _mode(
+        self, columns: FloatArray, precision: FloatArray, mean: FloatArray, target: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """The largest log-posterior (up to a constant) by Newton's method with halved steps."""
+        sign = np.where(target > 0.5, 1.0, -1.0)
+
+        def log_posterior(w: FloatArray, fitted: FloatArray) -> float:
+            loss = self.sample_weight @ np.logaddexp(0.0, -sign * fitted)
+            return float(-loss - 0.5 * (precision @ w**2))
+
+        fitted = columns @ mean
+        value = log_posterior(mean, fitted)
+        for _ in range(_NEWTON_LIMIT):
+            probability = expit(fitted)
+            gradient = columns.T @ (self.sample_weight * (target - probability)) - precision * mean
+            curvature = self.sample_weight * probability * (1.0 - probability)
+            root, _ = inverse_root(columns.T @ (columns * curvature[:, None]), precision)
+            step = root @ (root.T @ gradient)
+            decrement = float(gradient @ step)
+            size = 1.0
+            while True:
+                trial = mean + size * step
+                trial_fitted = columns @ trial
+                trial_value = log_posterior(trial, trial_fitted)
+                if trial_value >= value + 1e-4 * size * decrement or size < 1e-10:
+                    break
+                size *= 0.5
+            if trial_value < value:
+                break
+            mean, fitted, value = trial, trial_fitted, trial_value
+            if decrement <= _NEWTON_TOL * (1.0 + abs(value)):
+                break
+        return mean, value
+
+
+def inverse_root(system: FloatArray, precision: FloatArray) -> tuple[FloatArray, float]:
+    """R with RR' the inverse of ``system + diag(precision)``, and the log determinant of the latter."""
+    system = system.copy()
+    size = system.shape[0]
+    system.flat[:: size + 1] += precision
+    # A unit diagonal keeps precisions of very different size from harming each other.
+    diagonal = np.diagonal(system).copy()
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    system *= scale[:, None] * scale
+    jitter = 0.0
+    while True:
+        lower, failed = dpotrf(system + jitter * np.eye(size), lower=True, clean=True)
+        if not failed:
+            break
+        jitter = max(1e-14, 10.0 * jitter)  # dependent columns
+    inverted, _ = dtrtri(lower, lower=True)
+    log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(lower))) - np.sum(np.log(scale)))
+    return np.asarray(scale[:, None] * inverted.T), log_determinant
+
+
+def _prior_volume(mean: FloatArray, precision: FloatArray, log_determinant: float) -> float:
+    """Log prior at the mode plus the log volume of the posterior; the constant column has a flat prior."""
+    penalised = precision[1:]
+    log_prior = 0.5 * float(np.sum(np.log(penalised)) - penalised @ mean[1:] ** 2)
+    return log_prior + 0.5 * (_LOG_2PI - log_determinant)

@@ -1,0 +1,287 @@
+r"""Sparse Bayesian learning: one prior precision for each column, by type-II maximum likelihood.
+
+The evidence, as a function of the prior variance :math:`v_k = 1/\beta_k` of one column with everything else
+fixed, is up to a constant
+
+.. math:: \ell(v_k) = \tfrac12 \sum_c \Bigl[ \frac{v_k q_{kc}^2}{1 + v_k s_{kc}} - \log(1 + v_k s_{kc}) \Bigr],
+
+with :math:`s_{kc} = \phi_k^\top C_{c,-k}^{-1} \phi_k`, :math:`q_{kc} = \phi_k^\top C_{c,-k}^{-1} \hat y_c` for the
+outputs c that share the column's precision. With one output the maximum is :math:`v_k = (q^2 - s)/s^2`, or 0 when
+:math:`q^2 \le s`: the column is out (Tipping & Faul 2003). Coordinates are re-estimated, deleted and added in
+this way; each such step raises the evidence of the normal model, whose covariance is
+:math:`C = B^{-1} + \Phi A^{-1} \Phi^\top`.
+
+All columns are looked at only to find the candidates that promise most; the steps themselves are made on a
+small working set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm.design import Design
+from zeronorm.solvers.sparse_bayes.kernels import best_variances, sweep_precisions
+from zeronorm.solvers.sparse_bayes.posterior import Likelihood, Posterior
+from zeronorm.solvers.status import Status
+
+_CANDIDATES = 32  # columns that join the working set after a look at all of them
+_ADDITIONS = 10  # columns added between two sweeps
+_SWEEPS = 25  # over the working set, between two looks at all columns
+_GAIN = 10.0  # in log evidence that an entering column must bring, in units of the tolerance
+_LEAST_CHANGE = 0.1  # of a precision, in units of the tolerance
+_LOOSE_TOL = 0.5  # as long as more columns may come
+_DEPENDENT = 1e-10  # a column with less of its squared norm outside the span of the others adds nothing
+_MOST_ENTRIES = (
+    5  # of one column: with labels, where each posterior moves the evidence, steps could go round in circles
+)
+_LEAST_DETERMINED = 1e-4  # the fixed point prunes weights that the data determine less than this
+
+
+@dataclass(frozen=True, eq=False)
+class SparseBayes:
+    """The result: infinite precisions belong to columns that are out."""
+
+    precision: FloatArray
+    weights: FloatArray
+    bias: FloatArray
+    log_evidence: float
+    relevance: FloatArray
+    """Mean over outputs of q²/s of each column that is out: its evidence would rise if above one."""
+    active: Int64Array
+    covariance: FloatArray
+    """Of the bias and the active weights, for each output."""
+    n_iter: int
+    status: Status
+    history: tuple[float, ...]
+    """The log evidence after each sweep."""
+
+
+def solve_sparse_bayes(
+    design: Design,
+    likelihood: Likelihood,
+    *,
+    method: Literal["sequential", "fixed_point"] = "sequential",
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+) -> SparseBayes:
+    """Maximise the evidence over the precisions of the columns.
+
+    ``tol`` bounds the last change of every log precision, and ten times ``tol`` is the gain in log evidence for
+    which a column is still added; ``max_iter`` bounds the number of sweeps over the working set.
+    """
+    # Many small products: threads would wait for each other most of the time.
+    with threadpool_limits(limits=1, user_api="blas"):
+        state = _State(design, likelihood, tol, max_iter)
+        if method == "fixed_point":
+            state.iterate_fixed_point()
+        else:
+            state.ascend()
+        return state.result()
+
+
+def best_variance(s: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The prior variance of largest evidence for each row, and the gain; columns are outputs that share it."""
+    variance, gain = np.empty(s.shape[0]), np.empty(s.shape[0])
+    best_variances(s, q, variance, gain)
+    return variance, gain
+
+
+class _State:
+    """Active columns with their precisions, and the ways to change them."""
+
+    def __init__(self, design: Design, likelihood: Likelihood, tol: float, max_iter: int) -> None:
+        self.design = design
+        self.likelihood = likelihood
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_iter = 0
+        self.settled = False
+        self.n_entries = np.zeros(design.n_features, dtype=np.int64)
+        self.history: list[float] = []
+        self._kept_squares: dict[int, FloatArray] = {}
+        self._hold(np.empty(0, dtype=np.int64))
+        self.precision: FloatArray = np.zeros(1)
+        self.posterior = self._posterior(np.zeros((likelihood.n_outputs, 1)))
+
+    # -- bookkeeping ----------------------------------------------------------------------------
+
+    def _hold(self, active: Int64Array) -> None:
+        self.active = active
+        ones = np.ones((self.design.n_samples, 1))
+        self.columns: FloatArray = np.hstack([ones, self.design.block(active)]) if active.size else ones
+
+    def _posterior(self, start: FloatArray) -> Posterior:
+        return self.likelihood.posterior(self.columns, self.precision, start)
+
+    def result(self) -> SparseBayes:
+        s, q, _ = self._statistics()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(s > 0.0, q**2 / s, 0.0).mean(axis=1)
+        ratio[self.active] = 0.0
+        precision = np.full(self.design.n_features, np.inf)
+        precision[self.active] = self.precision[1:]
+        weights = np.zeros((self.design.n_features, self.likelihood.n_outputs))
+        weights[self.active] = self.posterior.mean[:, 1:].T
+        return SparseBayes(
+            precision=precision,
+            weights=weights,
+            bias=self.posterior.mean[:, 0].copy(),
+            log_evidence=self.posterior.log_evidence,
+            relevance=ratio,
+            active=self.active,
+            covariance=self.posterior.covariance,
+            n_iter=self.n_iter,
+            status=Status.CONVERGED if self.settled else Status.ITERATION_LIMIT,
+            history=tuple(self.history),
+        )
+
+    # -- statistics of columns that are out -------------------------------------------------------
+
+    def _statistics(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """S and Q of all columns (outputs as columns of the arrays), and their gain when added."""
+        design = self.design
+        n_outputs = self.likelihood.n_outputs
+        s, q = np.empty((design.n_features, n_outputs)), np.empty((design.n_features, n_outputs))
+        whiteners = [self._whitener(c) for c in range(n_outputs)]
+        for place, block in design.iter_blocks():
+            for c in range(n_outputs):
+                own = self._own_squares(block, place, c)
+                projected = whiteners[c] @ block
+                outside = own - np.einsum("ij,ij->j", projected, projected)
+                s[place, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
+                q[place, c] = np.where(s[place, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
+        return s, q, best_variance(s, q)[1]
+
+    def _own_squares(self, block: FloatArray, place: slice, c: int) -> FloatArray:
+        """x'Bx of the columns of a block; kept where B changes by a factor only."""
+        curvature = self.posterior.curvature[c]
+        if not self.likelihood.rigid_curvature:
+            return np.asarray(curvature @ block**2)
+        if place.start not in self._kept_squares:
+            self._kept_squares[place.start] = curvature @ block**2 / curvature[0]
+        return np.asarray(curvature[0] * self._kept_squares[place.start])
+
+    def _whitener(self, c: int) -> FloatArray:
+        """The matrix W with W'W = B Φ Σ Φ' B."""
+        weighted = self.columns * self.posterior.curvature[c][:, None]
+        return np.asarray(self.posterior.root[c].T @ weighted.T)
+
+    # -- the sequential algorithm -----------------------------------------------------------------
+
+    def ascend(self) -> None:
+        """Look at all columns, work on the most promising ones, until nothing is to be gained."""
+        while self.n_iter < self.max_iter:
+            _, _, gain = self._statistics()
+            gain[self.active] = 0.0
+            gain[self.n_entries >= _MOST_ENTRIES] = 0.0
+            promising = np.flatnonzero(gain > _GAIN * self.tol)
+            if promising.size == 0 and self.settled:
+                return
+            if promising.size > _CANDIDATES:
+                promising = np.sort(promising[np.argsort(-gain[promising], kind="stable")[:_CANDIDATES]])
+            self._work_on(promising)
+        self.settled = False
+
+    def _work_on(self, candidates: Int64Array) -> None:
+        pool, exhausted = self.design.block(candidates), candidates.size == 0
+        enough = self.tol if exhausted else max(self.tol, _LOOSE_TOL)
+        for _ in range(min(_SWEEPS, self.max_iter - self.n_iter)):
+            self.n_iter += 1
+            exhausted = exhausted or self._add_from(pool, candidates) == 0
+            change = self._re_estimate()
+            self.settled = exhausted and change <= self.tol
+            if exhausted and change <= enough:
+                return
+
+    def _re_estimate(self) -> float:
+        """One sweep over the active columns; returns the largest change of a log precision."""
+        updated = self.precision.copy()
+        mean, covariance = self.posterior.mean.copy(), self.posterior.covariance
+        for _ in range(self.likelihood.sweeps):
+            sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
+        staying = np.isfinite(updated)
+        change = np.inf
+        if staying.all():
+            change = float(np.max(np.abs(np.log(updated[1:] / self.precision[1:])), initial=0.0))
+        self._keep(staying, updated)
+        return change
+
+    def _refresh(self, start: FloatArray) -> None:
+        self.posterior = self._posterior(start)
+        self.posterior = self.likelihood.improved(self.columns, self.precision, self.posterior)
+        self.history.append(self.posterior.log_evidence)
+
+    def _add_from(self, pool: FloatArray, names: Int64Array) -> int:
+        """Add the columns of the pool that raise the evidence most, one after the other."""
+        free = np.flatnonzero(~np.isin(names, self.active) & (self.n_entries[names] < _MOST_ENTRIES))
+        if free.size == 0:
+            return 0
+        precisions = self._additions(pool[:, free])
+        if not precisions:
+            return 0
+        entering = np.fromiter(precisions, dtype=np.int64)
+        start = np.hstack([self.posterior.mean, np.zeros((self.likelihood.n_outputs, entering.size))])
+        self.columns = np.hstack([self.columns, pool[:, free[entering]]])
+        self.active = np.concatenate([self.active, names[free[entering]]])
+        self.n_entries[names[free[entering]]] += 1
+        self.precision = np.concatenate([self.precision, np.fromiter(precisions.values(), dtype=np.float64)])
+        self._refresh(start)
+        return entering.size
+
+    def _additions(self, block: FloatArray) -> dict[int, float]:
+        """Places and precisions of the columns to add; each takes those before it into account."""
+        inner, q = self._inner_products(block)
+        chosen: dict[int, float] = {}
+        while len(chosen) < _ADDITIONS:
+            s = np.ascontiguousarray(np.diagonal(inner, axis1=1, axis2=2).T)
+            variance, gain = best_variance(s, q)
+            gain[list(chosen)] = 0.0
+            if gain.max() <= _GAIN * self.tol:
+                break
+            best = int(np.flatnonzero(gain >= gain.max() * (1.0 - 1e-9))[0])
+            chosen[best] = 1.0 / variance[best]
+            column = inner[:, :, best].copy()
+            factor = variance[best] / (1.0 + variance[best] * s[best])
+            q -= (factor * q[best]) * column.T
+            inner -= factor[:, None, None] * column[:, :, None] * column[:, None, :]
+        return chosen
+
+    def _inner_products(self, block: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """F'C⁻¹F for each output, and F'C⁻¹y with outputs as columns."""
+        inner = np.empty((self.likelihood.n_outputs, block.shape[1], block.shape[1]))
+        for c in range(self.likelihood.n_outputs):
+            explained = self._whitener(c) @ block
+            inner[c] = block.T @ (block * self.posterior.curvature[c][:, None]) - explained.T @ explained
+        return inner, np.ascontiguousarray(block.T @ self.posterior.residual.T)
+
+    # -- the reference ------------------------------------------------------------------------------
+
+    def iterate_fixed_point(self) -> None:
+        r"""All columns in, then :math:`\beta_k = \sum_c (1 - \beta_k \Sigma_{kk}) / \sum_c \mu_k^2` until it rests."""
+        self._hold(np.arange(self.design.n_features, dtype=np.int64))
+        self.precision = np.ones(self.columns.shape[1])
+        self.precision[0] = 0.0
+        self._refresh(np.zeros((self.likelihood.n_outputs, self.columns.shape[1])))
+        while self.n_iter < self.max_iter and not self.settled:
+            self.n_iter += 1
+            spread = np.sum(self.posterior.root**2, axis=2)
+            determined = np.sum(1.0 - self.precision * spread, axis=0)
+            squares = np.sum(self.posterior.mean**2, axis=0)
+            staying = (determined > _LEAST_DETERMINED * self.likelihood.n_outputs) & (squares > 0.0)
+            staying[0] = True
+            updated = np.divide(determined, squares, out=np.zeros(squares.size), where=squares > 0.0)
+            change = np.abs(np.log(updated[staying][1:] / self.precision[staying][1:]))
+            self.settled = bool(staying.all() and np.max(change, initial=0.0) <= self.tol)
+            updated[0] = 0.0
+            self._keep(staying, updated)
+
+    def _keep(self, staying: BoolArray, precision: FloatArray) -> None:
+        self.active = self.active[staying[1:]]
+        self.columns = self.columns[:, staying]
+        self.precision = precision[staying]
+        self._refresh(self.posterior.mean[:, staying])

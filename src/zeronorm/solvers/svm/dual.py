@@ -1,0 +1,134 @@
+"""Support vector classification in the dual, on a kernel matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zeronorm._types import FloatArray
+from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.smo import smo
+
+ClassificationLoss = Literal["hinge", "squared_hinge"]
+DEFAULT_MAX_ITER = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class DualSolution:
+    """A solution of a :class:`~zeronorm.solvers.svm.box_dual.BoxDual`."""
+
+    problem: BoxDual
+    alpha: FloatArray
+    f: FloatArray
+    bias: float
+    violation: float
+    n_iter: int
+    status: Status
+
+    @cached_property
+    def dual_coef(self) -> FloatArray:
+        """The coefficients v of the samples: the decision values are K v + bias."""
+        return self.problem.signed_sum(self.alpha)
+
+    @cached_property
+    def objective(self) -> float:
+        """The dual objective, in the form to be maximised."""
+        return self.problem.objective(self.alpha, self.f)
+
+    @cached_property
+    def gap(self) -> float:
+        """Primal minus dual objective, never negative: a bound on how far both are from the optimum."""
+        return self.problem.gap(self.alpha, self.f, self.bias)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was met."""
+        return self.status.converged
+
+
+class SvmDual(DualSolution):
+    """A support vector classifier: alpha, bias, duality gap, status; the labels are ``y``."""
+
+    @property
+    def y(self) -> FloatArray:
+        """The labels, -1 and +1."""
+        return self.problem.sign
+
+
+def solve_svm_dual(
+    K: FloatArray,
+    y: ArrayLike,
+    *,
+    C: float | ArrayLike = 1.0,
+    loss: ClassificationLoss = "hinge",
+    warm_start: SvmDual | None = None,
+    tol: float = 1e-6,
+    max_iter: int = DEFAULT_MAX_ITER,
+) -> SvmDual:
+    r"""Solve the dual of a two-class support vector machine with an unpenalised bias.
+
+    .. math:: \max_\alpha\ \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j K_{ij},
+        \qquad \sum_i \alpha_i y_i = 0, \qquad 0 \le \alpha_i \le C_i
+
+    for the hinge loss, the dual of :math:`\tfrac12\|w\|^2 + \sum_i C_i \xi_i`; for the squared hinge
+    loss, :math:`\tfrac12\|w\|^2 + \tfrac12\sum_i C_i \xi_i^2`, the diagonal 1/C_i is added to K and the
+    upper bound is dropped.
+
+    Parameters
+    ----------
+    K : (n, n) kernel matrix, symmetric and positive semi-definite.
+    y : (n,) labels, -1 and +1.
+    C : the price of an error, one for all samples or one for each; ``inf`` is the hard margin. When the
+        classes cannot be separated then, the status is ``UNBOUNDED``.
+    warm_start : a solution of a similar problem; K, y and C may have changed.
+    tol : largest violation of the optimality conditions, in units of the margin.
+    """
+    labels = np.asarray(y, dtype=np.float64)
+    problem = BoxDual.classification(labels, per_sample(C, labels.size), loss == "squared_hinge")
+    alpha = None if warm_start is None else warm_start.alpha
+    return SvmDual(*run_smo(K, problem, alpha, tol, max_iter))
+
+
+def run_smo(
+    K: FloatArray, problem: BoxDual, start: FloatArray | None, tol: float, max_iter: int
+) -> tuple[BoxDual, FloatArray, FloatArray, float, float, int, Status]:
+    """Solve a box dual on a kernel matrix; the fields of a DualSolution."""
+    K = kernel_matrix(K)
+    alpha = np.zeros(problem.sign.size) if start is None else problem.feasible(start)
+    v = problem.signed_sum(alpha)
+    f = K @ v + problem.ridge * v if v.any() else np.zeros(problem.n_samples)
+    n_iter, violation, status = smo(
+        K, problem.ridge, problem.sample, problem.sign, problem.linear, problem.upper, alpha, f, tol, max_iter
+    )
+    alpha = problem.without_overlap(alpha)
+    return problem, alpha, f, problem.bias(alpha, f), max(violation, 0.0), n_iter, Status(status)
+
+
+def per_sample(C: float | ArrayLike, n_samples: int) -> FloatArray:
+    """C as one number for each sample."""
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(C, dtype=np.float64), (n_samples,)))
+
+
+def kernel_matrix(K: FloatArray) -> FloatArray:
+    """K as the one array type the kernels are compiled for, without a copy where it fits.
+
+    numba compiles everything a second time for read-only arrays, which joblib hands to its workers.
+    The kernels never write to K, so a view that does not carry the read-only mark is safe.
+    """
+    K = np.asarray(K, dtype=np.float64)
+    K = np.ascontiguousarray(K.T if K.flags.f_contiguous else K)  # K is symmetric
+    return K if K.flags.writeable else np.asarray(_Unmarked(K))
+
+
+class _Unmarked:
+    """The memory of an array, without its read-only mark."""
+
+    def __init__(self, array: FloatArray) -> None:
+        self.array = array
+        address, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (address, False)}

@@ -1,0 +1,228 @@
+"""A page of text and tables, as Markdown and as one HTML file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from zeronorm.evaluation.metrics import parse_metrics
+from zeronorm.studies.expectations import ORIGINS, Finding
+from zeronorm.studies.results import NotMeasured, Results
+from zeronorm.studies.study import Study
+
+STYLE = """
+table { border-collapse: collapse; font-size: .9rem; } .scroll { overflow-x: auto; }
+th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
+td.agrees { background: var(--better); } td.differs { background: var(--worse); }
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of plain text under a header."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with paragraphs, a table, and a drawing that only the HTML page shows."""
+
+    heading: str
+    paragraphs: tuple[str, ...] = ()
+    table: Table | None = None
+    drawing: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+
+
+def to_markdown(page: Page) -> str:
+    """The page as Markdown; cells never break the table."""
+    parts = [f"# {page.title}", page.subtitle]
+    for section in page.sections:
+        parts.append(f"## {section.heading}")
+        parts.extend(section.paragraphs)
+        if section.table is not None:
+            parts.append(_markdown_table(section.table))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(table: Table) -> str:
+    lines = [table.header, tuple("---" for _ in table.header), *table.rows]
+    return "\n".join("| " + " | ".join(_cell(text) for text in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def to_html(page: Page) -> str:
+    """The page as one HTML file that needs no network, in the style of the reports."""
+    from markupsafe import Markup
+
+    from zeronorm.report.svg.markup import element
+
+    style = resources.files("zeronorm.report.templates").joinpath("style.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        element("title", page.title),
+        element("style", Markup(style + STYLE)),
+    )
+    header = element("header", element("h1", page.title), element("p", page.subtitle, class_="source"))
+    body = element("body", header, element("main", *(_html_section(section) for section in page.sections)))
+    return str(Markup("<!doctype html>\n") + element("html", head, body, lang="en") + "\n")
+
+
+def _html_section(section: Section) -> str:
+    from markupsafe import Markup
+
+    from zeronorm.report.svg.markup import element
+
+    parts = [element("h2", section.heading), *(element("p", text) for text in section.paragraphs)]
+    if section.drawing:
+        parts.append(Markup(section.drawing))
+    if section.table is not None:
+        head = element("tr", *(element("th", text, scope="col") for text in section.table.header))
+        rows = [element("tr", *(_html_cell(text) for text in row)) for row in section.table.rows]
+        whole = element("table", element("thead", head), element("tbody", *rows))
+        parts.append(element("div", whole, class_="scroll"))
+    return element("section", *parts, class_="card")
+
+
+def _html_cell(text: str) -> str:
+    from zeronorm.report.svg.markup import element
+
+    return element("td", text, class_=text if text in ("agrees", "differs") else None)
+
+
+# -- The result page of a study: what was published, what we found, and whether they agree --
+
+
+Provenance = Sequence[tuple[str, str]]
+IN_PERCENT = ("error_rate", "balanced_error_rate", "probe_fraction")
+
+
+def judge(study: Study, results: Results, *, quick: bool) -> list[Finding]:
+    """All expectations that this version of the study can speak about."""
+    return [e.judge(results) for e in study.expectations if e.in_quick or not quick]
+
+
+def build_page(study: Study, results: Results, *, quick: bool, provenance: Provenance = ()) -> Page:
+    """The page of a run."""
+    findings = judge(study, results, quick=quick)
+    sections = [_introduction(study, quick), _comparison(findings), _measured(results)]
+    if study.sections is not None:
+        sections += study.sections(results)
+    failures = _failures(results)
+    if failures is not None:
+        sections.append(failures)
+    run = Table(("", ""), tuple((name, value) for name, value in provenance))
+    sections.append(Section("How this was run", table=run))
+    title = f"{study.title} ({'quick version' if quick else 'full version'})"
+    return Page(title, f"Study {study.name}, after {study.source}", tuple(sections))
+
+
+def _introduction(study: Study, quick: bool) -> Section:
+    paragraphs = [study.about, f"Cost of the full version: {study.cost}"]
+    if quick:
+        paragraphs.append(
+            "This is the quick version, on few trials: it checks that claims have the right direction; its "
+            "numbers are not results."
+        )
+    return Section("What this is", tuple(paragraphs))
+
+
+def _comparison(findings: list[Finding]) -> Section:
+    counts = Counter(finding.verdict for finding in findings)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "nothing to compare"
+    used = dict.fromkeys(finding.origin for finding in findings)
+    legend = "; ".join(f"“{origin}”: {ORIGINS[origin]}" for origin in used)
+    rows = tuple((f.what, f.origin, f.published, f.ours, f.verdict, f.rule, f.note) for f in findings)
+    header = ("what", "origin", "published", "ours", "verdict", "rule", "note")
+    paragraphs = (f"{summary}.", f"Origin: {legend}." if legend else "")
+    return Section("Published and ours", tuple(p for p in paragraphs if p), Table(header, rows))
+
+
+def _measured(results: Results) -> Section:
+    metrics = [metric.name for metric in parse_metrics(results.plan.metrics, "classification")]
+    rows = []
+    for data, arm, size in results.keys:
+        found = results.rows_of(data, arm, size)
+        done = [row for row in found if row.get("n_selected") is not None]
+        counts = f"{np.mean([row['n_selected'] for row in done]):.4g}" if done else "–"
+        seconds = [row["fit_seconds"] for row in done if row.get("fit_seconds") is not None]
+        rows.append(
+            (
+                data,
+                arm,
+                counts,
+                *(_mean_text(results, data, arm, size, metric) for metric in metrics),
+                f"{np.mean(seconds):.3g}" if seconds else "–",
+                f"{len(done)} of {len(found)}",
+            )
+        )
+    labels = tuple(f"{metric.replace('_', ' ')}{', %' if metric in IN_PERCENT else ''}" for metric in metrics)
+    header = ("data", "method", "features", *labels, "selection, s", "trials done")
+    note = (
+        "Mean ± standard error. For resplits of one sample the standard error is the corrected one of Nadeau and "
+        "Bengio, sd·√(1/J + n_test/n_train); for independent draws it is sd/√J."
+    )
+    return Section("Measured", (note,), Table(header, tuple(rows)))
+
+
+def _mean_text(results: Results, data: str, arm: str, size: int | None, metric: str) -> str:
+    try:
+        mean, error = results.mean_and_error(data, arm, size, metric)
+    except NotMeasured:
+        return "–"
+    scale = 100.0 if metric in IN_PERCENT else 1.0
+    if len(results.rows_of(data, arm, size)) == 1:
+        return f"{mean * scale:.4g}"
+    return f"{mean * scale:.2f} ± {error * scale:.2f}"
+
+
+def _failures(results: Results) -> Section | None:
+    counts = Counter((r["data"], r["arm"], r["error"]) for r in results.rows if r.get("error"))
+    rows = [("all", arm, reason, "all") for arm, reason in results.missing.items()]
+    rows += [(data, arm, str(error), str(count)) for (data, arm, error), count in counts.items()]
+    if not rows:
+        return None
+    return Section("What did not finish", table=Table(("data", "method", "reason", "rows"), tuple(rows)))
+
+
+# -- A finished study as files --
+
+
+LARGE = ("predictions", "truth")
+
+
+def write_study(folder: Path, name: str, page: Page, results: Results) -> list[Path]:
+    """NAME.md, NAME.html and the measured rows as NAME.jsonl; each file is whole or absent."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [{key: value for key, value in row.items() if key not in LARGE} for row in results.rows]
+    texts = {
+        f"{name}.md": to_markdown(page),
+        f"{name}.html": to_html(page),
+        f"{name}.jsonl": "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows),
+    }
+    written = []
+    for file, text in texts.items():
+        temporary = folder / f".{file}.tmp"
+        temporary.write_text(text, encoding="utf-8")
+        written.append(temporary.replace(folder / file))
+    return written
