@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from zeronorm.cli import selection
 from zeronorm.cli.main import run
-from zeronorm.report.result import RunResult
+from zeronorm.workflow import selection
+from zeronorm.workflow.result import RunResult
 
 from .conftest import small_rows, write_csv
 
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_files(data_file, tmp_path):
 
 
 def test_method_auto_compares_and_says_so(data_file, tmp_path, capsys, monkeypatch):
-    from zeronorm.cli import building
+    from zeronorm.workflow import building
 
     monkeypatch.setattr(building, "ROSTER", ("fisher", "lasso"))
     out = tmp_path / "out"

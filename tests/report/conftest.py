@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm.cli.comparison import run_comparison
-from zeronorm.cli.procedures import Wishes
-from zeronorm.cli.provenance import Clock
-from zeronorm.cli.selection import run_selection
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
+from zeronorm.workflow.comparing import run_comparison
+from zeronorm.workflow.procedures import Wishes
+from zeronorm.workflow.provenance import Clock
+from zeronorm.workflow.selection import run_selection
 
 STRANGE_NAMES = [
     "<script>window.hacked = 1</script>",

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
-from zeronorm.report.checks import data_warnings, result_warnings, separating_features
+from zeronorm.workflow.checks import data_warnings, result_warnings, separating_features
 
 
 def table_of(X, y, names=None, **options):

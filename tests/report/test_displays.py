@@ -10,9 +10,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 
+from zeronorm.evaluation.summary import error_curves, stabilities  # noqa: E402
 from zeronorm.report import CompareDisplay, PathDisplay, StabilityDisplay  # noqa: E402
-from zeronorm.report.figures.curves import error_curves  # noqa: E402
-from zeronorm.report.figures.selections import stabilities  # noqa: E402
 from zeronorm.selection.path import SelectionPath  # noqa: E402
 
 

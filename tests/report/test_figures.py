@@ -8,13 +8,16 @@ import pytest
 from scipy import stats
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from zeronorm.report.figures.choice import choose_method
-from zeronorm.report.figures.comparison import compare
-from zeronorm.report.figures.curves import error_curves, format_metric, primary_metric
-from zeronorm.report.figures.paths import path_figure, weights_over_time
-from zeronorm.report.figures.profile import N_LEVELS, redundancy_map, value_map
-from zeronorm.report.figures.selections import selection_frequencies, stabilities
+from zeronorm.evaluation.comparison import choose_method, compare
+from zeronorm.evaluation.summary import (
+    error_curves,
+    format_metric,
+    primary_metric,
+    selection_frequencies,
+    stabilities,
+)
 from zeronorm.selection.path import SelectionPath
+from zeronorm.workflow.figure_data import N_LEVELS, path_figure, redundancy_map, value_map, weights_over_time
 
 
 @pytest.fixture

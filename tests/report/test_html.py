@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from zeronorm.report.html import render_report
-from zeronorm.report.result import RunResult
+from zeronorm.workflow.result import RunResult
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from zeronorm.cli.commands import compare, datasets, demo, methods, report, select, study, warmup
-from zeronorm.cli.errors import FAILED, INTERRUPTED, INVALID, UsageProblem, one_line
+from zeronorm.workflow.errors import FAILED, INTERRUPTED, INVALID, UsageProblem, one_line
 
 TERMINATED = 143
 

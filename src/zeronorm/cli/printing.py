@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zeronorm.report.result import RunResult
+    from zeronorm.workflow.result import RunResult
 
 MOST_ROWS = 30
 LONGEST_NAME = 60
@@ -21,7 +21,7 @@ def shows_progress(quiet: bool, as_json: bool) -> bool:
 
 def print_json(content: Any) -> None:
     """JSON on the output stream, and nothing else."""
-    from zeronorm.report.result import finite
+    from zeronorm.workflow.result import finite
 
     sys.stdout.write(json.dumps(finite(content), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
@@ -76,8 +76,8 @@ def print_selection(result: RunResult, records: Any, folder: Path) -> None:
 
 def print_comparison(result: RunResult, records: Any, folder: Path) -> None:
     """The methods by error, the verdict, and where the report is."""
-    from zeronorm.report.figures.comparison import compare
-    from zeronorm.report.figures.curves import format_metric, metric_label, primary_metric
+    from zeronorm.evaluation.comparison import compare
+    from zeronorm.evaluation.summary import format_metric, metric_label, primary_metric
 
     for note in result.notes:
         say(f"note: {note}")

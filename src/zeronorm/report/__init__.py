@@ -2,7 +2,7 @@
 
 from zeronorm.report.displays import CompareDisplay, PathDisplay, StabilityDisplay
 from zeronorm.report.html import render_report
-from zeronorm.report.result import RunResult, SelectedFeature
+from zeronorm.workflow.result import RunResult, SelectedFeature
 
 __all__ = [
     "CompareDisplay",

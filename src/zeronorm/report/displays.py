@@ -10,11 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from zeronorm.report.figures.comparison import Comparison, compare
-from zeronorm.report.figures.curves import Curve, error_curves, metric_label, primary_metric
-from zeronorm.report.figures.paths import path_figure
-from zeronorm.report.figures.selections import StabilityPoint, stabilities
+from zeronorm.evaluation.comparison import Comparison, compare
+from zeronorm.evaluation.summary import (
+    Curve,
+    StabilityPoint,
+    error_curves,
+    metric_label,
+    primary_metric,
+    stabilities,
+)
 from zeronorm.selection.path import SelectionPath
+from zeronorm.workflow.figure_data import path_figure
 
 LARGEST_PATH = 128
 
@@ -35,7 +41,7 @@ class PathDisplay:
 
     Parameters
     ----------
-    figure : from ``zeronorm.report.figures.paths.path_figure``.
+    figure : from ``zeronorm.workflow.figure_data.path_figure``.
     names : names of the features by index; None shows the indices.
     """
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
+from zeronorm.evaluation import summary
+from zeronorm.evaluation.comparison import Comparison, compare
+from zeronorm.evaluation.summary import stabilities
 from zeronorm.report import drawings, text
-from zeronorm.report.figures import curves
-from zeronorm.report.figures.comparison import Comparison, compare
-from zeronorm.report.figures.selections import stabilities
-from zeronorm.report.result import RunResult
+from zeronorm.workflow.result import RunResult
 
 TEMPLATES = "zeronorm.report.templates"
 
@@ -46,7 +46,7 @@ def _template(name: str) -> str:
 
 def view(result: RunResult, records: Any) -> dict[str, Any]:
     """Everything the template shows, as values."""
-    metric = curves.primary_metric(records)
+    metric = summary.primary_metric(records)
     comparison = compare(records, metric) if len(result.methods) > 1 else None
     return {
         "result": result,
@@ -64,8 +64,8 @@ def view(result: RunResult, records: Any) -> dict[str, Any]:
             drawings.history_drawing(result),
         ),
         "comparison": comparison,
-        "metric_label": curves.metric_label(metric),
-        "format_metric": lambda value: curves.format_metric(value, metric),
+        "metric_label": summary.metric_label(metric),
+        "format_metric": lambda value: summary.format_metric(value, metric),
         "methods_section": text.methods_section(result, records),
         "provenance": _provenance_rows(result),
     }
@@ -84,21 +84,21 @@ def _tiles(
     if comparison is not None:
         best = comparison.rows[0]
         tiles.append(
-            {"value": best.method, "label": f"lowest error: {curves.format_metric(best.mean, metric)}"}
+            {"value": best.method, "label": f"lowest error: {summary.format_metric(best.mean, metric)}"}
         )
         tiles.append(
             {"value": comparison.preferred, "label": "preferred: fewest features of the equally good"}
         )
-    own = {curve.method: curve.own for curve in curves.error_curves(records, metric)}.get(
+    own = {curve.method: curve.own for curve in summary.error_curves(records, metric)}.get(
         result.chosen_method or ""
     )
     if own is not None:
         interval = ""
         if own.low is not None:
-            low, high = (curves.format_metric(v, metric) for v in (own.low, own.high))
+            low, high = (summary.format_metric(v, metric) for v in (own.low, own.high))
             interval = f" ({low} to {high})"
-        label = f"{curves.metric_label(metric)} on unseen samples{interval}"
-        tiles.append({"value": curves.format_metric(own.mean, metric), "label": label})
+        label = f"{summary.metric_label(metric)} on unseen samples{interval}"
+        tiles.append({"value": summary.format_metric(own.mean, metric), "label": label})
     if result.selected:
         tiles.append({"value": str(len(result.selected)), "label": f"of {data['n_features']} features"})
     stable = [

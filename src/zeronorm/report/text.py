@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from zeronorm.report.figures.curves import error_curves, format_metric, metric_label, primary_metric
-from zeronorm.report.figures.selections import stabilities
-from zeronorm.report.result import RunResult
+from zeronorm.evaluation.summary import error_curves, format_metric, metric_label, primary_metric, stabilities
+from zeronorm.workflow.result import RunResult
 
 # Parameters that the text tells elsewhere.
 UNTOLD = ("random_state", "task", "n_features_to_select")

@@ -30,12 +30,11 @@ def demo(
 
     Of 200 columns 30 are measurements of breast tumours and 170 are shuffled copies that cannot help.
     """
-    from zeronorm.cli.output_folder import output_folder
     from zeronorm.cli.printing import print_selection, shows_progress
-    from zeronorm.cli.procedures import Wishes
-    from zeronorm.cli.provenance import Clock
-    from zeronorm.cli.selection import run_selection
-    from zeronorm.cli.writing import write_results
+    from zeronorm.workflow.procedures import Wishes
+    from zeronorm.workflow.provenance import Clock
+    from zeronorm.workflow.saving import output_folder, write_results
+    from zeronorm.workflow.selection import run_selection
 
     clock = Clock()
     wishes = Wishes(seed=seed, jobs=jobs, verbose=shows_progress(quiet, False))

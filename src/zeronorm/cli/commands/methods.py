@@ -21,9 +21,9 @@ def methods(
     as_json: o.AsJson = False,
 ) -> None:
     """List the methods."""
-    from zeronorm.cli.errors import UsageProblem
     from zeronorm.cli.printing import print_json, print_table
     from zeronorm.registry import all_methods
+    from zeronorm.workflow.errors import UsageProblem
 
     found = [info for info in all_methods() if task is None or task in info.tasks]
     if not found:

@@ -28,7 +28,7 @@ def report(
     Uses the result.json beside the records where there is one; records of `evaluate` alone will do.
     """
     from zeronorm.cli.printing import say
-    from zeronorm.cli.saved import read_saved, write_report
+    from zeronorm.workflow.saving import read_saved, write_report
 
     result, frame = read_saved(records)
     folder = out if out is not None else (records if records.is_dir() else records.parent)

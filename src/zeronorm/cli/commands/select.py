@@ -57,15 +57,15 @@ def select(
     Writes selected.csv, result.json, records.parquet and report.html to the output folder.
     """
     arguments = locals()
-    from zeronorm.cli.loading import DataRequest, load_table
-    from zeronorm.cli.output_folder import output_folder
-    from zeronorm.cli.printing import print_json, print_selection
-    from zeronorm.cli.procedures import Wishes
-    from zeronorm.cli.provenance import Clock, file_checksum
-    from zeronorm.cli.selection import run_selection
-    from zeronorm.cli.writing import write_results
+    from zeronorm.cli.printing import print_json, print_selection, shows_progress
+    from zeronorm.workflow.loading import DataRequest, load_table
+    from zeronorm.workflow.procedures import Wishes
+    from zeronorm.workflow.provenance import Clock, file_checksum
+    from zeronorm.workflow.saving import output_folder, write_results
+    from zeronorm.workflow.selection import run_selection
 
     clock = Clock()
+    arguments["verbose"] = shows_progress(quiet, as_json)
     wishes, request = Wishes.from_arguments(arguments), DataRequest.from_arguments(arguments)
     with output_folder(out, force=force) as folder:
         table = load_table(request)

@@ -36,8 +36,8 @@ def study(
 
     Finished parts are kept in a journal, so a run that was stopped goes on where it was.
     """
-    from zeronorm.cli.errors import UsageProblem
     from zeronorm.cli.printing import print_json
+    from zeronorm.workflow.errors import UsageProblem
 
     if show_list:
         _list(as_json)
@@ -57,10 +57,10 @@ def _run(
     from dataclasses import asdict
 
     from zeronorm.cli.printing import shows_progress
-    from zeronorm.cli.provenance import Clock, provenance
     from zeronorm.studies.pages import build_page, judge, write_study
     from zeronorm.studies.runner import run_study
     from zeronorm.studies.study import get_study
+    from zeronorm.workflow.provenance import Clock, provenance
 
     clock, found = Clock(), get_study(name)
     results = run_study(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from zeronorm.report.drawings.drawing import Drawing
-from zeronorm.report.figures.profile import N_LEVELS, WIDEST_DEVIATION
-from zeronorm.report.result import RunResult
 from zeronorm.report.svg.grids import Grid, grid_chart, grid_data
 from zeronorm.report.svg.markup import visible
+from zeronorm.workflow.figure_data import N_LEVELS, WIDEST_DEVIATION
+from zeronorm.workflow.result import RunResult
 
 CORRELATION_LEVELS = 9
 

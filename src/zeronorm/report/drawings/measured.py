@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from zeronorm.evaluation.summary import (
+    Curve,
+    error_curves,
+    format_metric,
+    metric_label,
+    selection_frequencies,
+    stabilities,
+)
 from zeronorm.report.drawings.drawing import Drawing
-from zeronorm.report.figures.curves import Curve, error_curves, format_metric, metric_label
-from zeronorm.report.figures.selections import selection_frequencies, stabilities
-from zeronorm.report.result import RunResult
 from zeronorm.report.svg.bars import Bar, bar_chart
 from zeronorm.report.svg.grids import Grid, grid_chart, grid_data
 from zeronorm.report.svg.lines import Axes, Point, Series, line_chart
 from zeronorm.report.svg.markup import visible
+from zeronorm.workflow.result import RunResult
 
 MOST_BARS = 30
 MOST_COMPARED = 30

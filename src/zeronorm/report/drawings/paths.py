@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from zeronorm.report.drawings.drawing import Drawing
-from zeronorm.report.result import RunResult
 from zeronorm.report.svg.grids import Grid, grid_chart, grid_data
 from zeronorm.report.svg.lines import Axes, Point, Series, line_chart
 from zeronorm.report.svg.markup import visible
+from zeronorm.workflow.result import RunResult
 
 
 def path_drawing(result: RunResult) -> Drawing | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.cli.errors import UsageProblem
+from zeronorm.workflow.errors import UsageProblem
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table

@@ -5,27 +5,26 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.cli import building, describing, procedures
-from zeronorm.cli.errors import UsageProblem
-from zeronorm.cli.loading import check_folds
-from zeronorm.cli.procedures import Wishes
-from zeronorm.cli.provenance import Clock, provenance
-from zeronorm.cli.selection import RULES, _messages, check_not_all_failed
+from zeronorm.workflow import building, describing, procedures
+from zeronorm.workflow.errors import UsageProblem
+from zeronorm.workflow.loading import check_folds
+from zeronorm.workflow.procedures import Wishes
+from zeronorm.workflow.provenance import Clock, provenance
+from zeronorm.workflow.selection import RULES, _messages, check_not_all_failed
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
-    from zeronorm.report.result import RunResult
+    from zeronorm.workflow.result import RunResult
 
 
 def run_comparison(
     table: Table, methods: str, wishes: Wishes, clock: Clock, checksum: str | None
 ) -> tuple[RunResult, Any]:
     """Evaluate all methods on the outer folds; return result and records."""
-    from zeronorm.report.checks import data_warnings
-    from zeronorm.report.figures.comparison import compare
-    from zeronorm.report.figures.curves import primary_metric
-    from zeronorm.report.figures.selections import selection_frequencies
-    from zeronorm.report.result import RunResult
+    from zeronorm.evaluation.comparison import compare
+    from zeronorm.evaluation.summary import primary_metric, selection_frequencies
+    from zeronorm.workflow.checks import data_warnings
+    from zeronorm.workflow.result import RunResult
 
     check_folds(table, wishes.cv)
     names = building.named_methods(methods, table)

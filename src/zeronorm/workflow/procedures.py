@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.cli.building import build_selector
-from zeronorm.cli.errors import UsageProblem
-from zeronorm.cli.loading import kept_columns
-from zeronorm.cli.printing import shows_progress
+from zeronorm.workflow.building import build_selector
+from zeronorm.workflow.errors import UsageProblem
+from zeronorm.workflow.loading import kept_columns
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -42,7 +41,7 @@ class Wishes:
             features=parse_features(arguments["features"]),
             keep=tuple(arguments.get("keep") or ()),
             has_groups_file=arguments.get("feature_groups") is not None,
-            verbose=shows_progress(arguments["quiet"], arguments["as_json"]),
+            verbose=bool(arguments.get("verbose")),
             **{name: arguments[name] for name in names},
         )
 

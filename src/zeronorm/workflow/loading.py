@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.cli.errors import UsageProblem
+from zeronorm.workflow.errors import UsageProblem
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from zeronorm.report.figures.choice import choose_method
+from zeronorm.evaluation.comparison import choose_method
 
 
 class RosterSelector(BaseEstimator):

@@ -6,15 +6,15 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.cli import building, describing, procedures
-from zeronorm.cli.errors import UsageProblem
-from zeronorm.cli.loading import check_folds
-from zeronorm.cli.procedures import Wishes
-from zeronorm.cli.provenance import Clock, provenance
+from zeronorm.workflow import building, describing, procedures
+from zeronorm.workflow.errors import UsageProblem
+from zeronorm.workflow.loading import check_folds
+from zeronorm.workflow.procedures import Wishes
+from zeronorm.workflow.provenance import Clock, provenance
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
-    from zeronorm.report.result import RunResult
+    from zeronorm.workflow.result import RunResult
 
 RULES = {
     True: "was set in advance",
@@ -79,7 +79,7 @@ def _roster(table: Table, wishes: Wishes, sizes: list[int]) -> Any:
     """The methods of the roster, each with its size cross-validated (or fixed, when it was asked for)."""
     from dataclasses import replace
 
-    from zeronorm.cli.roster import RosterSelector
+    from zeronorm.workflow.roster import RosterSelector
 
     tried = sizes if wishes.features is None else [wishes.features]
     names = building.roster(table)
@@ -100,8 +100,8 @@ def _describe(
     clock: Clock,
     checksum: str | None,
 ) -> RunResult:
-    from zeronorm.report.figures.selections import selection_frequencies
-    from zeronorm.report.result import RunResult
+    from zeronorm.evaluation.summary import selection_frequencies
+    from zeronorm.workflow.result import RunResult
 
     inner = innermost(fitted.selector)
     frequencies = selection_frequencies(records, label, table.n_features)
@@ -136,37 +136,37 @@ def innermost(selector: Any) -> Any:
 def _figures(table: Table, fitted: Fitted, inner: Any, sizes: list[int]) -> dict[str, Any]:
     import numpy as np
 
-    from zeronorm.report.figures import paths, profile
+    from zeronorm.workflow import figure_data
 
     ordered = fitted.columns[np.argsort(fitted.path.position()[fitted.columns], kind="stable")]
-    ranking = paths.leading_features(fitted.path, len(ordered))
+    ranking = figure_data.leading_features(fitted.path, len(ordered))
     scores = fitted.path.feature_scores()
     return {
-        "values": profile.value_map(table.X, table.y, ordered, sorted_target=table.task == "regression"),
-        "redundancy": profile.redundancy_map(table.X, ordered),
-        "path": paths.path_figure(fitted.path, max(sizes[-1], len(ordered))),
-        "history": paths.weights_over_time(inner, ordered.tolist()),
+        "values": figure_data.value_map(table.X, table.y, ordered, sorted_target=table.task == "regression"),
+        "redundancy": figure_data.redundancy_map(table.X, ordered),
+        "path": figure_data.path_figure(fitted.path, max(sizes[-1], len(ordered))),
+        "history": figure_data.weights_over_time(inner, ordered.tolist()),
         "ranking": ranking,
         "scores": [float(scores[index]) for index in ranking],
     }
 
 
 def _warnings(table: Table, records: Any, label: str, messages: list[str]) -> list[str]:
-    from zeronorm.report.checks import data_warnings, result_warnings
-    from zeronorm.report.figures import curves, selections
+    from zeronorm.evaluation import summary
+    from zeronorm.workflow.checks import data_warnings, result_warnings
 
-    metric = curves.primary_metric(records)
-    own = next(curve.own for curve in curves.error_curves(records, metric) if curve.method == label)
+    metric = summary.primary_metric(records)
+    own = next(curve.own for curve in summary.error_curves(records, metric) if curve.method == label)
     half = None if own is None or own.high is None or own.low is None else (own.high - own.low) / 2
-    stable = [p.nogueira for p in selections.stabilities(records, table.n_features) if p.size is None]
+    stable = [p.nogueira for p in summary.stabilities(records, table.n_features) if p.size is None]
     stability = stable[0] if stable else None
-    return [*data_warnings(table), *result_warnings(half, stability, metric in curves.RATES), *messages]
+    return [*data_warnings(table), *result_warnings(half, stability, metric in summary.RATES), *messages]
 
 
 def check_not_all_failed(records: Any) -> None:
     """When nothing worked, the reason of the first failure is the message."""
     from zeronorm.evaluation.records import columns_of
-    from zeronorm.report.figures.curves import primary_metric
+    from zeronorm.evaluation.summary import primary_metric
 
     columns = columns_of(records)
     if all(value is None for value in columns[primary_metric(records)]):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
-    from zeronorm.report.result import SelectedFeature
     from zeronorm.selection.path import SelectionPath
+    from zeronorm.workflow.result import SelectedFeature
 
 
 def describe_data(table: Table, checksum: str | None) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def describe_selected(
     """The selected features in the order of the path, with what is needed to use them elsewhere."""
     import numpy as np
 
-    from zeronorm.report.figures.profile import dense_columns
-    from zeronorm.report.result import SelectedFeature
+    from zeronorm.workflow.figure_data import dense_columns
+    from zeronorm.workflow.result import SelectedFeature
 
     position = path.position()
     ordered = columns[np.argsort(position[columns], kind="stable")]
