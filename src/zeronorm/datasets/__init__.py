@@ -1,6 +1,6 @@
 """Users' files, known data sets by name, and the synthetic problems of the papers."""
 
-from zeronorm.datasets.assemble import TableOptions, build_table
+from zeronorm.datasets.assemble import TableOptions, build_table, read_table
 from zeronorm.datasets.catalogue import known_names, load_dataset
 from zeronorm.datasets.errors import DataError
 from zeronorm.datasets.feature_groups import read_feature_groups
@@ -13,7 +13,6 @@ from zeronorm.datasets.generators import (
     make_reusable_features,
     make_twonorm,
 )
-from zeronorm.datasets.reading import read_table
 from zeronorm.datasets.table import Table
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from zeronorm.datasets import encoding
 from zeronorm.datasets.errors import DataError, shown, shown_list
 from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.readers import read_raw
 from zeronorm.datasets.table import Table, TaskName, check_target, infer_task, missing_labels
 
 
@@ -282,3 +284,29 @@ def _side_by_side(values: Any, blocks: list[NDArray[np.float64]]) -> Any:
 
         return sp.hstack([values, *[sp.csr_matrix(block) for block in blocks]]).tocsr()
     return np.concatenate([values, *blocks], axis=1)
+
+
+# -- Files to tables in one call --
+
+
+def read_table(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    transpose: bool = False,
+    **options: Any,
+) -> Table:
+    """Read a CSV, TSV, Parquet, Arrow, NPZ, LIBSVM, MAT, ARFF or h5ad file.
+
+    Parameters
+    ----------
+    path : the file; its ending tells the format.
+    target : the column to predict.
+    delimiter, decimal_comma : for text files.
+    transpose : whether the samples are in columns.
+    **options : see ``TableOptions``.
+    """
+    raw = read_raw(Path(path), delimiter=delimiter, decimal_comma=decimal_comma, transpose=transpose)
+    return build_table(raw, TableOptions(target=target, **options), source=str(path))

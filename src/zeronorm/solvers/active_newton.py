@@ -19,7 +19,7 @@ from zeronorm.solvers.losses import Loss
 
 MAX_NEWTON_STEPS = 200
 SUFFICIENT = 1e-4  # share of the decrease that the slope promises (Armijo)
-ROUNDING = 1e-12  # promised decrease, relative to the objective, that may drown in rounding
+DECREASE_ROUNDING = 1e-12  # promised decrease, relative to the objective, that may drown in rounding
 RIDGE = 1e-12  # relative, for columns that depend on each other
 
 
@@ -88,7 +88,9 @@ def solve_working_set(
             continue
         slope = float(gradient @ step)
         state = (w, bias, f, value)
-        hidden = -slope <= ROUNDING * abs(value)  # rounding of the objective hides a decrease this small
+        hidden = -slope <= DECREASE_ROUNDING * abs(
+            value
+        )  # rounding of the objective hides a decrease this small
         if hidden:
             moved = _full_step(X, objective, state, direction, float(step[-1]), signs, active, gradient)
         else:

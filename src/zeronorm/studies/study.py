@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from zeronorm.studies.expectations import Expectation
     from zeronorm.studies.pages import Section
     from zeronorm.studies.results import Results
-import difflib
-import importlib
 
 
 class StudyError(ValueError):

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zeronorm.workflow.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from zeronorm.workflow.result import RunResult
-import csv
-
-if TYPE_CHECKING:
     from zeronorm.workflow.result import RunResult, SelectedFeature
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+
 
 NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
 

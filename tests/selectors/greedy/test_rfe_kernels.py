@@ -16,7 +16,7 @@ from zeronorm import RFE
 from zeronorm.criteria.kernels import PolynomialKernel
 from zeronorm.design import as_design
 from zeronorm.engines.elimination.sources import CallableSource, PolynomialSource, RBFSource
-from zeronorm.solvers.logistic.dual import solve_logistic_dual
+from zeronorm.solvers.logistic import solve_logistic_dual
 
 
 def data(seed=0, n=30, p=12, classes=2):

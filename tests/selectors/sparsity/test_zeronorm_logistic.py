@@ -16,7 +16,7 @@ from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
 from zeronorm.engines.logistic_exchanges.subsets import LogisticSubsets
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, tangent_factors
-from zeronorm.solvers.logistic.l1 import L1Logistic
+from zeronorm.solvers.logistic import L1Logistic
 
 SIZES = (1, 2, 3, 4)
 

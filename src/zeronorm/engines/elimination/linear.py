@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import gathered
 from zeronorm.selection.problem import Problem
-from zeronorm.solvers.logistic.dual import LogisticDual, solve_logistic_dual
+from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.linear import LinearSvm, prefers_gram, solve_linear_svm, solve_linear_svr
 

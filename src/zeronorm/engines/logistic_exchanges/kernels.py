@@ -9,7 +9,7 @@ from zeronorm._jit import kernel, reduction
 
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
-ROUNDING = 1e-9  # relative gain that may drown in rounding
+GAIN_ROUNDING = 1e-9  # relative gain that may drown in rounding
 
 
 @kernel
@@ -142,7 +142,7 @@ def fit_machine(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
                 margins[i] = trial[i]
             objective = value
         if decrement <= tol * objective or t < SMALLEST_STEP:
-            return objective, steps, decrement <= max(tol, ROUNDING) * objective
+            return objective, steps, decrement <= max(tol, GAIN_ROUNDING) * objective
     return objective, max_iter, False
 
 

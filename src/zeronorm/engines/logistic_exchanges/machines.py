@@ -6,7 +6,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.selection.problem import Problem
-from zeronorm.solvers.logistic.l1 import L1Logistic, SparseLogistic
+from zeronorm.solvers.logistic import L1Logistic, SparseLogistic
 
 
 class LogisticMachines:

@@ -16,7 +16,7 @@ from zeronorm.selection.parameters import check_choice, check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso.norm_bound import check_norm_bound, penalty_at_bound
+from zeronorm.solvers.lasso import check_norm_bound, penalty_at_bound
 
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
 SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all

@@ -14,7 +14,7 @@ from zeronorm.selection.parameters import check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso.norm_bound import check_norm_bound, penalty_at_bound
+from zeronorm.solvers.lasso import check_norm_bound, penalty_at_bound
 
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3

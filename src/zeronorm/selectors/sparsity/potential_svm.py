@@ -14,7 +14,7 @@ from zeronorm.selection.parameters import check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso.box import BoxLassoSolution, empty_solution, solve_box_lasso
+from zeronorm.solvers.lasso import BoxLassoSolution, empty_solution, solve_box_lasso
 
 SMALLEST_EPSILON = 1e-2  # end of the path without an epsilon, relative to where the first feature enters
 

@@ -14,7 +14,7 @@ from zeronorm.selection.parameters import check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso.box import BoxLassoSolution, empty_solution, solve_box_lasso
+from zeronorm.solvers.lasso import BoxLassoSolution, empty_solution, solve_box_lasso
 
 SMALLEST_C = 1e-2  # end of the path without a C, relative to where the second feature enters
 STIFFNESS = 10.0  # price of the constraint, relative to the curvature of the loss

@@ -22,7 +22,7 @@ from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.smo import ROUNDING
+from zeronorm.solvers.svm.smo import EPSILON
 from zeronorm.solvers.svm.tall import TallSolution, bordered, certified
 
 # A step stops this fraction of the way to the nearest bound.
@@ -172,7 +172,7 @@ class _InteriorPoint:
         direction = hard / sums[(problem.sign > 0.0).astype(int)]
         image = self.design.transpose_dot(problem.signed_sum(direction))
         square = np.trace(self.design.sandwich(np.full(problem.n_samples, 1.0 / problem.n_samples)))
-        return bool(2.0 * ROUNDING * square * -(problem.linear @ direction) > tol * (image @ image))
+        return bool(2.0 * EPSILON * square * -(problem.linear @ direction) > tol * (image @ image))
 
     def at_bounds(self, point: _Point) -> FloatArray:
         """The multipliers, put exactly on the bound to which complementarity says they belong."""

@@ -82,7 +82,7 @@ def _sweep(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywher
 
 MOST_FREE = 1500  # a Newton step needs a square matrix of so many rows
 SWEEPS = 200  # of coordinate ascent before the biases are looked at again
-ROUNDING = 2.0**-52
+EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +264,7 @@ class _State:
         )
         largest = float(np.diag(self.K).max())
         total = float(self.alpha.sum())
-        if 2.0 * ROUNDING * largest * total * total > tol * curvature:
+        if 2.0 * EPSILON * largest * total * total > tol * curvature:
             return True
         multiple = gain / curvature
         if multiple > 1.0 and self.hard.all():

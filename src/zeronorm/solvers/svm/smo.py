@@ -27,7 +27,7 @@ from zeronorm.solvers.svm.free_set import free_direction, free_step
 # exceeds the tolerance, no solution can be verified in double precision, whether it exists or not
 
 
-ROUNDING = 2.0**-52
+EPSILON = 2.0**-52
 
 
 @kernel
@@ -67,7 +67,7 @@ def growth_direction(
         step[a] = sign[i] * share
         gain -= share * linear[i]
     # The shares add up to one for each sign, to two in all.
-    return free[:n_free], step, 2.0 * ROUNDING * largest * gain if unbounded else 0.0
+    return free[:n_free], step, 2.0 * EPSILON * largest * gain if unbounded else 0.0
 
 
 # Values of Status, as plain integers for the kernels.

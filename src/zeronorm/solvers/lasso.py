@@ -8,17 +8,19 @@ those with a weight, are read as columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.optimize import brentq
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 
 MAX_ROUNDS = 100  # growths of the working set
 BATCH = 50  # violating features that join at a time
-ROUNDING = 1e-13  # of the largest pull: a violation below this cannot be told from rounding
+PULL_ROUNDING = 1e-13  # of the largest pull: a violation below this cannot be told from rounding
 
 
 class Factor(Protocol):
@@ -87,7 +89,7 @@ def solve_box_lasso(
     max_iter: int,
 ) -> BoxLassoSolution:
     """The solution from ``start``; ``tol`` bounds the violation of the optimality conditions."""
-    tol = max(tol, ROUNDING * float(np.max(np.abs(q), initial=0.0)))
+    tol = max(tol, PULL_ROUNDING * float(np.max(np.abs(q), initial=0.0)))
     columns, weights = start.columns, start.weights
     pull = q - factor.transpose_dot(start.image) if columns.size else q
     converged, first = True, True
@@ -111,3 +113,30 @@ def solve_box_lasso(
     else:
         converged = False
     return BoxLassoSolution(columns, weights, image, pull, converged)
+
+
+# -- From the penalty to the constraint: the penalty at which the norm of the weights meets a bound --
+
+
+BOUND_TOL = 1e-12  # relative accuracy of the penalty
+
+
+def penalty_at_bound(norm: Callable[[float], float], high: float, low: float, bound: float) -> float:
+    """The penalty between ``low`` and ``high`` with this norm; the norm falls as the penalty grows."""
+    if norm(low) <= bound:
+        return low
+    return float(
+        np.exp(
+            brentq(lambda log: norm(float(np.exp(log))) - bound, np.log(low), np.log(high), xtol=BOUND_TOL)
+        )
+    )
+
+
+def check_norm_bound(selector: Any) -> None:
+    """Raise unless the bound is None or a positive number."""
+    bound = selector.norm_bound
+    if bound is not None and not 0.0 < bound < np.inf:
+        raise ValueError(
+            f"The 'norm_bound' parameter of {type(selector).__name__} must be None or a positive number. "
+            f"Got {bound!r} instead."
+        )

@@ -1,1 +1,0 @@
-"""The LASSO in a box, and the penalty that meets a bound on the norm."""

@@ -1,1 +1,0 @@
-"""Logistic regression: on a Gram matrix, and with an ℓ1 penalty."""
