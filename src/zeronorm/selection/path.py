@@ -195,11 +195,20 @@ class SelectionPath:
         ranking[rest] = np.arange(2, rest.size + 2)
         return ranking
 
-    def feature_scores(self) -> FloatArray:
-        """The method's scores, or the position in ``order`` turned into a score."""
-        if self.scores is not None:
-            return self.scores
-        return (self.n_features - self.position()).astype(np.float64)
+    def feature_scores(self, k: int | None = None) -> FloatArray:
+        """One value per feature, bigger is better, that never contradicts ``ranking(k)``.
+
+        Without scores of its own a path scores by position. Scores that were measured at different moments, such
+        as the weight with which a feature left an elimination, are raised to the highest one of all features
+        ranked behind: the threshold at which the feature would leave if everything below it left at once.
+        """
+        place = self.position()
+        if self.scores is None:
+            return (self.n_features - place).astype(np.float64)
+        best_first = self.order if k is None else np.lexsort((place, ~self.mask(k)))
+        agreeing = np.empty(self.n_features)
+        agreeing[best_first] = np.maximum.accumulate(self.scores[best_first][::-1])[::-1]
+        return agreeing
 
     # -- rules of the base ----------------------------------------------------------------------
 
@@ -208,7 +217,10 @@ class SelectionPath:
         if not np.any(last):
             return self
         flags = last[self.order]
-        return replace(self, order=np.concatenate([self.order[~flags], self.order[flags]]))
+        scores = self.scores
+        if scores is not None and not np.all(last):
+            scores = np.where(last, np.minimum(scores, scores[~last].min()), scores)
+        return replace(self, order=np.concatenate([self.order[~flags], self.order[flags]]), scores=scores)
 
     def constrained(self, groups: IntArray | None, always_keep: IntArray) -> SelectionPath:
         """The same path with whole groups only and with the forced features in every subset.

@@ -219,7 +219,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         self.path_ = path
         self.support_ = path.mask(size)
         self.ranking_ = path.ranking(size)
-        self.scores_ = path.feature_scores()
+        self.scores_ = path.feature_scores(size)
         self.n_iter_ = max(1, int(path.n_iter))
         self.converged_ = bool(path.converged)
         self.n_features_ = int(self.support_.sum())

@@ -89,6 +89,17 @@ def check_fitted_attributes(selector: Any) -> None:
     assert s.inverse_transform(s.transform(X)).shape == X.shape
 
 
+def check_scores_agree_with_the_ranking(selector: Any) -> None:
+    X, y = make_problem(selector, seed=1)
+    for size in (3, N_FEATURES // 2):
+        s = fitted(clone(selector).set_params(n_features_to_select=size), X, y)
+        best_first = np.lexsort((s.path_.position(), s.ranking_))
+        scores = s.scores_[best_first]
+        rises = np.diff(scores) > 1e-10 * np.abs(scores).max()
+        assert not rises.any(), f"a feature ranked behind another has the higher score: {scores}"
+        assert np.ptp(scores) > 0.0
+
+
 def check_path_answers_every_size(selector: Any) -> None:
     X, y = make_problem(selector)
     s = fitted(selector, X, y)
@@ -335,6 +346,7 @@ def check_one_feature(selector: Any) -> None:
 SELECTOR_CHECKS: tuple[Check, ...] = (
     check_parameters_are_untouched,
     check_fitted_attributes,
+    check_scores_agree_with_the_ranking,
     check_path_answers_every_size,
     check_pickle,
     check_fraction_of_features,

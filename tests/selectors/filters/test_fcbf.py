@@ -29,7 +29,7 @@ def test_supervised_bins_agree_with_plain_recursion(seed):
     assert max(max(c) for c in codes) > 0
     relevance, kept = fcbf(codes, y.tolist())
     s = FCBF().fit(X, y)
-    np.testing.assert_allclose(s.scores_, relevance, atol=1e-12)
+    np.testing.assert_allclose(s.path_.scores, relevance, atol=1e-12)
     assert s.path_.order[: len(kept)].tolist() == kept
     assert s.support_.sum() == len(kept)
 
@@ -45,7 +45,7 @@ def test_categories_as_they_are(seed, threshold):
     X[:, 8] = np.where(rng.random(200) < 0.9, X[:, 7], X[:, 8])
     relevance, kept = fcbf(X.T.tolist(), y.tolist(), threshold)
     s = FCBF(bins=None, threshold=threshold).fit(X, y)
-    np.testing.assert_allclose(s.scores_, relevance, atol=1e-12)
+    np.testing.assert_allclose(s.path_.scores, relevance, atol=1e-12)
     assert s.path_.order[: len(kept)].tolist() == kept
     assert s.support_.sum() == len(kept)
 
@@ -77,11 +77,11 @@ def test_path_holds_kept_then_removed_then_irrelevant():
     X[:, 14] = 1.0
     s = FCBF().fit(X, y)
     kept = int(s.support_.sum())
-    relevant = int(np.count_nonzero(s.scores_ > 0))
+    relevant = int(np.count_nonzero(s.path_.scores > 0))
     assert kept < relevant < X.shape[1]
     for part in (s.path_.order[:kept], s.path_.order[kept:relevant]):
-        assert np.all(np.diff(s.scores_[part]) <= 1e-12)
-    assert np.all(s.scores_[s.path_.order[relevant:]] == 0)
+        assert np.all(np.diff(s.path_.scores[part]) <= 1e-12)
+    assert np.all(s.path_.scores[s.path_.order[relevant:]] == 0)
     assert s.path_.order[-1] == 14
 
 

@@ -50,10 +50,14 @@ class Machines(Protocol):
 
 
 class Elimination:
-    """What has left so far, in which order, at which sizes machines were trained, with which values."""
+    """What has left so far, in which order, at which sizes machines were trained, with which values.
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    ``comparable`` tells whether values of different rounds lie on one scale, as weights do. If not, features
+    are scored by the order in which they left.
+    """
+
+    def __init__(self, problem: Problem, *, comparable: bool = True) -> None:
+        self.problem, self.comparable = problem, comparable
         self.eliminated: list[int] = []
         self.sizes: list[int] = []
         self.scores = np.zeros(problem.n_features)
@@ -80,7 +84,7 @@ class Elimination:
         return SelectionPath.from_elimination(
             [*self.eliminated, *survivors],
             sizes=self.sizes,
-            scores=self.scores,
+            scores=self.scores if self.comparable else None,
             n_iter=self.n_iter,
             converged=self.status.as_good_as_it_gets or self.status is Status.UNBOUNDED,
             remedy=self.status.remedy,

@@ -123,7 +123,7 @@ class BoundElimination(BaseSelector):
         machines = BoundMachines(
             problem.design, problem.signs, kernel, criterion, rule=self.rule, absolute=self.sign == "absolute"
         )
-        record = Elimination(problem)
+        record = Elimination(problem, comparable=False)
         eliminate(machines, record, self.step)
         return record.path()
 
