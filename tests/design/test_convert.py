@@ -73,9 +73,27 @@ def test_nan_passes_when_allowed_but_infinity_does_not(make):
         as_design(make(X), allow_nan=True)
 
 
-def test_finite_values_whose_sum_overflows_pass():
-    X = np.full((3, 2), np.finfo(float).max)
-    assert as_design(X).shape == (3, 2)
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sparse.csr_array])
+def test_values_whose_squares_overflow_are_refused(make):
+    X = np.full((3, 2), 1e150)
+    assert as_design(make(X)).shape == (3, 2)
+    X[2, 1] = -1e308
+    with pytest.raises(ValueError, match=r"contains -1e\+308: first found in row 2, column 1.*rescale"):
+        as_design(make(X))
+
+
+def test_large_values_of_single_precision_pass():
+    X = np.full((30, 20), np.finfo(np.float32).max)
+    assert np.isfinite(as_design(X).gram()).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
+def test_standardizing_names_what_an_unchecked_design_holds(value):
+    X = np.arange(12.0).reshape(4, 3)
+    X[2, 1] = value
+    design = as_design(X, check_finite=False)
+    with pytest.raises(ValueError, match="first found in row 2, column 1"):
+        design.standardized()
 
 
 @pytest.mark.parametrize(

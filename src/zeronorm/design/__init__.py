@@ -1,11 +1,11 @@
 """The only code that touches the data: one interface, one file per home of the data."""
 
 from zeronorm.design.base import Design
-from zeronorm.design.convert import as_design, gathered, require_finite
+from zeronorm.design.convert import as_design, gathered
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.sparse import SparseDesign
 from zeronorm.design.standardized import StandardizedDesign
-from zeronorm.design.stats import ColumnStats, is_constant_range
+from zeronorm.design.stats import ColumnStats, is_constant_range, require_finite, require_finite_stats
 
 __all__ = [
     "ColumnStats",
@@ -17,4 +17,5 @@ __all__ = [
     "gathered",
     "is_constant_range",
     "require_finite",
+    "require_finite_stats",
 ]

@@ -1,26 +1,51 @@
-"""A design held in an array of another library (torch, CuPy, …): products run on its device."""
+"""A design held in an array of another library (torch, CuPy, …): all operations run on its device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design
+from zeronorm.design.base import SMALL_COPY_BYTES, Design
+from zeronorm.design.devices import (
+    block_bytes,
+    device_of,
+    full_single_precision,
+    has_fast_double,
+    is_out_of_memory,
+    namespace,
+    on_device,
+    on_host,
+)
 from zeronorm.design.index import Index, as_slice, compose
+from zeronorm.design.stats import LARGEST_VALUE, StatsAccumulator
+from zeronorm.design.stats_kernels import CENTER_SAMPLES
 
-# Libraries whose arrays are left where they are; NumPy's own arrays are a DenseDesign.
-LIBRARIES = ("torch", "cupy", "array_api_strict")
+# Columns whose products are summed in single precision before they enter a sum in double precision.
+_SINGLE_SUM = 1024
+# A scan of all rows or columns is faster than gathering this share of them.
+_SCAN_ROWS, _SCAN_COLUMNS = 1 / 4, 1 / 8
 
 
 class ArrayApiDesign(Design):
     """A two-dimensional array that follows the array API standard, on a GPU for instance.
 
-    Products are computed on the device, block by block in double precision; only results, and blocks
-    that are asked for, come to the host.
+    The data are neither copied nor moved: each operation reads them in blocks as large as the memory of the
+    device allows, and only results, and blocks that are asked for, come to the host.
+
+    Sums are in double precision. So are the products, unless the data are in single precision on a device
+    that is slow in double precision: there Gram matrices are sums, in double precision, of products of a
+    thousand columns in single precision.
+
+    Parameters
+    ----------
+    array : the data
+    rows, columns : the selected part, by default all
+    affine : shift and factor of each selected column; the design is then ``(x - shift) * factor``
     """
 
     def __init__(
@@ -30,122 +55,324 @@ class ArrayApiDesign(Design):
         *,
         rows: Index | None = None,
         columns: Index | None = None,
+        affine: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
         self._array = array
         self._rows: Index = range(array.shape[0]) if rows is None else rows
         self._columns: Index = range(array.shape[1]) if columns is None else columns
-        single = array.dtype == _namespace(array).float32
+        self._affine_part = affine
+        single = array.dtype == namespace(array).float32
         dtype = np.dtype(np.float32 if single else np.float64)
         super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
 
+    def _part(
+        self, rows: Index, columns: Index, affine: tuple[FloatArray, FloatArray] | None = None
+    ) -> ArrayApiDesign:
+        return ArrayApiDesign(self._array, rows=rows, columns=columns, affine=affine)
+
     def _take(self, columns: Index) -> ArrayApiDesign:
-        chosen = compose(self._columns, columns)
-        return ArrayApiDesign(self._array, self._names_of(columns), rows=self._rows, columns=chosen)
+        affine = self._affine_part
+        if affine is not None:
+            place = np.asarray(columns, dtype=np.intp)
+            affine = affine[0][place], affine[1][place]
+        part = self._part(self._rows, compose(self._columns, columns), affine)
+        part.feature_names = self._names_of(columns)
+        return part
 
     def _take_rows(self, rows: Index) -> ArrayApiDesign:
-        chosen = compose(self._rows, rows)
-        return ArrayApiDesign(self._array, self.feature_names, rows=chosen, columns=self._columns)
+        part = self._part(compose(self._rows, rows), self._columns, self._affine_part)
+        part.feature_names = self.feature_names
+        return part
 
-    def _fill(self, columns: Index, out: FloatArray) -> None:
-        if out.size:
-            np.copyto(out, _to_host(self._block_on_device(columns)))
+    def _affine(self, shift: FloatArray, factor: FloatArray) -> ArrayApiDesign:
+        return self._part(self._rows, self._columns, (shift, factor))
 
-    # Products on the device
+    def _resident_elsewhere(self) -> Design | None:
+        if 8 * self.n_samples * self.n_features <= SMALL_COPY_BYTES:
+            return None
+        if isinstance(self._rows, range) and isinstance(self._columns, range):
+            return self
+        chosen = self._native(range(self.n_features))
+        return ArrayApiDesign(chosen, self.feature_names, affine=self._affine_part)
 
-    def _block_on_device(self, columns: Index) -> Any:
-        xp = _namespace(self._array)
-        part = _select(xp, self._array, compose(self._columns, columns), axis=1)
-        return xp.astype(_select(xp, part, self._rows, axis=0), xp.float64)
+    # Blocks
+
+    @property
+    def _xp(self) -> Any:
+        return namespace(self._array)
+
+    @functools.cached_property
+    def _affine_on_device(self) -> tuple[Any, Any]:
+        assert self._affine_part is not None
+        shift, factor = self._affine_part
+        return self._to_device(shift), self._to_device(factor)
 
     def _to_device(self, values: NDArray[Any]) -> Any:
-        xp = _namespace(self._array)
-        return xp.asarray(np.ascontiguousarray(values), device=_device(self._array))
+        return on_device(values, self._array)
 
-    def _by_block(self, shape: tuple[int, ...], product: Callable[[Any, slice], Any]) -> FloatArray:
+    def _native(self, columns: Index) -> Any:
+        """Columns as they are stored; a view of the data where the selection is made of ranges."""
+        xp = self._xp
+        part = _select(xp, self._array, compose(self._columns, columns), axis=1)
+        return _select(xp, part, self._rows, axis=0)
+
+    def _double(self, columns: range) -> Any:
+        """Columns of this design in double precision; not to be written to."""
+        xp = self._xp
+        block = self._native(columns)
+        if self._affine_part is None:
+            return xp.astype(block, xp.float64, copy=False)
+        shift, factor = self._affine_on_device
+        place = slice(columns.start, columns.stop)
+        centered = block - shift[place]  # in double precision, as the shift is
+        centered *= factor[place]
+        return centered
+
+    def _fill(self, columns: Index, out: FloatArray) -> None:
+        if not out.size:
+            return
+        np.copyto(out, on_host(self._native(columns)))
+        if self._affine_part is not None:
+            place = np.asarray(columns, dtype=np.intp)
+            shift, factor = self._affine_part
+            out -= shift[place]
+            out *= factor[place]
+
+    def _device_slices(self, n_rows: int, width: int | None = None) -> Iterator[range]:
+        if width is None:
+            width = max(1, block_bytes(self._array) // (8 * max(1, n_rows)))
+        for start in range(0, self.n_features, width):
+            yield range(start, min(start + width, self.n_features))
+
+    def _in_blocks(self, product: Callable[[range], Any]) -> list[Any]:
+        """Call ``product`` for all columns, block by block; smaller blocks where memory does not suffice."""
+        pending = list(self._device_slices(self.n_samples))[::-1]
+        results = []
+        while pending:
+            columns = pending.pop()
+            try:
+                results.append(product(columns))
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                if len(columns) == 1:
+                    raise _no_memory(self._array) from error
+                middle = len(columns) // 2
+                pending += [columns[middle:], columns[:middle]]
+        return results
+
+    def _concatenated(self, product: Callable[[range], Any], shape: tuple[int, ...]) -> FloatArray:
         """Collect a product that has one row of the result for each column."""
-        result = np.zeros(shape)
-        for columns in self._column_slices():
-            block = self._block_on_device(range(columns.start, columns.stop))
-            result[columns] = _to_host(product(block, columns))
-        return result
+        parts = self._in_blocks(product)
+        return on_host(self._xp.concat(parts, axis=0)) if parts else np.zeros(shape)
 
-    def _sum_of_blocks(self, shape: tuple[int, ...], product: Callable[[Any, slice], Any]) -> FloatArray:
-        """Sum a product over blocks of columns, on the device."""
-        total = None
-        for columns in self._column_slices():
-            part = product(self._block_on_device(range(columns.start, columns.stop)), columns)
-            total = part if total is None else total + part
-        return np.zeros(shape) if total is None else _to_host(total)
+    # Matrix products
+
+    @functools.cached_property
+    def _single_products(self) -> bool:
+        return self.dtype == np.float32 and not has_fast_double(self._array)
+
+    def _add_outer(self, left: Any, right: Any, total: Any) -> Any:
+        """``total + left right'`` for two blocks of columns, in the precision that suits the device."""
+        xp = self._xp
+        if not self._single_products:
+            product = left @ right.T
+            if total is None:
+                return product
+            total += product
+            return total
+        with full_single_precision(self._array):
+            for start in range(0, left.shape[1], _SINGLE_SUM):
+                part = slice(start, min(start + _SINGLE_SUM, left.shape[1]))
+                single = [xp.astype(side[:, part], xp.float32, copy=False) for side in (left, right)]
+                product = xp.astype(single[0] @ single[1].T, xp.float64)
+                total = product if total is None else total + product
+        return total
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
-        shape = (self.n_samples, self.n_samples)
-        if scale_sq is None:
-            return self._sum_of_blocks(shape, lambda block, _: block @ block.T)
-        scale = self._to_device(scale_sq)
-        return self._sum_of_blocks(shape, lambda block, columns: (block * scale[columns]) @ block.T)
+        if scale_sq is not None and np.count_nonzero(scale_sq) < self.n_features // 2:
+            active = np.flatnonzero(scale_sq)
+            return self._take(active)._gram(scale_sq[active])
+        found = self._outer_sum(lambda columns: (self._double(columns),) * 2, scale_sq)
+        if found is None:
+            return np.zeros((self.n_samples, self.n_samples))
+        return on_host((found + found.T) / 2.0)  # products of a device are symmetric up to rounding
+
+    def _outer_sum(self, sides: Callable[[range], tuple[Any, Any]], scale: FloatArray | None) -> Any:
+        factor = None if scale is None else self._to_device(scale)
+        total: list[Any] = [None]
+
+        def add(columns: range) -> None:
+            left, right = sides(columns)
+            if factor is not None:
+                left = left * factor[columns.start : columns.stop]
+            total[0] = self._add_outer(left, right, total[0])
+
+        self._in_blocks(add)
+        return total[0]
+
+    def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
+        def sides(columns: range) -> tuple[Any, Any]:
+            return self._double(columns), self._other_block(other, columns)
+
+        found = self._outer_sum(sides, scale_sq)
+        return np.zeros((self.n_samples, other.n_samples)) if found is None else on_host(found)
+
+    def _other_block(self, other: Design, columns: range) -> Any:
+        """A block of another design on this device."""
+        other = other._fused()
+        if isinstance(other, ArrayApiDesign) and device_of(other._array) == device_of(self._array):
+            return other._double(columns)
+        return self._to_device(other.block(as_slice(columns)))
 
     def _gram_adjoint(self, M: FloatArray) -> FloatArray:
-        xp, on_device = _namespace(self._array), self._to_device(M)
-        return self._by_block(
-            (self.n_features,), lambda block, _: xp.sum(block * (on_device @ block), axis=0)
-        )
+        xp = self._xp
+        matrix = self._to_device(M)
+
+        def adjoint(columns: range) -> Any:
+            block = self._double(columns)
+            if not self._single_products:
+                return xp.sum(block * (matrix @ block), axis=0)
+            with full_single_precision(self._array):
+                product = xp.astype(matrix, xp.float32) @ xp.astype(block, xp.float32)
+            return xp.sum(block * product, axis=0)
+
+        return self._concatenated(adjoint, (self.n_features,))
+
+    def _sandwich(self, d: FloatArray) -> FloatArray:
+        total = None
+        weight = self._to_device(d)
+        height = max(1, block_bytes(self._array) // (8 * max(1, self.n_features)))
+        for start in range(0, self.n_samples if self.n_features else 0, height):
+            rows = range(start, min(start + height, self.n_samples))
+            block = self._take_rows(rows)._double(range(self.n_features))
+            total = self._add_outer((block * weight[rows.start : rows.stop, None]).T, block.T, total)
+        if total is None:
+            return np.zeros((self.n_features, self.n_features))
+        return on_host((total + total.T) / 2.0)
+
+    # Products with vectors
 
     def _dot(self, w: FloatArray) -> FloatArray:
-        on_device = self._to_device(w)
-        shape = (self.n_samples, *w.shape[1:])
-        return self._sum_of_blocks(shape, lambda block, columns: block @ on_device[columns, ...])
+        if self._scans_all_rows:
+            whole = self._part(range(self._array.shape[0]), self._columns)
+            return np.asarray(whole._dot(w)[self._rows])
+        vectors = self._to_device(w)
+        total: list[Any] = [None]
+
+        def add(columns: range) -> None:
+            part = self._double(columns) @ vectors[columns.start : columns.stop, ...]
+            total[0] = part if total[0] is None else total[0] + part
+
+        self._in_blocks(add)
+        return np.zeros((self.n_samples, *w.shape[1:])) if total[0] is None else on_host(total[0])
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
-        on_device = self._to_device(V)
-        return self._by_block((self.n_features, *V.shape[1:]), lambda block, _: block.T @ on_device)
+        if self._scans_all_rows:
+            spread = np.zeros((self._array.shape[0], *V.shape[1:]))
+            np.add.at(spread, self._rows, V)
+            return self._part(range(self._array.shape[0]), self._columns)._transpose_dot(spread)
+        if self._scans_all_columns:
+            whole = self._part(self._rows, range(self._array.shape[1]))
+            return np.asarray(whole._transpose_dot(V)[self._columns])
+        vectors = self._to_device(V)
+        return self._concatenated(
+            lambda columns: self._double(columns).T @ vectors, (self.n_features, *V.shape[1:])
+        )
+
+    @property
+    def _scans_all_rows(self) -> bool:
+        """Zeros for the rows that are not selected cost less than gathering the others."""
+        scattered = not isinstance(self._rows, range) and self._affine_part is None
+        return scattered and self.n_samples >= _SCAN_ROWS * self._array.shape[0]
+
+    @property
+    def _scans_all_columns(self) -> bool:
+        scattered = not isinstance(self._columns, range) and self._affine_part is None
+        return scattered and self.n_features >= _SCAN_COLUMNS * self._array.shape[1]
+
+    # Statistics of the columns
 
     def squared_norms(self) -> FloatArray:
-        xp = _namespace(self._array)
-        return self._by_block((self.n_features,), lambda block, _: xp.sum(block * block, axis=0))
+        xp = self._xp
 
+        def squares(columns: range) -> Any:
+            block = self._double(columns)
+            return xp.sum(block * block, axis=0)
 
-def is_foreign_array(X: Any) -> bool:
-    """Tell whether X is an array of a library that keeps its arrays on a device."""
-    return type(X).__module__.partition(".")[0] in LIBRARIES and hasattr(X, "dtype")
+        return self._concatenated(squares, (self.n_features,))
+
+    def _surely_finite(self) -> bool:
+        low, high = self.column_range()
+        return bool(np.all(low >= -LARGEST_VALUE) and np.all(high <= LARGEST_VALUE))
+
+    def column_range(self) -> tuple[FloatArray, FloatArray]:
+        xp = self._xp
+
+        def extremes(columns: range) -> Any:
+            block = self._native(columns)
+            return xp.stack([xp.min(block, axis=0), xp.max(block, axis=0)], axis=1)
+
+        found = self._concatenated(extremes, (self.n_features, 2)).astype(np.float64)
+        low, high = found.T
+        if self._affine_part is not None:
+            shift, factor = self._affine_part
+            return (low - shift) * factor, (high - shift) * factor
+        return low, high
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        """Moments of each class about the mean of its first samples, see `stats_kernels`."""
+        for c in range(accumulator.weight.size):
+            members = np.flatnonzero((accumulator.codes == c) & (accumulator.row_weight > 0.0))
+            if members.size:
+                everybody = members.size == self.n_samples
+                part = self if everybody else self._take_rows(members)
+                low, high, mean, sum_sq = part._moments(accumulator.row_weight[members])
+                np.minimum(accumulator.minimum, low, out=accumulator.minimum)
+                np.maximum(accumulator.maximum, high, out=accumulator.maximum)
+                accumulator.mean[c], accumulator.sum_sq[c] = mean, sum_sq
+
+    def _moments(self, weights: FloatArray) -> FloatArray:
+        """Minimum, maximum, mean and sum of squared deviations of each column."""
+        xp = self._xp
+        weight, total = self._to_device(weights), float(weights.sum())
+        heaviest = self._to_device(np.argsort(-weights, kind="stable")[:CENTER_SAMPLES])
+
+        def moments(columns: range) -> Any:
+            block = self._native(columns) if self._affine_part is None else self._double(columns)
+            low, high = xp.min(block, axis=0), xp.max(block, axis=0)
+            center = xp.mean(xp.astype(xp.take(block, heaviest, axis=0), xp.float64), axis=0)
+            deviation = block - center
+            first = weight @ deviation
+            deviation *= deviation
+            spread = weight @ deviation - first * first / total
+            spread = xp.where(spread < 0.0, xp.zeros_like(spread), spread)
+            found = (xp.astype(low, xp.float64), xp.astype(high, xp.float64), center + first / total, spread)
+            return xp.stack(found, axis=1)
+
+        return self._concatenated(moments, (self.n_features, 4)).T
 
 
 def from_array_api(X: Any, feature_names: NDArray[Any] | None = None) -> ArrayApiDesign:
     """Return the design of an array that follows the array API standard."""
-    xp = _namespace(X)
+    xp = namespace(X)
     if len(X.shape) != 2 or not xp.isdtype(X.dtype, ("bool", "real floating", "integral")):
         raise ValueError(
             "X must be two-dimensional, samples by features, and real. "
             f"Got {len(X.shape)} dimension(s) of type {X.dtype} instead."
         )
+    if hasattr(X, "detach"):  # torch: no operation needs gradients
+        X = X.detach()
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
     return ArrayApiDesign(X, feature_names)
 
 
-def _namespace(array: Any) -> Any:
-    try:
-        from array_api_compat import array_namespace
-    except ImportError as error:
-        raise ImportError(
-            f"Arrays of type {type(array)} are used through array-api-compat, which is not installed; "
-            "install zeronorm[gpu]."
-        ) from error
-    return array_namespace(array)
-
-
-def _device(array: Any) -> Any:
-    from array_api_compat import device
-
-    return device(array)
-
-
-def _to_host(array: Any) -> NDArray[Any]:
-    """Copy to NumPy, from whatever device."""
-    if hasattr(array, "get"):  # CuPy
-        return np.asarray(array.get())
-    if hasattr(array, "cpu"):  # torch
-        return np.asarray(array.detach().cpu().numpy())
-    return np.from_dlpack(array)
+def _no_memory(array: Any) -> MemoryError:
+    return MemoryError(
+        f"The memory of the device {device_of(array)} does not suffice for one column of {array.shape[0]} "
+        "samples and the result; free memory there, or move the data to the host."
+    )
 
 
 def _select(xp: Any, array: Any, index: Index, axis: int) -> Any:
@@ -155,5 +382,5 @@ def _select(xp: Any, array: Any, index: Index, axis: int) -> Any:
         end = min(as_slice(index).stop, array.shape[axis])  # the standard has no slices beyond the end
         chosen = slice(min(index.start, end), end, index.step)
         return array[chosen, :] if axis == 0 else array[:, chosen]
-    positions = xp.asarray(np.ascontiguousarray(index, dtype=np.int64), device=_device(array))
+    positions = on_device(np.asarray(index, dtype=np.int64), array)
     return xp.take(array, positions, axis=axis)

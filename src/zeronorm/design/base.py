@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from zeronorm._types import FloatArray
 from zeronorm.design import blas
 from zeronorm.design.index import Index, Selection, as_index, as_selector
-from zeronorm.design.stats import ColumnStats, StatsAccumulator
+from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
 
 if TYPE_CHECKING:
     from zeronorm.design.standardized import StandardizedDesign
 
+
+SMALL_COPY_BYTES = 32 << 20  # a copy of so much is cheaper than gathering scattered columns again and again
 
 _PREFERRED_BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK_BYTES = 32 << 20
@@ -41,6 +43,7 @@ class Design(ABC):
         self.shape = shape
         self.dtype = dtype
         self.feature_names = feature_names
+        self._known_finite = False
 
     @property
     def n_samples(self) -> int:
@@ -71,11 +74,40 @@ class Design(ABC):
 
     def take(self, columns: Selection) -> Design:
         """Return the design of the selected columns, without a copy where possible."""
-        return self._take(as_index(columns, self.n_features, "column"))
+        return self._passing_on(self._take(as_index(columns, self.n_features, "column")))
 
     def take_rows(self, rows: Selection) -> Design:
         """Return the design of the selected rows, without a copy where possible."""
-        return self._take_rows(as_index(rows, self.n_samples, "row"))
+        return self._passing_on(self._take_rows(as_index(rows, self.n_samples, "row")))
+
+    def _passing_on(self, part: Design) -> Design:
+        """Part of data that are known to be finite is too."""
+        part._known_finite = self._known_finite
+        return part
+
+    def resident(self) -> Design:
+        """Return the same data in one piece, so that products need no gathering.
+
+        They come to the host, unless they live on a device and are large: then they stay there.
+        """
+        from zeronorm.design.dense import DenseDesign
+
+        elsewhere = self._resident_elsewhere()
+        if elsewhere is not None:
+            return self._passing_on(elsewhere)
+        return self._passing_on(DenseDesign(self.block(slice(None)), self.feature_names))
+
+    def _resident_elsewhere(self) -> Design | None:
+        """The data in one piece on the device where they live; None when the host suits them better."""
+        return None
+
+    def _affine(self, shift: FloatArray, factor: FloatArray) -> Design | None:
+        """The design of ``(x - shift) * factor`` that computes where the data live; None where that is here."""
+        return None
+
+    def _fused(self) -> Design:
+        """The design that does the products: this one, or one that computes where the data live."""
+        return self
 
     def _names_of(self, columns: Index) -> NDArray[Any] | None:
         return None if self.feature_names is None else self.feature_names[as_selector(columns)]
@@ -145,9 +177,8 @@ class Design(ABC):
             yield rows, block
 
     def _surely_finite(self) -> bool:
-        """Tell cheaply whether all values are finite; False may also mean that their sum overflows."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return all(np.isfinite(block.sum()) for _, block in self._blocks())
+        """Tell cheaply whether all values are finite and not too large; False means that they may not be."""
+        return all(is_surely_finite(block) for _, block in self._blocks())
 
     # Products
 
@@ -286,6 +317,7 @@ class Design(ABC):
         from zeronorm.design.standardized import StandardizedDesign
 
         stats = self.column_stats(sample_weight=sample_weight)
+        require_finite_stats(self, stats)
         constant = stats.is_constant(self.dtype)
         mean = stats.mean if with_mean else np.zeros(self.n_features)
         scale = np.sqrt(stats.variance) if with_scale else np.ones(self.n_features)

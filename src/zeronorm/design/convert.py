@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from zeronorm.design.array_api import from_array_api, is_foreign_array
-from zeronorm.design.base import Design
+from zeronorm.design.array_api import from_array_api
+from zeronorm.design.base import SMALL_COPY_BYTES, Design
 from zeronorm.design.chunked import are_files, open_files
 from zeronorm.design.dask import from_dask, is_dask_array
 from zeronorm.design.dense import DenseDesign
+from zeronorm.design.devices import is_foreign_array
 from zeronorm.design.sparse import SparseDesign
-
-GATHERED_BYTES = 32 << 20  # a copy of so much is cheaper than gathering scattered columns again and again
+from zeronorm.design.stats import require_finite
 
 Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
@@ -126,31 +126,6 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
 
 def gathered(design: Design) -> Design:
     """Return the same data in one array when they are small, so that products need no gathering."""
-    if 8 * design.n_samples * design.n_features > GATHERED_BYTES:
+    if 8 * design.n_samples * design.n_features > SMALL_COPY_BYTES:
         return design
     return DenseDesign(np.ascontiguousarray(design.block(slice(None))), design.feature_names)
-
-
-def require_finite(design: Design, allow_nan: bool = False) -> None:
-    """Raise an error that names the first entry that is NaN or infinite."""
-    if design._surely_finite():
-        return
-    acceptable = _finite_or_nan if allow_nan else np.isfinite
-    for columns, block in design._blocks():
-        wrong = ~acceptable(block)
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            raise ValueError(_not_finite_message(design, row, columns.start + column, block[row, column]))
-
-
-def _finite_or_nan(block: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(~np.isinf(block))
-
-
-def _not_finite_message(design: Design, row: int, column: int, value: float) -> str:
-    found = "NaN" if np.isnan(value) else "infinity"
-    name = "" if design.feature_names is None else f" ({design.feature_names[column]!r})"
-    return (
-        f"Input X contains {found}: first found in row {row}, column {column}{name}. All values must be "
-        "finite; impute or drop such values first."
-    )

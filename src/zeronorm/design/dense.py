@@ -15,7 +15,7 @@ from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.design.column_kernels import columns_range, float_bits, from_keys, turn_columns
 from zeronorm.design.index import Index, as_selector, compose
-from zeronorm.design.stats import StatsAccumulator, read_only
+from zeronorm.design.stats import StatsAccumulator, is_surely_finite, read_only
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
@@ -74,8 +74,9 @@ class DenseDesign(Design):
             np.copyto(out, view)
 
     def _surely_finite(self) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(np.isfinite(self._view(range(self.n_features)).sum()))
+        if isinstance(self._rows, range) and isinstance(self._columns, range):
+            return is_surely_finite(self._view(range(self.n_features)))
+        return super()._surely_finite()
 
     def _memory(self) -> FloatArray | None:
         """Return the whole design as a view that BLAS can read in place, or None."""

@@ -13,7 +13,7 @@ from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_selector, as_slice
-from zeronorm.design.stats import StatsAccumulator, read_only
+from zeronorm.design.stats import StatsAccumulator, is_surely_finite, read_only
 
 # -- Compiled products over pairs of stored values in compressed sparse columns --
 
@@ -83,8 +83,7 @@ class SparseDesign(Design):
         out[part.indices, column_of] = part.data
 
     def _surely_finite(self) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(np.isfinite(self._matrix.data.sum()))
+        return is_surely_finite(self._matrix.data)
 
     def _pairs_are_cheaper(self) -> bool:
         """Tell whether visiting all pairs of stored values of each column beats dense products."""

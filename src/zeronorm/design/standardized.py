@@ -23,8 +23,8 @@ class StandardizedDesign(Design):
 
     Blocks of dense data are centred as they are used, because correcting products afterwards cancels
     when means are large against deviations; products with vectors are corrected where no mean is large.
-    Sparse data keep their zeros: products are corrected by
-    terms of rank one.
+    Sparse data keep their zeros: products are corrected by terms of rank one. Data on a device are centred
+    there.
 
     Parameters
     ----------
@@ -46,7 +46,21 @@ class StandardizedDesign(Design):
         self.zero_columns: NDArray[np.bool_] = (
             np.zeros(base.n_features, dtype=bool) if zero_columns is None else np.asarray(zero_columns, bool)
         )
+        self._known_finite = base._known_finite
         self._factor = np.where(self.zero_columns, 0.0, 1.0 / self.scale)
+
+    @functools.cached_property
+    def _inner(self) -> Design | None:
+        return self.base._affine(self.mean, self._factor)
+
+    def _fused(self) -> Design:
+        return self if self._inner is None else self._inner
+
+    def _resident_elsewhere(self) -> Design | None:
+        base = self.base._resident_elsewhere()
+        if base is None:
+            return None
+        return StandardizedDesign(base, self.mean, self.scale, zero_columns=self.zero_columns)
 
     def _take(self, columns: Index) -> StandardizedDesign:
         chosen = as_selector(columns)
@@ -87,6 +101,8 @@ class StandardizedDesign(Design):
         return self._correctable or self._largest_mean <= _LARGEST_DENSE_MEAN
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
+        if self._inner is not None:
+            return self._inner._gram(scale_sq)
         if not self._correctable:
             return super()._gram(scale_sq)
         weight = self._factor**2 if scale_sq is None else self._factor**2 * scale_sq
@@ -94,6 +110,8 @@ class StandardizedDesign(Design):
         return self.base.gram(weight) - side[:, None] - side + (weight * self.mean) @ self.mean
 
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
+        if self._inner is not None:
+            return self._inner._cross_gram(other, scale_sq)
         right = other if isinstance(other, StandardizedDesign) else _unchanged(other)
         if not (self._correctable and right._correctable):
             return super()._cross_gram(other, scale_sq)
@@ -106,6 +124,8 @@ class StandardizedDesign(Design):
         return product - own_side[:, None] - other_side
 
     def _gram_adjoint(self, M: FloatArray) -> FloatArray:
+        if self._inner is not None:
+            return self._inner._gram_adjoint(M)
         if not self._correctable:
             return super()._gram_adjoint(M)
         cross = self.base.transpose_dot(M.sum(axis=0) + M.sum(axis=1))
@@ -114,17 +134,19 @@ class StandardizedDesign(Design):
 
     def _dot(self, w: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
-            return super()._dot(w)
+            return super()._dot(w) if self._inner is None else self._inner._dot(w)
         weighted = _scale_rows(self._factor, w)
         return np.asarray(self.base.dot(weighted) - self.mean @ weighted)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
-            return super()._transpose_dot(V)
+            return super()._transpose_dot(V) if self._inner is None else self._inner._transpose_dot(V)
         centered = self.base.transpose_dot(V) - np.multiply.outer(self.mean, V.sum(axis=0))
         return _scale_rows(self._factor, centered)
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
+        if self._inner is not None:
+            return self._inner._sandwich(d)
         if not self._correctable:
             return super()._sandwich(d)
         side = np.outer(self.base.transpose_dot(d), self.mean)
@@ -133,7 +155,7 @@ class StandardizedDesign(Design):
 
     def squared_norms(self) -> FloatArray:
         if not self.is_sparse or self.n_samples == 0:
-            return super().squared_norms()
+            return super().squared_norms() if self._inner is None else self._inner.squared_norms()
         stats = self.column_stats()
         return self.n_samples * (stats.variance + stats.mean**2)
 

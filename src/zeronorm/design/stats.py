@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,10 +19,14 @@ from zeronorm.design.stats_kernels import (
     sparse_stats,
 )
 
+if TYPE_CHECKING:
+    from zeronorm.design.base import Design
+
 RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by class, their weights, class bounds
 
 FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
+LARGEST_VALUE = 1e150  # squares of larger values, summed over samples, overflow
 
 
 def is_constant_range(
@@ -197,3 +201,53 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+# -- Values that are missing, infinite or too large --
+
+
+def is_surely_finite(values: NDArray[Any]) -> bool:
+    """Tell cheaply whether all values, and the sum of their squares, are finite; False: have a closer look."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype == np.float32:  # in double precision their squares cannot overflow
+            return bool(np.isfinite(values.sum()))
+        if values.flags.forc:
+            flat = values.ravel(order="K")
+            return bool(np.isfinite(flat @ flat))
+        return bool(np.isfinite(np.einsum("ij,ij->", values, values)))
+
+
+def require_finite_stats(design: Design, stats: ColumnStats) -> None:
+    """Raise an error that names the first value for which the statistics of the columns are not finite."""
+    if not all(np.isfinite(found).all() for found in (stats.mean, stats.variance, stats.minimum)):
+        require_finite(design)
+
+
+def require_finite(design: Design, allow_nan: bool = False) -> None:
+    """Raise an error that names the first entry that is NaN, infinite or too large to be squared."""
+    if design._known_finite or design._surely_finite():
+        design._known_finite = True
+        return
+    for columns, block in design._blocks():
+        acceptable = np.abs(block) <= LARGEST_VALUE
+        if allow_nan:
+            acceptable |= np.isnan(block)
+        if not acceptable.all():
+            row, column = np.argwhere(~acceptable)[0]
+            raise ValueError(_unusable_message(design, row, columns.start + column, block[row, column]))
+    design._known_finite = not allow_nan
+
+
+def _unusable_message(design: Design, row: int, column: int, value: float) -> str:
+    name = "" if design.feature_names is None else f" ({design.feature_names[column]!r})"
+    place = f"row {row}, column {column}{name}"
+    if np.isfinite(value):
+        return (
+            f"Input X contains {value:.3g}: first found in {place}. Squares of values beyond "
+            f"{LARGEST_VALUE:.0e} overflow; rescale such columns first."
+        )
+    found = "NaN" if np.isnan(value) else "infinity"
+    return (
+        f"Input X contains {found}: first found in {place}. All values must be finite; impute or drop such "
+        "values first."
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import IntArray
-from zeronorm.design import ColumnStats, Design, require_finite
+from zeronorm.design import ColumnStats, Design, require_finite_stats
 from zeronorm.selection.progress import Progress
 
 Task = Literal["binary", "multiclass", "multilabel", "regression"]
@@ -57,8 +57,7 @@ class Problem:
     def column_stats(self) -> ColumnStats:
         """Statistics of the columns by class; they also show whether all values are finite."""
         stats = self.design.column_stats(self.y, self.sample_weight)
-        if not (np.all(np.isfinite(stats.minimum)) and np.all(np.isfinite(stats.mean))):
-            require_finite(self.design)
+        require_finite_stats(self.design, stats)
         return stats
 
     def targets(self) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm.design import Design, StandardizedDesign, as_design
+from zeronorm.design import Design, StandardizedDesign, as_design, require_finite
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling.seeding import generator_from
 from zeronorm.selection.path import SelectionPath
@@ -85,7 +85,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
         if isinstance(X, Design) or type(X).__module__.split(".")[0] in REMOTE_ARRAYS:
-            design = as_design(X)
+            design = as_design(X, allow_nan=self._allow_nan, check_finite=False)
+            if not self._statistics_are_checked():
+                require_finite(design, self._allow_nan)
             y = self._check_target_alone(y, design)
             self._check_names_of(design)
         else:
@@ -105,9 +107,13 @@ class BaseSelector(SelectorMixin, BaseEstimator):
                 X,
                 feature_names=names,
                 allow_nan=self._allow_nan,
-                check_finite=not self._finite_from_statistics,
+                check_finite=not self._statistics_are_checked(),
             )
         return X, y, design
+
+    def _statistics_are_checked(self) -> bool:
+        """Whether values that are not finite show in statistics of the columns that are computed anyway."""
+        return self._finite_from_statistics or bool(getattr(self, "standardize", False))
 
     def _check_target_alone(self, y: Any, design: Design) -> NDArray[Any]:
         y = np.asarray(y)

@@ -24,7 +24,6 @@ import numpy as np
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.design.dense import DenseDesign
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.solvers.status import Status
 
@@ -283,6 +282,5 @@ def _is_at_rest(
 
 def _narrowed(active: Design, staying: BoolArray, n_features: int) -> Design:
     columns = np.flatnonzero(staying)
-    if columns.size <= RESIDENT_SHARE * n_features:
-        return DenseDesign(active.block(columns))
-    return active.take(columns)
+    taken = active.take(columns)
+    return taken.resident() if columns.size <= RESIDENT_SHARE * n_features else taken
