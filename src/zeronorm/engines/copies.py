@@ -1,4 +1,4 @@
-"""Identical columns, which the ℓ2 norm never separates."""
+"""Columns that are the same up to sign and shift, which the ℓ2 norm never separates."""
 
 from __future__ import annotations
 
@@ -9,34 +9,42 @@ import numpy as np
 from zeronorm._types import IntArray
 from zeronorm.design import Design
 
-CLOSE = 1e-12  # of products with the probe vector, relative to the largest: worth a full comparison
-EQUAL = 1e-9  # of two columns, relative to their largest entry: the same up to rounding
+CLOSE = 1e-10  # of products with the probe vector, relative: worth a full comparison
+EQUAL = 1e-9  # of two columns, relative to their range: the same up to rounding
 
 
-def first_copies(design: Design) -> IntArray:
-    """For each feature the first one identical to it: itself, as a rule.
+def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
+    """For each feature the first one that is its copy: itself, as a rule.
 
-    Candidates have the same product with one fixed vector; they are then compared in full.
+    Copies are x, -x and, where ``shifted``, x + c and c - x: an indicator g and its complement 1 - g carry the
+    same information for a machine with a free bias. Candidates have the same product with one fixed vector,
+    whose entries sum to zero, up to sign; they are then compared in full. Constant columns are left alone.
     """
     n, p = design.shape
-    value = design.transpose_dot(np.random.default_rng(0).normal(size=n))
+    probe = np.random.default_rng(0).normal(size=n)
+    value = np.abs(design.transpose_dot(probe - probe.mean() if shifted else probe))
     first = np.arange(p)
     order = np.lexsort((first, value))
     order = order[value[order] != 0.0]
-    step = np.diff(value[order], prepend=-np.inf, append=np.inf)
-    starts_run = step > CLOSE * np.abs(value).max(initial=0.0)
-    boundaries = np.flatnonzero(starts_run)
-    for begin, end in itertools.pairwise(boundaries):
+    ascending = value[order]
+    starts_run = np.ones(order.size + 1, dtype=bool)
+    starts_run[1:-1] = np.diff(ascending) > CLOSE * ascending[1:]
+    for begin, end in itertools.pairwise(np.flatnonzero(starts_run)):
         if end - begin > 1:
-            _link(design, np.sort(order[begin:end]), first)
+            _link(design, np.sort(order[begin:end]), first, shifted)
     return first
 
 
-def _link(design: Design, run: IntArray, first: IntArray) -> None:
-    """Point each column of a run to the first one equal to it."""
+def _link(design: Design, run: IntArray, first: IntArray, shifted: bool) -> None:
+    """Point each column of a run to the first one that it is a copy of."""
+    columns = design.block(run)
+    if shifted:
+        columns = columns - columns[:1]
+    largest = np.abs(columns).max(axis=0)
+    run, columns = run[largest > 0.0], columns[:, largest > 0.0]
     while run.size > 1:
-        columns = design.block(run)
-        gap = np.abs(columns - columns[:, :1]).max(axis=0)
-        equal = gap <= EQUAL * np.abs(columns[:, 0]).max()
+        leader = columns[:, :1]
+        gap = np.minimum(np.abs(columns - leader).max(axis=0), np.abs(columns + leader).max(axis=0))
+        equal = gap <= EQUAL * np.abs(leader).max()
         first[run[equal]] = run[0]
-        run = run[~equal]
+        run, columns = run[~equal], columns[:, ~equal]

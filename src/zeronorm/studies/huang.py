@@ -73,8 +73,8 @@ def embedded_data(n_trials: int) -> Data:
 def accuracy_arms(sizes: tuple[int, ...], data: str) -> list[Arm]:
     """The four selectors on one data set; labels carry it, since sizes differ between data sets."""
     methods: dict[str, tuple[str, dict[str, Any]]] = {
-        "ZeroNormSVM": ("zeronorm-svm", {"C": 10.0}),
-        "AROM": ("arom", {"C": 10.0}),
+        "ZeroNormSVM": ("zeronorm-svm", {"C": 10.0, "scaling": "paper"}),
+        "AROM": ("arom", {"C": 10.0, "scaling": "paper"}),
         "FSV": ("fsv", {}),
         "SVM weights": ("svm-weights", {"C": 1.0}),
     }

@@ -22,7 +22,7 @@ SELECTORS = (
     Arm("RFE", "rfe", {"C": HARD, "step": 0.1}),
     Arm("R2W2", "radius-margin-scaling", {"kernel": "linear"}),
     Arm("FSV", "fsv"),
-    Arm("AROM l2", "arom", {"C": HARD}),
+    Arm("AROM l2", "arom", {"C": HARD, "scaling": "paper"}),
 )
 SIZES = (20, 50, 100, 250, 500, 1000)
 

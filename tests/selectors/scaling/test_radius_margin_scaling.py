@@ -9,7 +9,7 @@ import pytest
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from zeronorm import FisherScore, MarginLP, RadiusMarginScaling
+from zeronorm import AdaptiveScaling, FisherScore, MarginLP, RadiusMarginScaling
 from zeronorm.criteria import RadiusMargin, RBFKernel, Summed
 from zeronorm.datasets.generators import make_nonlinear_toy
 
@@ -242,3 +242,18 @@ def test_validation_needs_two_samples_of_each_class():
     X, _ = data()
     with pytest.raises(ValueError, match="at least two samples of every class"):
         RadiusMarginScaling(criterion="validation").fit(X, np.r_[1, np.zeros(29)])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+@pytest.mark.parametrize("method", [RadiusMarginScaling, AdaptiveScaling])
+def test_mirrored_columns_and_complements_get_one_factor(method, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8))
+    X[:, 1] = X[:, 1] > 0.0
+    y = (X[:, 0] + 1.5 * X[:, 1] - 0.75 > 0.0).astype(int)
+    X[:, 5], X[:, 6] = -X[:, 0], 1.0 - X[:, 1]
+    selector = method(2, kernel=kernel).fit(X, y)
+    assert np.flatnonzero(selector.support_).tolist() == [0, 1]
+    assert selector.representative_.tolist() == [0, 1, 2, 3, 4, 0, 1, 7]
+    assert selector.scale_[[5, 6]].tolist() == [0.0, 0.0]
+    assert set(selector.path_.order[-2:].tolist()) == {5, 6}

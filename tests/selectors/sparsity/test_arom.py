@@ -40,7 +40,7 @@ def three_classes(n=60, p=30, seed=0):
 def test_the_first_machine_is_a_support_vector_machine(C):
     X, y = planted()
     with pytest.warns(ConvergenceWarning):
-        selector = AROM(C=C, standardize=False, max_iter=1).fit(X, y)
+        selector = AROM(C=C, standardize=False, max_iter=1, scaling="paper").fit(X, y)
     weights, bias, _ = primal_svm(X, y, C, "squared_hinge")
     np.testing.assert_allclose(selector.coef_[0], weights, atol=1e-5)
     assert selector.intercept_[0] == pytest.approx(bias, abs=1e-5)
@@ -52,7 +52,7 @@ def test_the_second_machine_is_trained_on_rescaled_data():
     z = np.abs(first) * (np.abs(first) > 1e-3 * np.abs(first).max())
     second, _, _ = primal_svm(X * z, y, 2.0, "squared_hinge")
     with pytest.warns(ConvergenceWarning):
-        selector = AROM(C=2.0, standardize=False, max_iter=2).fit(X, y)
+        selector = AROM(C=2.0, standardize=False, max_iter=2, scaling="paper").fit(X, y)
     np.testing.assert_allclose(selector.coef_[0], z * second, atol=1e-4 * np.abs(z * second).max())
 
 
@@ -61,7 +61,9 @@ def test_the_first_regression_is_a_support_vector_regression():
     X = rng.normal(size=(40, 60))
     y = X[:, 1] - X[:, 4] + 0.1 * rng.normal(size=40)
     with pytest.warns(ConvergenceWarning):
-        selector = AROM(C=2.0, task="regression", epsilon=0.05, standardize=False, max_iter=1).fit(X, y)
+        selector = AROM(
+            C=2.0, task="regression", epsilon=0.05, standardize=False, max_iter=1, scaling="paper"
+        ).fit(X, y)
     weights, _, _ = primal_svr(X, y, 2.0, 0.05, "squared_epsilon_insensitive")
     np.testing.assert_allclose(selector.coef_[0], weights, atol=1e-4)
 
@@ -69,7 +71,9 @@ def test_the_first_regression_is_a_support_vector_regression():
 def test_the_first_joint_machine_is_that_of_weston_and_watkins():
     X, y = three_classes(24, 10)
     with pytest.warns(ConvergenceWarning):
-        selector = AROM(C=1.0, multi_class="weston-watkins", standardize=False, max_iter=1).fit(X, y)
+        selector = AROM(
+            C=1.0, multi_class="weston-watkins", standardize=False, max_iter=1, scaling="paper"
+        ).fit(X, y)
     weights, _ = primal_weston_watkins(X, y, 3, 1.0, "squared_hinge")
     np.testing.assert_allclose(selector.coef_.T, weights, atol=1e-4)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.svm import SVC
 
 from oracles.qp import PRECISE
@@ -13,6 +14,7 @@ from zeronorm.design import as_design
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.rescaling.iteration import (
     IteratePath,
+    UnitFactors,
     multiplicative,
     power_rule,
     rescale_until_sparse,
@@ -83,7 +85,7 @@ def test_the_engine_rescales_the_data_as_arom_does():
 def test_the_zero_norm_svm_is_arom_with_hinge_slacks_at_half_the_price():
     X, y = noisy(40, 100)
     direct = run(machine_for(y, 4.0), X)
-    selector = ZeroNormSVM(C=8.0, standardize=False).fit(X, y)
+    selector = ZeroNormSVM(C=8.0, standardize=False, scaling="paper").fit(X, y)
     np.testing.assert_array_equal(np.flatnonzero(selector.coef_[0]), direct.trained)
     assert [s.tolist() for s in selector.path_.subsets] == [s.tolist() for s in direct.path().subsets]
     # Without slacks the two losses coincide, and so do the two methods.
@@ -247,6 +249,57 @@ def test_rescaled_slacks_single_out_mislabelled_samples():
     assert np.flatnonzero(machine.parts[0].slacks() > 1e-2).tolist() == flipped
 
 
+# -- factors of unit size ---------------------------------------------------------------------------------
+
+
+def test_factors_of_unit_size_keep_the_mean_diagonal_of_the_kernel_at_one():
+    """The iteration written out: an ordinary SVM on x * z, z ← z * |u|, z divided by its norm."""
+    X, y = noisy(40, 100)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    z = np.ones(100) / 10.0
+    for _ in range(4):
+        assert np.mean(np.sum((X * z) ** 2, axis=1)) == pytest.approx(1.0)
+        u = SVC(kernel="linear", C=3.0, tol=1e-9).fit(X * z, y).coef_[0]
+        weight = z * np.abs(u)
+        z = weight / np.linalg.norm(weight)
+    result = run(machine_for(y, 3.0), X, zero_tol=0.0, max_iter=4, units=UnitFactors(np.ones(100)))
+    np.testing.assert_allclose(result.iterates[-1][1], weight, atol=1e-5 * weight.max())
+
+
+@pytest.mark.parametrize("selector", [AROM(C=0.5), AROM(C=0.5, norm="l1"), ZeroNormSVM(C=0.5)], ids=repr)
+def test_the_unit_of_the_columns_does_not_matter_though_they_are_not_standardised(selector):
+    X, y = noisy(30, 80)
+    small = clone(selector).set_params(standardize=False).fit(X, y)
+    large = clone(selector).set_params(standardize=False).fit(1e4 * X, y)
+    assert small.path_.order.tolist() == large.path_.order.tolist()
+    np.testing.assert_allclose(large.coef_, 1e-4 * small.coef_, rtol=1e-4, atol=1e-9)
+
+
+def test_copies_of_all_columns_as_separate_features_leave_the_price_as_it_is():
+    """Each column twice, slightly disturbed: the first machine decides as it does on one of each."""
+    X, y = noisy(30, 40)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    once = run(machine_for(y, 0.5), X, max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(40)))
+    twice = run(
+        machine_for(y, 0.5), np.hstack([X, X]), max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(80))
+    )
+    np.testing.assert_allclose(twice.first[:40] + twice.first[40:], once.first, rtol=1e-5)
+
+
+@pytest.mark.parametrize("C", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("shape", [(20, 100), (30, 3000), (60, 20_000), (200, 300)])
+def test_no_price_lets_all_weights_shrink_to_zero(C, shape):
+    """Label noise and an outlier of a thousand standard deviations; a warning would be an error."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape)
+    y = np.where(X[:, :3].sum(axis=1) > 0.0, 1, 0)
+    y[: shape[0] // 8] = rng.integers(0, 2, size=shape[0] // 8)
+    X[3, 5] = 1e3
+    for selector in (AROM(5, C=C), ZeroNormSVM(5, C=C)):
+        assert selector.fit(X, y).converged_
+        assert np.abs(selector.coef_).max() > 0.0
+
+
 # -- identical columns and the path -----------------------------------------------------------------------
 
 
@@ -256,6 +309,30 @@ def test_first_copies():
     X[:, 5], X[:, 8], X[:, 7] = X[:, 2], X[:, 2], 0.0
     assert first_copies(as_design(X)).tolist() == [0, 1, 2, 3, 4, 2, 6, 7, 2]
     assert first_copies(as_design(X * 1e-9)).tolist() == [0, 1, 2, 3, 4, 2, 6, 7, 2]
+
+
+def test_first_copies_up_to_sign_and_shift():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 7))
+    X[:, 1] = X[:, 1] > 0.0
+    X[:, 4], X[:, 5], X[:, 6] = 1.0 - X[:, 1], -X[:, 0], X[:, 0] + 3.0
+    assert first_copies(as_design(X)).tolist() == [0, 1, 2, 3, 1, 0, 0]
+    assert first_copies(as_design(X), shifted=False).tolist() == [0, 1, 2, 3, 4, 0, 6]
+    X[:, 2] *= 1e9  # one column of another unit does not make all others look alike
+    assert first_copies(as_design(X)).tolist() == [0, 1, 2, 3, 1, 0, 0]
+    X[:, 3] = 7.0
+    assert first_copies(as_design(np.hstack([X, X[:, 3:4]])))[[3, 7]].tolist() == [3, 7]
+
+
+@pytest.mark.parametrize("method", [AROM, ZeroNormSVM])
+def test_mirrored_columns_and_complements_are_one_feature(method):
+    X, y = noisy(150, 20, noise=0.2)
+    X[:, 1] = X[:, 1] > 0.0
+    X[:, 7], X[:, 9] = -X[:, 0], 1.0 - X[:, 1]
+    selector = method(2).fit(X, y)
+    assert np.flatnonzero(selector.support_).tolist() == [0, 1]
+    assert selector.representative_[[7, 9]].tolist() == [0, 1]
+    assert set(selector.path_.order[-2:].tolist()) == {7, 9}
 
 
 def iterate_path(**fields):

@@ -39,7 +39,7 @@ def l1_objective(X, y, C, weights, bias):
 @pytest.mark.parametrize("shape", [(40, 80), (60, 10), (400, 10)])
 def test_exponent_two_is_the_support_vector_machine(shape):
     X, y = noisy(*shape)
-    selector = ZeroNormSVM(q=2.0, C=3.0, standardize=False).fit(X, y)
+    selector = ZeroNormSVM(q=2.0, C=3.0, standardize=False, scaling="paper").fit(X, y)
     reference = SVC(kernel="linear", C=1.5, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(selector.coef_, reference.coef_, atol=1e-5)
     np.testing.assert_allclose(selector.intercept_, reference.intercept_, atol=1e-4)
@@ -51,7 +51,9 @@ def test_exponent_two_is_the_support_vector_machine(shape):
 @pytest.mark.parametrize("seed", range(2))
 def test_exponent_one_is_the_l1_machine(shape, seed):
     X, y = noisy(*shape, seed=seed)
-    selector = ZeroNormSVM(q=1.0, C=2.0, standardize=False, zero_tol=1e-6, max_iter=2000).fit(X, y)
+    selector = ZeroNormSVM(
+        q=1.0, C=2.0, standardize=False, zero_tol=1e-6, max_iter=2000, scaling="paper"
+    ).fit(X, y)
     reference = L1SvmProgram(as_design(X), y, C=1.0).solve()
     ours = l1_objective(X, y, 1.0, selector.coef_[0], selector.intercept_[0])
     assert ours == pytest.approx(reference.objective, rel=1e-4)
@@ -100,7 +102,9 @@ def test_pairs_of_classes_are_those_of_libsvm():
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 8))
     X[:, 2] += 1.5 * y
-    selector = ZeroNormSVM(q=2.0, C=2.0, multi_class="one-vs-one", standardize=False).fit(X, y)
+    selector = ZeroNormSVM(q=2.0, C=2.0, multi_class="one-vs-one", standardize=False, scaling="paper").fit(
+        X, y
+    )
     reference = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(np.abs(selector.coef_), np.abs(reference.coef_), atol=1e-5)
 
@@ -136,7 +140,9 @@ def test_expected_scores_of_a_truncated_normal():
 @pytest.mark.parametrize("shape", [(30, 50), (80, 6)])
 def test_probit_with_exponent_two_is_ridge_probit_regression(shape):
     X, y = noisy(*shape)
-    selector = ZeroNormSVM(q=2.0, loss="probit", standardize=False, tol=1e-8, max_iter=5000).fit(X, y)
+    selector = ZeroNormSVM(
+        q=2.0, loss="probit", standardize=False, tol=1e-8, max_iter=5000, scaling="paper"
+    ).fit(X, y)
 
     def posterior(parameters):
         w, b = parameters[:-1], parameters[-1]
@@ -210,7 +216,7 @@ def test_hard_margin_on_inseparable_classes():
 def test_a_price_too_small_for_the_number_of_features_is_reported():
     X, y = noisy(30, 500)
     with pytest.warns(ConvergenceWarning, match="raise C"):
-        selector = ZeroNormSVM(5, C=1e-3).fit(X, y)
+        selector = ZeroNormSVM(5, C=1e-3, scaling="paper").fit(X, y)
     assert not selector.converged_
     assert selector.support_.sum() == 5
 
@@ -234,7 +240,9 @@ def test_the_smallest_problems():
 
 def test_two_samples_do_not_pay_for_a_feature_of_the_probit_model():
     with pytest.warns(ConvergenceWarning, match="use loss='hinge'"):
-        selector = ZeroNormSVM(1, loss="probit").fit([[0.0, 5.0, 1.0], [1.0, -5.0, 1.0]], [0, 1])
+        selector = ZeroNormSVM(1, loss="probit", scaling="paper").fit(
+            [[0.0, 5.0, 1.0], [1.0, -5.0, 1.0]], [0, 1]
+        )
     assert selector.support_.sum() == 1
     assert np.isfinite(selector.scores_).all()
 

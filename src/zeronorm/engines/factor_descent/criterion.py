@@ -14,14 +14,17 @@ from zeronorm.criteria import (
     CriterionValue,
     FactoredMatrix,
     LinearKernel,
+    PolynomialKernel,
     ScaledKernel,
     make_kernel,
 )
 from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
+from zeronorm.engines.copies import first_copies
 from zeronorm.solvers.status import UnsolvableError
 
 CONSTANT = -3.0  # score of constant features, below all others
+COPY = -2.5  # score of copies of other features, below all that were given a chance
 RESIDENT_BYTES = 64 << 20  # data up to here are standardised once and kept, instead of in each product
 
 
@@ -124,6 +127,16 @@ def is_zero(scale_sq: FloatArray, zero_tol: float) -> NDArray[np.bool_]:
 def varying_columns(design: Design) -> IntArray:
     """The features that are not constant: a factor of a constant feature would only take up room."""
     return np.flatnonzero(~design.column_stats().is_constant(design.dtype))
+
+
+def distinct_columns(design: Design, kernel: ScaledKernel) -> tuple[IntArray, IntArray]:
+    """The features that vary, each once, and for each feature the first one that is its copy.
+
+    Equal factors are where a descent starts, so copies would share theirs for ever. Kernels of differences and of
+    machines with a bias see no sign and no shift; a polynomial sees a shift.
+    """
+    representative = first_copies(design, shifted=not isinstance(kernel, PolynomialKernel))
+    return np.intersect1d(np.unique(representative), varying_columns(design)), representative
 
 
 # -- The kernel that a scaling method was asked for, checked --

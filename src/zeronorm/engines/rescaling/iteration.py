@@ -12,6 +12,13 @@ features, so that :math:`w = z * u` are its weights on the features themselves.
 
 So for q = 0 the two methods are the same iteration; they differ in the loss (and in the factor ½ before
 the norm, which makes the C of one twice that of the other). For q = 2 nothing is rescaled: the plain SVM.
+
+Printed like this the price C of an error is in no fixed unit: the kernel of :math:`x * z` has a diagonal of about the
+number of features at the start, and it shrinks with every rescaling. In wide data all weights then shrink
+to zero unless C is very large. :class:`UnitFactors` cures it: the factors are multiplied by one number before each
+training, so that the mean diagonal of the kernel stays one. C then means the same for any number of
+features and of survivors and for any unit of the columns, and zero weights are no resting point.
+With a hard margin both iterations are the same.
 """
 
 from __future__ import annotations
@@ -23,8 +30,9 @@ from typing import Protocol
 import numpy as np
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.design import Design
+from zeronorm.design import Design, StandardizedDesign
 from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 
 # -- The path of a method whose iterates have fewer and fewer features, each with weights of its own --
@@ -154,6 +162,36 @@ def power_rule(q: float) -> Rule:
     return rule
 
 
+def diagonal(factors: FloatArray) -> float:
+    """The size of factors for the ℓ2 norm: the root of the kernel's mean diagonal."""
+    return float(np.linalg.norm(factors))
+
+
+def largest(factors: FloatArray) -> float:
+    """The size of factors for the ℓ1 norm, which does not add up over features."""
+    return float(factors.max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class UnitFactors:
+    """Factors of size one, measured in standard deviations of the columns."""
+
+    spread: FloatArray
+    size: Callable[[FloatArray], float] = diagonal
+
+    @classmethod
+    def of(cls, problem: Problem, size: Callable[[FloatArray], float] = diagonal) -> UnitFactors:
+        """For the columns of a problem; standardised ones need not be read again."""
+        design = problem.design
+        if isinstance(design, StandardizedDesign):
+            return cls(np.where(design.zero_columns, 0.0, 1.0), size)
+        return cls(np.sqrt(design.column_stats(None, problem.sample_weight).variance), size)
+
+    def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
+        found = self.size(scale * self.spread[features])
+        return scale / found if 0.0 < found < np.inf else scale
+
+
 @dataclass
 class Rescaling:
     """What the iterations left behind.
@@ -206,6 +244,7 @@ def rescale_until_sparse(
     zero_tol: float,
     tol: float,
     max_iter: int,
+    units: UnitFactors | None = None,
 ) -> Rescaling:
     r"""Train, rescale and drop features until the scaling factors rest.
 
@@ -215,6 +254,7 @@ def rescale_until_sparse(
     rule : the new factors from the old ones and the strengths.
     zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
     tol : largest relative change of a factor at rest.
+    units : brings the factors to one size before each training; None leaves them as the rule gives them.
 
     An iteration that finds a hard margin impossible with the features that are left ends the run; the
     iterates before it stand. A first iteration that does so is the caller's to report: ``status`` is then
@@ -224,7 +264,8 @@ def rescale_until_sparse(
     result = Rescaling(np.zeros(n_features), np.zeros(n_features), candidates[:0])
     alive = candidates
     active = design if alive.size == n_features else design.take(alive)
-    scale = np.ones(alive.size)
+    in_units = units if units is not None else _as_they_are
+    scale = in_units(alive, np.ones(alive.size))
     resting = alive.size == 0
     while result.n_iter < max_iter and not resting:
         strength = machine.train(active, scale)
@@ -236,7 +277,7 @@ def rescale_until_sparse(
         weight = scale * strength
         staying = weight > zero_tol * weight.max(initial=0.0)
         _note(result, machine.status, alive, scale, weight, staying)
-        new_scale = rule(scale[staying], strength[staying])
+        new_scale = in_units(alive[staying], rule(scale[staying], strength[staying]))
         resting = _is_at_rest(result, machine, scale, new_scale, tol)
         if not staying.all() and not resting:
             active = _narrowed(active, staying, n_features)
@@ -246,6 +287,10 @@ def rescale_until_sparse(
     if result.status not in ACCURATE:
         result.remedy = result.status.remedy
     return result
+
+
+def _as_they_are(features: IntArray, scale: FloatArray) -> FloatArray:
+    return scale
 
 
 def _note(

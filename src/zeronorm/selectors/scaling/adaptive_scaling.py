@@ -10,11 +10,12 @@ from zeronorm._types import FloatArray
 from zeronorm.criteria import SoftMargin
 from zeronorm.engines.factor_descent.criterion import (
     CONSTANT,
+    COPY,
     ScaledCriterion,
     chosen_kernel,
+    distinct_columns,
     is_zero,
     standing,
-    varying_columns,
 )
 from zeronorm.engines.factor_descent.descent import ConstantSum, descend
 from zeronorm.registry import register
@@ -76,6 +77,8 @@ class AdaptiveScaling(WeightedSelector):
     ----------
     scale_ : the factors σ.
     objective_ : the value of the objective.
+    representative_ : for each feature the first one that it is a copy of, up to sign and shift (up to sign, for
+        "poly"); only that one is given a factor, its copies rank last.
     """
 
     def __init__(
@@ -116,10 +119,10 @@ class AdaptiveScaling(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
         kernel = chosen_kernel(self, problem.n_features)
-        varying = varying_columns(problem.design)
+        varying, self.representative_ = distinct_columns(problem.design, kernel)
         self.scale_ = np.zeros(problem.n_features)
         self.objective_ = 0.0
-        scores = np.full(problem.n_features, CONSTANT)
+        scores = np.where(self.representative_ == np.arange(problem.n_features), CONSTANT, COPY)
         if varying.size == 0:
             return SelectionPath.from_scores(scores, scale=self.scale_)
         criterion = SoftMargin(problem.sample_costs(self.C), SOLVER_TOL)

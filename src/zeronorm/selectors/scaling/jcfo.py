@@ -129,8 +129,8 @@ class JCFO(BaseSelector):
         )
 
     def _start(self, problem: Problem) -> FloatArray:
-        """Equal scaling factors; of identical columns only the first takes part."""
-        first = first_copies(problem.design) == np.arange(problem.n_features)
+        """Equal scaling factors; of columns equal up to sign only the first takes part."""
+        first = first_copies(problem.design, shifted=False) == np.arange(problem.n_features)
         return np.where(first, problem.n_features**-0.5, 0.0)
 
     def _iterate(self, model: SparseProbit, problem: Problem) -> tuple[FloatArray, bool]:

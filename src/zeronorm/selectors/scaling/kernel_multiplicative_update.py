@@ -12,18 +12,18 @@ from zeronorm._jit import kernel
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
 from zeronorm.design import Design
-from zeronorm.engines.copies import first_copies
-from zeronorm.engines.factor_descent.criterion import chosen_kernel, varying_columns
+from zeronorm.engines.factor_descent.criterion import chosen_kernel, distinct_columns
 from zeronorm.engines.rescaling.iteration import (
     NO_SOLUTION,
     Rescaling,
     Rule,
+    UnitFactors,
     multiplicative,
     rescale_until_sparse,
 )
 from zeronorm.engines.rescaling.machines import SOLVER_MAX_ITER, SOLVER_TOL, Part, parts_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.parameters import check_choice, check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -61,7 +61,8 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     With ``stop_at=100`` smaller sizes are the top of the last iterate that has at least 100 features ("to 100, keep
     the top 7").
 
-    Identical columns are merged before the start: the weight goes to the first, the others rank last.
+    Columns equal up to sign and shift (up to sign, for "poly") are merged before the start: the weight goes to the
+    first, the others rank last.
 
     Parameters
     ----------
@@ -74,12 +75,14 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
     tol : the iteration rests when no factor changes by more than this, relatively.
     max_iter : largest number of machines trained in turn.
+    scaling : for the linear kernel, "unit" or "paper" as in :class:`~zeronorm.AROM`. Other kernels have factors of
+        constant size either way.
     standardize, estimator, feature_groups, always_keep : as in all selectors.
 
     Attributes
     ----------
     scale_ : the factors z that the last machine was trained with.
-    representative_ : for each feature the first one identical to it.
+    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
         max_iter: int = 1000,
+        scaling: Literal["unit", "paper"] = "unit",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -111,18 +115,20 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         self.zero_tol = zero_tol
         self.tol = tol
         self.max_iter = max_iter
+        self.scaling = scaling
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
+        check_choice(self, "scaling", ("unit", "paper"))
         check_positive(self, "C", "tol", "max_iter")
         if self.stop_at is not None:
             check_positive(self, "stop_at")
         kernel = chosen_kernel(self, problem.n_features)
-        self.representative_ = first_copies(problem.design)
-        candidates = np.intersect1d(np.unique(self.representative_), varying_columns(problem.design))
-        rule = multiplicative if isinstance(kernel, LinearKernel) else constant_sum_rule(candidates.size)
+        candidates, self.representative_ = distinct_columns(problem.design, kernel)
+        linear = isinstance(kernel, LinearKernel)
+        rule = multiplicative if linear else constant_sum_rule(candidates.size)
         result = rescale_until_sparse(
             SingleFeatureMachine(parts_of(problem, self.C), kernel),
             problem.design,
@@ -131,6 +137,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
             zero_tol=self.zero_tol,
             tol=self.tol,
             max_iter=self.max_iter,
+            units=UnitFactors.of(problem) if linear and self.scaling == "unit" else None,
         )
         if not result.iterates:
             result.status.check("KernelMultiplicativeUpdate with a hard margin (C=inf)")

@@ -9,7 +9,7 @@ from sklearn.model_selection import check_cv
 
 from zeronorm.criteria import Criterion, CrossValidation, RadiusMargin, Span, Summed
 from zeronorm.engines.elimination.loop import check_step
-from zeronorm.engines.factor_descent.criterion import ScaledCriterion, chosen_kernel, varying_columns
+from zeronorm.engines.factor_descent.criterion import ScaledCriterion, chosen_kernel, distinct_columns
 from zeronorm.engines.factor_descent.discarding import Discarding
 from zeronorm.registry import register
 from zeronorm.selection.parameters import check_choice, check_positive
@@ -89,6 +89,8 @@ class RadiusMarginScaling(BaseSelector):
     ----------
     scale_ : the factors σ of the first descent, over all features.
     objective_ : the value of G there.
+    representative_ : for each feature the first one that it is a copy of, up to sign and shift (up to sign, for
+        "poly"); only that one is given a factor, its copies rank last.
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class RadiusMarginScaling(BaseSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
         kernel = chosen_kernel(self, problem.n_features)
-        varying = varying_columns(problem.design)
+        varying, self.representative_ = distinct_columns(problem.design, kernel)
         self.scale_, self.objective_ = np.zeros(problem.n_features), 0.0
         if varying.size == 0:
             return SelectionPath.from_scores(self.scale_, scale=self.scale_)

@@ -12,6 +12,9 @@ from zeronorm.engines.copies import first_copies
 from zeronorm.engines.rescaling.iteration import (
     LinearModel,
     Rescaling,
+    UnitFactors,
+    diagonal,
+    largest,
     multiplicative,
     rescale_until_sparse,
 )
@@ -57,7 +60,8 @@ class AROM(WeightedSelector):
     samples: the fewest features consistent with 10 points are often the wrong ones. Several classes,
     labels or targets share z, with :math:`|u_k| = \sum_c |u_{ck}|`.
 
-    Identical columns are merged before the start, because the ℓ2 norm would never separate them: the
+    Columns equal up to sign and shift (copies, mirror images, an indicator and its complement) are merged before the
+    start, because the ℓ2 norm would never separate them: the
     weight goes to the first, the others rank last (see ``representative_``).
 
     Parameters
@@ -77,13 +81,17 @@ class AROM(WeightedSelector):
         so do slacks up to this fraction of the margin.
     tol : the iteration rests when no scaling factor changes by more than this, relatively.
     max_iter : largest number of machines trained in turn.
+    scaling : "unit" brings the factors z to one size before each training, so that the mean diagonal of the kernel
+        is one (ℓ2) or the largest factor is one (ℓ1), in standard deviations of the columns: C then means the
+        same for any number of features and survivors. "paper" leaves z as the formula gives it: C must then grow
+        with the number of features, or all weights shrink to zero. With hard constraints both are the same.
     estimator, feature_groups, always_keep : as in all selectors.
 
     Attributes
     ----------
     coef_, intercept_ : weights and bias of the last iterate, one row per machine, for the features as
         standardised.
-    representative_ : for each feature the first one identical to it.
+    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
     def __init__(
@@ -100,6 +108,7 @@ class AROM(WeightedSelector):
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
         max_iter: int = 1000,
+        scaling: Literal["unit", "paper"] = "unit",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -115,6 +124,7 @@ class AROM(WeightedSelector):
         self.zero_tol = zero_tol
         self.tol = tol
         self.max_iter = max_iter
+        self.scaling = scaling
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
@@ -150,6 +160,7 @@ class AROM(WeightedSelector):
             zero_tol=self.zero_tol,
             tol=self.tol,
             max_iter=self.max_iter,
+            units=self._units(problem),
         )
         if not result.iterates:
             result.status.check("AROM with hard constraints (C=inf)")
@@ -160,6 +171,12 @@ class AROM(WeightedSelector):
             self.coef_[:, result.trained] = machine.weights.T
         self.intercept_ = machine.bias
         return result
+
+    def _units(self, problem: Problem) -> UnitFactors | None:
+        if self.scaling == "paper":
+            return None
+        few = {"l1": problem.n_features, "l2": 0, "switch": problem.n_samples}[self.norm]
+        return UnitFactors.of(problem, lambda z: largest(z) if z.size <= few else diagonal(z))
 
     def _select_for_each(self, problem: Problem, parts: Sequence[Part]) -> SelectionPath:
         """Every machine with its own factors; a feature stands where its best machine puts it."""
@@ -186,6 +203,7 @@ class AROM(WeightedSelector):
     def _check_parameters(self, problem: Problem) -> None:
         check_choice(self, "norm", ("l2", "l1", "switch"))
         check_choice(self, "slack_norm", (0, 2))
+        check_choice(self, "scaling", ("unit", "paper"))
         check_choice(self, "multi_class", ("coupled", "uncoupled", "weston-watkins"))
         check_positive(self, "C", "tol", "max_iter")
         if self.multi_class == "weston-watkins" and (self.norm, self.slack_norm) != ("l2", 2):

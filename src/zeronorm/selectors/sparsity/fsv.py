@@ -49,7 +49,8 @@ class FSV(WeightedSelector):
     are brought into the programs only when they can improve the solution.
 
     Features are ranked by how many of the programs they survive, then by their last weight; features that never
-    have one, by how close they came to it in the first program. The weight of identical columns goes to the first.
+    have one, by how close they came to it in the first program. The weight of columns equal up
+    to sign and shift goes to the first, the others rank last.
 
     Huang et al. (2008) print the exponent as 1 - α|w| inside the exponential; the formula above is the one of
     the original paper.
@@ -107,19 +108,18 @@ class FSV(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
         price, rate = self._prices(problem)
-        program = l1_svm_program(problem.design, problem.signs, C=price)
-        first_copy = first_copies(problem.design)
+        # The program could share a weight between copies in any way: it sees the first alone.
+        distinct = np.unique(first_copies(problem.design))
+        program = l1_svm_program(problem.design.take(distinct), problem.signs, C=price)
         machines: list[L1Svm] = []
         objectives: list[float] = []
         alpha, converged, rested = float(self.alpha), False, np.empty(0, dtype=np.intp)
         weights = np.zeros(problem.n_features)
         with problem.progress.task("Linear programs", int(self.max_iter)) as advance:
             for _ in range(int(self.max_iter)):
-                machine = program.solve(rate * alpha * np.exp(-alpha * weights))
+                machine = program.solve(rate * alpha * np.exp(-alpha * weights[distinct]))
                 self._check_solution(machine)
-                # The program may share a weight between identical columns in any way.
-                merged = np.bincount(first_copy, machine.weights, weights.size).astype(np.float64)
-                machine = replace(machine, weights=merged)
+                machine = _spread_out(machine, distinct, problem.n_features)
                 moved = float(np.abs(np.abs(machine.weights) - weights).max(initial=0.0))
                 weights = np.abs(machine.weights)
                 machines.append(machine)
@@ -165,6 +165,13 @@ class FSV(WeightedSelector):
             )
         if not machine.converged:
             raise RuntimeError(f"FSV: a linear program was not solved. {machine.status.describe()}")
+
+
+def _spread_out(machine: L1Svm, distinct: IntArray, n_features: int) -> L1Svm:
+    """The machine of some features as one of all."""
+    weights, pull = np.zeros(n_features), np.zeros(n_features)
+    weights[distinct], pull[distinct] = machine.weights, machine.pull
+    return replace(machine, weights=weights, pull=pull)
 
 
 def _objective(machine: L1Svm, price: FloatArray, rate: float, alpha: float) -> float:

@@ -45,7 +45,7 @@ class L1SVM(WeightedSelector):
     that many is looked for between the steps of the path; there is none where the solution jumps from fewer to
     more, and then the larger solution is cut. Features are ordered by the C at which they enter; those that
     never do, by how close they came: :math:`|x_k \cdot (\alpha * y)|`, which is 1 for a feature with a weight.
-    The weight of identical columns goes to the first.
+    The weight of columns equal up to sign and shift goes to the first.
 
     Several classes: one machine against the rest for each at the same C; the support is the union.
 
@@ -127,7 +127,7 @@ class _PriceWalk:
     def __init__(self, problem: Problem, epsilon: float | None, n_steps: int) -> None:
         self.problem = problem
         targets = np.ascontiguousarray(problem.targets().T)
-        # The weight of identical columns is shared in no particular way: the program sees the first alone.
+        # The weight of copies is shared in no particular way: the program sees the first alone.
         self.distinct, self.position = np.unique(first_copies(problem.design), return_inverse=True)
         every = self.distinct.size == problem.n_features
         design = problem.design if every else problem.design.take(self.distinct)

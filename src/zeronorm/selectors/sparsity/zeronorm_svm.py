@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.engines.copies import first_copies
-from zeronorm.engines.rescaling.iteration import SHRUNK, LinearModel, power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling.iteration import (
+    SHRUNK,
+    LinearModel,
+    UnitFactors,
+    power_rule,
+    rescale_until_sparse,
+)
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
 from zeronorm.engines.rescaling.probit import ProbitMachine
 from zeronorm.registry import register
@@ -56,7 +62,8 @@ class ZeroNormSVM(WeightedSelector):
     of features at the start, all weights shrink together. The features are then ordered by the last
     iterate in which they differ, and a warning asks for a larger C.
 
-    Identical columns are merged before the start, because the iteration would never separate them: the
+    Columns equal up to sign and shift (copies, mirror images, an indicator and its complement) are merged before the
+    start, because the iteration would never separate them: the
     weight goes to the first, the others rank last (see ``representative_``).
 
     Parameters
@@ -75,13 +82,16 @@ class ZeroNormSVM(WeightedSelector):
         None for 1e-3, for 1e-4 when q ≥ 1, where small weights may be meant, and for 0 when q = 2.
     tol : the iteration rests when no scaling factor changes by more than this, relatively.
     max_iter : largest number of machines trained in turn.
+    scaling : "unit" brings :math:`\Lambda^{-1/2}` to one size before each training, so that the mean diagonal of
+        the kernel is one in standard deviations of the columns: C then means the same for any number of
+        features and survivors. "paper" is the formula above as it stands.
     estimator, feature_groups, always_keep : as in all selectors.
 
     Attributes
     ----------
     coef_, intercept_ : weights and bias of the last iterate, one row per machine, for the features as
         standardised.
-    representative_ : for each feature the first one identical to it.
+    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
     def __init__(
@@ -96,6 +106,7 @@ class ZeroNormSVM(WeightedSelector):
         zero_tol: float | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
+        scaling: Literal["unit", "paper"] = "unit",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -109,6 +120,7 @@ class ZeroNormSVM(WeightedSelector):
         self.zero_tol = zero_tol
         self.tol = tol
         self.max_iter = max_iter
+        self.scaling = scaling
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
@@ -128,6 +140,7 @@ class ZeroNormSVM(WeightedSelector):
             zero_tol=self._zero_tol(),
             tol=self.tol,
             max_iter=self.max_iter,
+            units=UnitFactors.of(problem) if self.scaling == "unit" else None,
         )
         if not result.iterates:
             result.status.check("ZeroNormSVM with a hard margin (C=inf)")
@@ -176,6 +189,7 @@ class ZeroNormSVM(WeightedSelector):
             )
         check_choice(self, "loss", ("hinge", "probit"))
         check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
+        check_choice(self, "scaling", ("unit", "paper"))
         check_positive(self, "C", "tol", "max_iter")
         if self.loss == "probit" and np.isinf(self.q):
             raise ValueError("ZeroNormSVM with q=inf needs loss='hinge'. Got loss='probit' instead.")

@@ -61,7 +61,7 @@ def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
         Arm(OFW, "ofw", settings),
         Arm(RANDOM, "random"),
         Arm(RFE, "rfe", {"step": 0.1, "standardize": False}),
-        Arm(L0, "arom", {"standardize": False}),
+        Arm(L0, "arom", {"C": 10.0, "scaling": "paper", "standardize": False}),
         Arm(FISHER, "fisher"),
         Arm(ALL),
         Arm(TREE, estimator=DecisionTreeClassifier()),

@@ -56,7 +56,7 @@ def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
         Arm(OFW, "ofw", settings, only=everywhere),
         Arm(RANDOM, "random", only=everywhere),
         Arm(RFE, "rfe", {"step": 0.1}, only=everywhere),
-        Arm(L0, "arom", only=everywhere),
+        Arm(L0, "arom", {"C": 10.0, "scaling": "paper"}, only=everywhere),
         Arm("Fisher", "fisher", only=everywhere),
         *(Arm(label, estimator=RandomForestClassifier(n), only=everywhere) for n, label in FORESTS.items()),
     )

@@ -177,7 +177,7 @@ def _arms(max_iter: int) -> tuple[Arm, ...]:
         Arm(OFW, "ofw", settings),
         Arm(OFW_NEIGHBOURS, "ofw", settings, neighbours),
         Arm(RFE, "rfe"),
-        Arm(L0, "arom", {"C": 10.0}),
+        Arm(L0, "arom", {"C": 10.0, "scaling": "paper"}),
         Arm(RANDOM, "random"),
         Arm(FOREST, estimator=RandomForestClassifier(5, max_leaf_nodes=TREE_TESTS + 1)),
         *_drawn(settings),

@@ -32,11 +32,14 @@ OTHER_DATA = "other data than in the paper, see above"
 COSTS = (0.1, 1.0, 10.0, 100.0)
 
 SELECTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "OMMU#": ("arom", {"n_features_to_select": 100}),
+    "OMMU#": ("arom", {"n_features_to_select": 100, "C": 10.0, "scaling": "paper"}),
     "GS#": ("gram-schmidt", {"n_features_to_select": 100}),
     "SC#": ("shrunken-centroids", {}),
     "rand#": ("random", {}),
-    "NLMU#": ("kernel-multiplicative-update", {"kernel": "rbf", "stop_at": 100}),
+    "NLMU#": (
+        "kernel-multiplicative-update",
+        {"kernel": "rbf", "C": 10.0, "stop_at": 100, "scaling": "paper"},
+    ),
     "R#": ("relief", {"n_neighbors": 1}),
     "R#_K4": ("relief", {"n_neighbors": 4}),
     "GSR#_K4": ("gram-schmidt-relief", {"n_neighbors": 4, "n_features_to_select": 30}),

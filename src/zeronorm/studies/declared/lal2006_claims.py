@@ -39,7 +39,7 @@ ARMS = (
     Arm("Fisher (filter)", "fisher"),
     Arm("corr (filter)", "golub"),
     Arm("RFE (embedded)", "rfe", {"C": COST}),
-    Arm("AROM (embedded)", "arom", {"C": COST}),
+    Arm("AROM (embedded)", "arom", {"C": COST, "scaling": "paper"}),
     Arm(WRAPPER, factory=make_wrapper, sizes=(None,)),
 )
 

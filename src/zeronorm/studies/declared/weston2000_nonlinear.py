@@ -17,7 +17,7 @@ ARMS = (
     Arm("RFE, RBF", "rfe", {"kernel": "rbf", "gamma": 1 / 52, "C": 100.0}),
     Arm("R2W2 elimination", "bound-elimination", {"kernel": "poly", "degree": 2, "C": 100.0}),
     Arm("R2W2 scaling", "radius-margin-scaling", {"kernel": "poly"}),
-    Arm("NLMU, RBF", "kernel-multiplicative-update", {"kernel": "rbf"}),
+    Arm("NLMU, RBF", "kernel-multiplicative-update", {"kernel": "rbf", "C": 10.0, "scaling": "paper"}),
 )
 
 

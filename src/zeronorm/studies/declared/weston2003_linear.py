@@ -28,8 +28,8 @@ FINAL_COST = 100.0
 
 SVM_ARM = Arm("SVM, all features")
 AROM_ARMS = (
-    Arm("AROM l2", "arom", {"norm": "l2", "C": HARD}),
-    Arm("AROM l1", "arom", {"norm": "l1", "C": HARD}),
+    Arm("AROM l2", "arom", {"norm": "l2", "C": HARD, "scaling": "paper"}),
+    Arm("AROM l1", "arom", {"norm": "l1", "C": HARD, "scaling": "paper"}),
 )
 ARMS = (
     SVM_ARM,

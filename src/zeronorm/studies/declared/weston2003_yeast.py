@@ -20,8 +20,8 @@ ALL = "one-against-rest SVM, all features"
 COUPLED, JOINT, RFE = "AROM one-against-rest", "AROM Weston–Watkins", "RFE one-against-rest"
 ARMS = (
     Arm(ALL),
-    Arm(COUPLED, "arom", {"C": 100.0}),
-    Arm(JOINT, "arom", {"C": 100.0, "multi_class": "weston-watkins"}),
+    Arm(COUPLED, "arom", {"C": 100.0, "scaling": "paper"}),
+    Arm(JOINT, "arom", {"C": 100.0, "multi_class": "weston-watkins", "scaling": "paper"}),
     Arm(RFE, "rfe", {"C": 100.0}),
 )
 
