@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zeronorm._types import IntArray
-from zeronorm.engines.weighting.learners.resolve import resolve_learner
+from zeronorm.engines.weighting.learners import resolve_learner
 from zeronorm.registry import register
 from zeronorm.resampling.seeding import generator_from, seeded_clone
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting

@@ -11,7 +11,7 @@ from oracles.subsets import gaussian_classes, make_pool
 from zeronorm.design import as_design
 from zeronorm.engines.weighting.batches import BatchEvaluator, Source
 from zeronorm.engines.weighting.exact import ExactEnergy, all_subsets, descend, project_for_log
-from zeronorm.engines.weighting.learners.centroid import SubsetCentroid
+from zeronorm.engines.weighting.learners.nearest import SubsetCentroid
 
 P_FEATURES, SUBSET, BOOTSTRAP, N = 4, 2, 3, 5
 

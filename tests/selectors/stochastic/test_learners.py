@@ -9,13 +9,11 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
 from oracles.subsets import gaussian_classes, make_pool, random_draws, scikit_errors
+from zeronorm.engines.weighting.learners import resolve_learner
 from zeronorm.engines.weighting.learners.base import ScikitLearner
-from zeronorm.engines.weighting.learners.cart import SubsetCART, grow_tree, tree_predict
-from zeronorm.engines.weighting.learners.centroid import SubsetCentroid
-from zeronorm.engines.weighting.learners.knn import SubsetKNN, nearest_neighbours
-from zeronorm.engines.weighting.learners.lda import SubsetLDA
-from zeronorm.engines.weighting.learners.resolve import resolve_learner
-from zeronorm.engines.weighting.learners.svm import SubsetSVM
+from zeronorm.engines.weighting.learners.linear import SubsetLDA, SubsetSVM
+from zeronorm.engines.weighting.learners.nearest import SubsetCentroid, SubsetKNN, nearest_neighbours
+from zeronorm.engines.weighting.learners.tree import SubsetCART, grow_tree, tree_predict
 
 ONE_VS_REST = np.eye(3, dtype=np.int64)
 LEARNERS = [

@@ -16,8 +16,7 @@ from zeronorm import OptimalFeatureWeighting
 from zeronorm.datasets.generators import make_reusable_features
 from zeronorm.engines.weighting import batches as source
 from zeronorm.engines.weighting.batches import uneven_parts
-from zeronorm.engines.weighting.learners.centroid import SubsetCentroid
-from zeronorm.engines.weighting.learners.knn import SubsetKNN
+from zeronorm.engines.weighting.learners.nearest import SubsetCentroid, SubsetKNN
 from zeronorm.engines.weighting.run import Run
 
 

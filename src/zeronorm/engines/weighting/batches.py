@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design import Design, StandardizedDesign
+from zeronorm.engines.weighting.learners import Learner
 from zeronorm.engines.weighting.learners.base import ScikitLearner, predict_machines
-from zeronorm.engines.weighting.learners.resolve import Learner
-from zeronorm.engines.weighting.pool import Pool
-from zeronorm.engines.weighting.sampling import MOST_REDRAWS, Draws, draw_batch
+from zeronorm.engines.weighting.sampling import MOST_REDRAWS, Draws, Pool, draw_batch
 
 # -- Threads that wait for work between the steps of a run --
 #

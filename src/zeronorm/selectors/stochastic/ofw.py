@@ -12,9 +12,15 @@ from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design import Design
 from zeronorm.engines.class_scores import overall_score
 from zeronorm.engines.weighting.exact import run_exact, tabulate_energy
-from zeronorm.engines.weighting.experiment import Experiment, estimate_energy
+from zeronorm.engines.weighting.experiment import (
+    Experiment,
+    MultiClass,
+    check_choice,
+    check_count,
+    check_positive,
+    estimate_energy,
+)
 from zeronorm.engines.weighting.run import Checkpoint, Outcome, Run, data_digest
-from zeronorm.engines.weighting.settings import MultiClass, check_choice, check_count, check_positive
 from zeronorm.engines.weighting.state import RunState, StepSchedule, StoppingRule, make_schedule
 from zeronorm.engines.weighting.updates import make_rule
 from zeronorm.registry import register

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from zeronorm.engines.weighting.learners.knn import SubsetKNN
+from zeronorm.engines.weighting.learners.nearest import SubsetKNN
 from zeronorm.studies.expectations import Claim, Judged, PublishedFigure, lower_mean
 from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import NotMeasured, Results

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from zeronorm.datasets import make_reusable_features
 from zeronorm.datasets.generators import FIXED_SETS
-from zeronorm.engines.weighting.learners.knn import SubsetKNN
+from zeronorm.engines.weighting.learners.nearest import SubsetKNN
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.studies.expectations import Check, Claim, Judged, lower_mean
 from zeronorm.studies.pages import Section, Table

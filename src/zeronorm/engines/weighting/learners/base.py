@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray, Int64Array
-from zeronorm.engines.weighting.pool import Pool, machine_cost
-from zeronorm.engines.weighting.sampling import Draws
+from zeronorm.engines.weighting.sampling import Draws, Pool, machine_cost
 
 
 class CompiledLearner(BaseEstimator):

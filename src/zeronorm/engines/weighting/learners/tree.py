@@ -1,4 +1,4 @@
-"""A classification tree grown on a bootstrap sample."""
+"""A classification tree."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
-from zeronorm.engines.weighting.pool import Pool, labels_of, machine_cost
-from zeronorm.engines.weighting.sampling import Draws, distinct, gather
+from zeronorm.engines.weighting.sampling import Draws, Pool, distinct, gather, labels_of, machine_cost
 
 # -- Growing and reading a small classification tree --
 
