@@ -90,13 +90,81 @@ def test_fixed_x_knockoffs_are_exact():
     np.testing.assert_allclose(copies.mean(axis=0), 0, atol=1e-12)
 
 
-def test_shrunk_correlation_of_wide_data_is_positive_definite():
+def test_the_correlation_is_shrunk_no_more_than_its_inverse_needs():
     X = np.random.default_rng(2).normal(size=(20, 60))
     X[:, 1] = X[:, 0]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    correlation = ko.shrunk_correlation(X)
+    correlation = ko.conditioned_correlation(X)
     np.testing.assert_allclose(np.diag(correlation), 1.0)
-    assert np.linalg.eigvalsh(correlation).min() > 0.01
+    assert np.linalg.eigvalsh(correlation).min() == pytest.approx(ko.SMALLEST_EIGENVALUE)
+    assert correlation[0, 1] == pytest.approx(1 - ko.SMALLEST_EIGENVALUE)  # the sample's smallest one is 0
+    tall = np.random.default_rng(3).normal(size=(4000, 5))
+    tall = (tall - tall.mean(axis=0)) / tall.std(axis=0)
+    np.testing.assert_allclose(ko.conditioned_correlation(tall), np.corrcoef(tall.T), atol=1e-12)
+
+
+def test_knockoffs_on_normal_scores_have_the_margins_and_the_rank_correlations_of_the_data():
+    rng = np.random.default_rng(0)
+    X = np.exp(1.5 * draw_gaussian(4000, toeplitz(4, 0.6), rng))
+    scores = ko.normal_scores(X)
+    correlation = ko.conditioned_correlation(scores)
+    keep, root = ko.knockoff_factors(correlation, ko.equicorrelated_gaps(correlation) * (1 - ko.SAFETY))
+    copies = ko.with_margins_of(X, ko.model_x_knockoffs(scores, keep, root, rng))
+    shares = (0.1, 0.5, 0.9)
+    np.testing.assert_allclose(np.quantile(copies, shares, axis=0), np.quantile(X, shares, axis=0), rtol=0.15)
+    both = np.corrcoef(np.hstack([ko.normal_scores(X), ko.normal_scores(copies)]).T)
+    np.testing.assert_allclose(both[4:, 4:], both[:4, :4], atol=0.06)
+    apart = ~np.eye(4, dtype=bool)
+    np.testing.assert_allclose(both[:4, 4:][apart], both[:4, :4][apart], atol=0.06)
+
+
+def blocks(n, p, rng):
+    return np.sqrt(0.5) * (
+        np.repeat(rng.standard_normal((n, p // 10)), 10, axis=1) + rng.standard_normal((n, p))
+    )
+
+
+COLUMNS = {
+    "chain": lambda n, p, rng: draw_gaussian(n, toeplitz(p, 0.6), rng),
+    "blocks": blocks,
+    "lognormal": lambda n, p, rng: np.exp(draw_gaussian(n, toeplitz(p, 0.6), rng)),
+    "heavy tails": lambda n, p, rng: blocks(n, p, rng) / np.sqrt(rng.chisquare(3, size=(n, 1)) / 3),
+}
+
+
+def mean_false_share(columns, n, p, n_draws, level=0.2, n_relevant=12, **settings):
+    """Mean share of false selections, its standard error, and the mean share of relevant features found."""
+    shares, found = [], []
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        X = COLUMNS[columns](n, p, rng)
+        relevant = rng.choice(p, n_relevant, replace=False)
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        signal = Z[:, relevant] @ rng.choice([-0.7, 0.7], n_relevant)
+        y = (signal + rng.standard_normal(n) > 0).astype(int)
+        chosen = (
+            KnockoffSelector(FisherScore(), level=level, random_state=seed, **settings)
+            .fit(X, y)
+            .get_support(True)
+        )
+        shares.append(np.mean(~np.isin(chosen, relevant)) if chosen.size else 0.0)
+        found.append(np.isin(relevant, chosen).mean())
+    return np.mean(shares), np.std(shares) / np.sqrt(n_draws), np.mean(found)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_correlated_columns_of_any_shape_keep_the_rate(columns):
+    share, error, _ = mean_false_share(columns, 150, 50, 40)
+    assert share <= 0.2 + 2 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(200, 60), (100, 150)], ids=["tall", "wide"])
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_correlated_columns_of_any_shape_keep_the_rate_on_500_draws(columns, shape):
+    share, error, found = mean_false_share(columns, *shape, 500)
+    print(f"{columns} {shape}: false discovery rate {share:.3f} ± {error:.3f}, power {found:.2f}")
+    assert share <= 0.2 + 2 * error
 
 
 # -- the filter -----------------------------------------------------------------------------------------

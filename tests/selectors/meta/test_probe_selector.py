@@ -184,7 +184,7 @@ BAD_INPUT = {
     "control": ({"control": "none"}, "'control' parameter"),
     "count": ({"n_probes": 0}, "'n_probes' parameter"),
     "repeats": ({"n_repeats": 1.5}, "'n_repeats' parameter"),
-    "resolution": ({"level": 0.01, "n_probes": 20}, "Use at least 99 probes"),
+    "resolution": ({"level": 0.01, "n_probes": 20, "n_repeats": 1}, "Use at least 99 probes"),
     "groups": ({"selector": FisherScore(feature_groups=np.arange(20))}, "cannot have 'feature_groups'"),
     "forced": ({"selector": FisherScore(always_keep=[1])}, "cannot have 'always_keep'"),
 }
@@ -196,3 +196,22 @@ def test_bad_input(case):
     given, message = BAD_INPUT[case]
     with pytest.raises(ValueError, match=message):
         ProbeSelector(**({"selector": FisherScore()} | given)).fit(X, y)
+
+
+@pytest.mark.parametrize("control", ["rate", "fdr", "fwer"])
+def test_the_number_of_draws_follows_from_level_and_control(control):
+    """With the default number of probes an obvious feature passes, whatever is controlled."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), np.repeat([0, 1], 30)
+    X[y == 1, 4] += 6.0
+    selector = ProbeSelector(FisherScore(), level=0.1, control=control, random_state=0).fit(X, y)
+    assert selector.support_[4]
+    tests = 1 if control == "rate" else 30
+    assert tests / (1 + 30 * selector.n_repeats_) <= 0.1
+    assert selector.n_repeats_ == (1 if control == "rate" else 10)
+
+
+def test_too_few_probes_for_the_control_are_refused_with_the_number_needed():
+    X, y = np.random.default_rng(0).normal(size=(20, 30)), np.repeat([0, 1], 10)
+    with pytest.raises(ValueError, match="Use at least 599 probes"):
+        ProbeSelector(FisherScore(), control="fwer", n_repeats=1).fit(X, y)

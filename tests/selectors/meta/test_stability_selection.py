@@ -127,3 +127,24 @@ def test_bad_input(case):
     given, message = BAD_INPUT[case]
     with pytest.raises(ValueError, match=message):
         StabilitySelection(FisherScore(), **given).fit(X, y)
+
+
+def test_under_a_shared_factor_the_bound_holds_for_what_it_counts():
+    """Followers of a relevant feature are chosen often and not counted; the assumption says so."""
+    rng = np.random.default_rng(0)
+    p, n, n_draws = 40, 60, 25
+    frequencies, bound = np.zeros(p), 0.0
+    kept = np.zeros((n_draws, p), dtype=bool)
+    for draw in range(n_draws):
+        factor, y = rng.normal(size=(n, 1)), np.repeat([0, 1], n // 2)
+        X = rng.normal(size=(n, p))
+        X[:, :10] += factor + 1.2 * y[:, None]  # one relevant cause and its followers
+        selector = StabilitySelection(
+            FisherScore(), n_subsamples=20, false_selections=2.0, random_state=draw
+        ).fit(X, y)
+        frequencies += selector.frequencies_ / n_draws
+        kept[draw], bound = selector.support_, selector.false_selections_
+    counted = frequencies < selector.subset_size_ / p
+    assert kept[:, counted].sum(axis=1).mean() <= bound
+    assert kept[:, :10].sum(axis=1).mean() > bound
+    assert f"below {selector.subset_size_}/{p}" in selector.assumption_

@@ -55,8 +55,10 @@ class ProbeSelector(ErrorControlSelector):
     probes : "permuted" (columns of X with their rows shuffled, each in its own way) or "gaussian"
         (normal noise with the mean and spread of a column of X).
     control : "rate", "fdr" or "fwer".
-    n_probes : number of probes m; None takes as many as there are features.
-    n_repeats : number of independent draws of probes.
+    n_probes : number of probes m in one draw; None takes as many as there are features.
+    n_repeats : number of independent draws of probes; None takes as many as the level needs: with m probes
+        drawn r times no p-value is below 1/(1 + m r), and ``control="fdr"`` and ``"fwer"`` compare it with the
+        level divided by the number of features.
     estimator : fitted on the selected features when given; adds ``predict``.
     n_jobs : processes over the repeats.
     random_state : seed of the probes and of every unset ``random_state`` inside.
@@ -64,6 +66,7 @@ class ProbeSelector(ErrorControlSelector):
     Attributes
     ----------
     p_values_ : :math:`p_j` for every feature.
+    n_repeats_ : number of draws made.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class ProbeSelector(ErrorControlSelector):
         probes: Literal["permuted", "gaussian"] = "permuted",
         control: Literal["rate", "fdr", "fwer"] = "rate",
         n_probes: int | None = None,
-        n_repeats: int = 1,
+        n_repeats: int | None = None,
         estimator: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -94,20 +97,21 @@ class ProbeSelector(ErrorControlSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        n_probes = self._check_parameters(problem.n_features)
+        n_probes, n_repeats = self._check_parameters(problem.n_features)
         target = labels_of(problem)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         draws = (
             delayed(self._one_draw)(problem.design, target, n_probes, rng)
-            for rng in problem.rng.spawn(self.n_repeats)
+            for rng in problem.rng.spawn(n_repeats)
         )
         ahead, place = np.zeros(problem.n_features), np.zeros(problem.n_features)
         converged = True
-        with problem.progress.task("Probing", self.n_repeats) as advance:
+        with problem.progress.task("Probing", n_repeats) as advance:
             for path, draw_ahead, draw_place in parallel(draws):
                 ahead, place, converged = ahead + draw_ahead, place + draw_place, converged and path.converged
                 advance(1)
-        self.p_values_ = (1 + ahead) / (1 + n_probes * self.n_repeats)
+        self.p_values_ = (1 + ahead) / (1 + n_probes * n_repeats)
+        self.n_repeats_ = n_repeats
         correction = CORRECTIONS[self.control]
         adjusted = self.p_values_ if correction is None else adjust_p_values(self.p_values_, correction)
         return SelectionPath(
@@ -118,7 +122,7 @@ class ProbeSelector(ErrorControlSelector):
             remedy="give the wrapped selector more iterations or a looser tol.",
         )
 
-    def _check_parameters(self, n_features: int) -> int:
+    def _check_parameters(self, n_features: int) -> tuple[int, int]:
         check_level(self.level, "ProbeSelector")
         self._refuse_column_settings()
         for name, known in (("probes", ("permuted", "gaussian")), ("control", tuple(CORRECTIONS))):
@@ -128,18 +132,21 @@ class ProbeSelector(ErrorControlSelector):
                     f"Got {getattr(self, name)!r} instead."
                 )
         n_probes = n_features if self.n_probes is None else self.n_probes
-        for name, value in (("n_probes", n_probes), ("n_repeats", self.n_repeats)):
+        tests = 1 if CORRECTIONS[self.control] is None else n_features
+        needed = int(np.ceil(tests / self.level)) - 1
+        n_repeats = max(1, -(-needed // max(1, int(n_probes)))) if self.n_repeats is None else self.n_repeats
+        for name, value in (("n_probes", n_probes), ("n_repeats", n_repeats)):
             if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(
                     f"The '{name}' parameter of ProbeSelector must be a count from 1. Got {value!r} instead."
                 )
-        if self.n_features_to_select is None and (1 + n_probes * self.n_repeats) * self.level < 1:
+        if self.n_features_to_select is None and n_probes * n_repeats < needed:
             raise ValueError(
-                f"{n_probes} probes drawn {self.n_repeats} times cannot resolve the level {self.level}: no feature "
-                f"could pass. Use at least {int(np.ceil(1 / self.level)) - 1} probes in all ('n_probes', "
-                "'n_repeats')."
+                f"{n_probes} probes drawn {n_repeats} times cannot resolve the level {self.level} with "
+                f"control={self.control!r} and {n_features} features: no feature could pass. Use at least {needed} "
+                "probes in all ('n_probes' times 'n_repeats'), or n_repeats=None."
             )
-        return int(n_probes)
+        return int(n_probes), int(n_repeats)
 
     def _one_draw(
         self, design: Design, target: NDArray[Any], n_probes: int, rng: np.random.Generator

@@ -16,6 +16,15 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
 
+ASSUMPTIONS = {
+    "halves": "if the irrelevant features are exchangeable, that is, equally likely to be chosen on half of the data; "
+    "irrelevant features that share a cause with relevant ones break this",
+    "worst_case": "counting as false the features that are chosen on half of the data with a probability below "
+    "{share}; an irrelevant feature that follows a relevant one can exceed it and is then not counted",
+    "unimodal": "counting as false the features that are chosen on half of the data with a probability below {share}, "
+    "and if their selection frequencies have unimodal distributions",
+}
+
 
 @register(
     "stability-selection",
@@ -72,6 +81,7 @@ class StabilitySelection(ErrorControlSelector):
     frequencies_ : share of the halves in which each feature was chosen; also ``scores_``.
     subset_size_ : q.
     false_selections_ : the bound for this q and threshold.
+    assumption_ : what the bound assumes and counts, in words; it belongs wherever the bound is printed.
     """
 
     def __init__(
@@ -108,6 +118,9 @@ class StabilitySelection(ErrorControlSelector):
         p, target = problem.n_features, labels_of(problem)
         self.subset_size_ = self._size_of_subsets(p)
         self.false_selections_ = self._bound_for(self.subset_size_, p)
+        self.assumption_ = ASSUMPTIONS[self.sampling if self.sampling == "halves" else self.bound].format(
+            share=f"{self.subset_size_}/{p}"
+        )
         strata = problem.y if problem.task in ("binary", "multiclass") else None
         halves = draw_halves(
             problem.n_samples, strata, self.n_subsamples, self.sampling == "complementary_pairs", problem.rng
