@@ -1,4 +1,4 @@
-"""Threads of the linear algebra libraries: one for many small matrix products."""
+"""What the machine has to offer: threads for products and compiled loops, and memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from pathlib import Path
 from threading import Condition
 from typing import Any
 
@@ -101,3 +102,55 @@ class _SharedTasks:
             self._change.wait_for(lambda: self._n_running == 0)
         if self._errors:
             raise self._errors[0]
+
+
+# -- Memory --
+
+
+class NotEnoughMemoryError(RuntimeError, MemoryError):
+    """What was asked for does not fit into the memory of the machine."""
+
+
+_NEVER_REFUSED_BYTES = 1 << 28
+
+
+def require_memory(n_bytes: int, what: str, remedy: str) -> None:
+    """Raise an error before a computation that would not fit into the memory that is left.
+
+    Parameters
+    ----------
+    n_bytes : memory that is needed at the same time
+    what : what needs it, the beginning of the message
+    remedy : what to do instead, its end
+    """
+    if n_bytes <= _NEVER_REFUSED_BYTES:
+        return
+    available = available_bytes()
+    if available is not None and n_bytes > available:
+        raise NotEnoughMemoryError(
+            f"{what} needs {n_bytes / 2**30:.1f} GiB of memory, and {available / 2**30:.1f} GiB are free; {remedy}"
+        )
+
+
+def available_bytes() -> int | None:
+    """Memory that this process may still use; None where the system does not tell."""
+    found = [_available_on_machine(), _available_in_group("memory.max", "memory.current")]
+    known = [n_bytes for n_bytes in found if n_bytes is not None]
+    return min(known) if known else None
+
+
+def _available_on_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _available_in_group(limit: str, used: str) -> int | None:
+    """What a container may still use."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        return int((folder / limit).read_text()) - int((folder / used).read_text())
+    except (OSError, ValueError):  # no container, or no limit
+        return None

@@ -43,7 +43,8 @@ def test_a_numpy_file(tmp_path, dtype, order):
 @pytest.mark.parametrize("shape", [(40, 5), (1, 3), (6, 1)])
 def test_other_shapes(tmp_path, shape):
     X = data(shape)
-    check_design(lambda: as_design(saved(tmp_path, X)), X)
+    path = saved(tmp_path, X)
+    check_design(lambda: as_design(path), X)
 
 
 def test_a_parquet_file(tmp_path):

@@ -1,7 +1,7 @@
 """The only code that touches the data: one interface, one file per home of the data."""
 
 from zeronorm.design.base import Design
-from zeronorm.design.convert import as_design, gathered
+from zeronorm.design.convert import as_design, check_container, gathered
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.sparse import SparseDesign
 from zeronorm.design.standardized import StandardizedDesign
@@ -14,6 +14,7 @@ __all__ = [
     "SparseDesign",
     "StandardizedDesign",
     "as_design",
+    "check_container",
     "gathered",
     "is_constant_range",
     "require_finite",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray
 from zeronorm.design import blas
 from zeronorm.design.index import Index, Selection, as_index, as_selector
@@ -149,12 +151,32 @@ class Design(ABC):
     def _scratch_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield contiguous blocks that share one scratch memory: use or change each before the next."""
         n, width = self.n_samples, min(self._block_width(), max(1, self.n_features))
-        memory = np.empty(n * width)
-        for columns in self._column_slices(width):
+        slices = list(self._column_slices(width))
+        memories = [np.empty(n * width) for _ in range(2 if self._reads_ahead and len(slices) > 1 else 1)]
+
+        def filled(number: int) -> FloatArray:
+            columns = slices[number]
             m = columns.stop - columns.start
-            scratch = memory[: n * m].reshape((n, m), order=self._order)
+            scratch = memories[number % len(memories)][: n * m].reshape((n, m), order=self._order)
             self._fill(range(columns.start, columns.stop), scratch)
-            yield columns, scratch
+            return scratch
+
+        if len(memories) == 1:
+            for number, columns in enumerate(slices):
+                yield columns, filled(number)
+            return
+        with ThreadPoolExecutor(1) as reader:
+            waiting = reader.submit(filled, 0)
+            for number, columns in enumerate(slices):
+                scratch = waiting.result()
+                if number + 1 < len(slices):
+                    waiting = reader.submit(filled, number + 1)
+                yield columns, scratch
+
+    @property
+    def _reads_ahead(self) -> bool:
+        """Whether to read the next block while one is used: where reading waits for something else."""
+        return False
 
     def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield blocks for reading only; a backend whose memory can be used directly yields views."""
@@ -184,6 +206,11 @@ class Design(ABC):
 
     def gram(self, scale_sq: ArrayLike | None = None) -> FloatArray:
         r"""Return :math:`X \operatorname{diag}(s) X^\top`, of shape (n, n)."""
+        require_memory(
+            2 * 8 * self.n_samples**2,
+            f"The Gram matrix of {self.n_samples} samples",
+            "use fewer samples, or a linear method that works without it.",
+        )
         return self._gram(None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq"))
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
@@ -267,6 +294,11 @@ class Design(ABC):
 
     def sandwich(self, d: ArrayLike) -> FloatArray:
         r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), reading blocks of rows."""
+        require_memory(
+            2 * 8 * self.n_features**2,
+            f"The matrix of products of {self.n_features} features",
+            "select features with a filter first.",
+        )
         return self._sandwich(_vector(d, self.n_samples, "d"))
 
     def _sandwich(self, d: FloatArray) -> FloatArray:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_index, as_selector, compose
+
+DEFAULT_MEMORY_BUDGET = 512 << 20
+_SMALLEST_BLOCK_BYTES = 1 << 18
+_LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
 
 class ChunkedDesign(Design):
     """Columns in files, read block by block as they are needed and never all at once.
 
-    Each file holds all samples of some features; several files stand side by side. A NumPy file is
-    mapped into memory, and the system keeps in memory what fits. A Parquet file is decoded again at
-    every reading: for methods that read the data many times, convert it to a NumPy file first.
+    Each file holds all samples of some features; several files stand side by side. The next block is read
+    while one is used. A Parquet file is decoded again at every reading: for methods that read the data many
+    times, `pack` it first. A file that changes or disappears raises `DataFileError` at the next reading.
+
+    Parameters
+    ----------
+    memory_budget : bytes that blocks may take altogether
     """
 
     def __init__(
@@ -32,8 +40,10 @@ class ChunkedDesign(Design):
         *,
         rows: Index | None = None,
         columns: Index | None = None,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
     ) -> None:
         self._files = tuple(files)
+        self._memory_budget = memory_budget
         self._starts = np.concatenate([[0], np.cumsum([file.shape[1] for file in files])])
         self._rows: Index = range(files[0].shape[0]) if rows is None else rows
         self._columns: Index = range(int(self._starts[-1])) if columns is None else columns
@@ -42,12 +52,29 @@ class ChunkedDesign(Design):
         super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
 
     def _take(self, columns: Index) -> ChunkedDesign:
-        chosen = compose(self._columns, columns)
-        return ChunkedDesign(self._files, self._names_of(columns), rows=self._rows, columns=chosen)
+        return self._part(self._rows, compose(self._columns, columns), self._names_of(columns))
 
     def _take_rows(self, rows: Index) -> ChunkedDesign:
-        chosen = compose(self._rows, rows)
-        return ChunkedDesign(self._files, self.feature_names, rows=chosen, columns=self._columns)
+        return self._part(compose(self._rows, rows), self._columns, self.feature_names)
+
+    def _part(self, rows: Index, columns: Index, names: NDArray[Any] | None) -> ChunkedDesign:
+        return ChunkedDesign(
+            self._files, names, rows=rows, columns=columns, memory_budget=self._memory_budget
+        )
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        return "C" if self._files[0].by_row else "F"
+
+    @property
+    def _reads_ahead(self) -> bool:
+        return True
+
+    def _block_width(self) -> int:
+        """A block is used, one is read, and both may be turned or converted on the way."""
+        data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
+        limit = min(self._memory_budget // 8, max(_SMALLEST_BLOCK_BYTES, data_bytes // 16))
+        return max(1, limit // (8 * max(1, self.n_samples)))
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         wanted = np.asarray(compose(self._columns, columns), dtype=np.intp)
@@ -59,15 +86,38 @@ class ChunkedDesign(Design):
             out[:, target] = file.read(self._rows, local)
 
 
+class DataFileError(RuntimeError):
+    """A file with data has changed, or has gone, since it was opened."""
+
+
+Stamp = tuple[int, int]
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Size and time of the last change of a file."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise DataFileError(f"The file {path} is gone since it was opened; put it back.") from error
+    return status.st_size, status.st_mtime_ns
+
+
 class ColumnFile(ABC):
     """One file with all samples of some features."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     names: list[str] | None
+    by_row = False  # whether samples, not features, are contiguous
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stamp = stamp_of(path)
+
+    def require_unchanged(self) -> None:
+        """Raise an error when the file is not the one that was opened."""
+        if stamp_of(self.path) != self._stamp:
+            raise DataFileError(f"The file {self.path} has changed since it was opened; open it again.")
 
     @abstractmethod
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
@@ -75,31 +125,106 @@ class ColumnFile(ABC):
 
 
 class NpyFile(ColumnFile):
-    """A two-dimensional array saved by ``numpy.save``; only its path is pickled."""
+    """A two-dimensional array saved by ``numpy.save``; only its path is pickled.
+
+    The file is read and not mapped into memory: a mapped file that is cut off ends the process.
+    """
 
     names = None
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        if self._mapped.ndim != 2 or self._mapped.dtype.kind not in "fiub":
+        header = _numpy_header(path)
+        if header.ndim != 2 or header.dtype.kind not in "fiub":
             raise ValueError(
                 f"A NumPy file must hold a two-dimensional array of real numbers, samples by features. {path} "
-                f"holds {self._mapped.ndim} dimension(s) of type {self._mapped.dtype}."
+                f"holds {header.ndim} dimension(s) of type {header.dtype}."
             )
-        self.shape = cast("tuple[int, int]", self._mapped.shape)
-        self.dtype = self._mapped.dtype
-
-    @functools.cached_property
-    def _mapped(self) -> NDArray[Any]:
-        return cast("NDArray[Any]", np.load(self.path, mmap_mode="r", allow_pickle=False))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_mapped"}
+        self.shape = cast("tuple[int, int]", header.shape)
+        self.dtype = header.dtype
+        self.by_row = bool(header.flags.c_contiguous)
+        self._offset = int(header.offset)
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
-        if isinstance(rows, range):
-            return self._mapped[as_selector(rows), as_selector(columns)]
-        return self._mapped[:, as_selector(columns)][rows]
+        self.require_unchanged()
+        outer, inner = (rows, columns) if self.by_row else (columns, rows)
+        found = read_lines(self, self._offset, self.shape[1 if self.by_row else 0], outer, inner)
+        return found if self.by_row else found.T
+
+
+def _numpy_header(path: Path) -> np.memmap[Any, Any]:
+    """The array with its type, shape, order and offset; its values are not touched."""
+    try:
+        header = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError, SyntaxError) as error:
+        if "mmap length" in str(error):
+            raise ValueError(
+                f"The file {path} is not complete: it is shorter than its header says; save it again."
+            ) from error
+        raise ValueError(
+            f"The file {path} cannot be read as a NumPy file ({error}); save an array with numpy.save."
+        ) from error
+    if not isinstance(header, np.memmap):  # an archive of several arrays
+        raise ValueError(f"The file {path} cannot be read as a NumPy file; save one array with numpy.save.")
+    return header
+
+
+def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: Index) -> NDArray[Any]:
+    """Read some places of some lines of a matrix that is stored line after line.
+
+    Parameters
+    ----------
+    offset : where the matrix begins, in bytes
+    length : values in a line
+    outer, inner : the lines, and the places in each of them
+    """
+    out = np.empty((len(outer), len(inner)), dtype=file.dtype)
+    with open(file.path, "rb", buffering=0) as stream:
+        if isinstance(inner, range) and inner == range(length) and _is_run(outer):
+            _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
+            return out
+        spans, pick = _spans(inner, max(1, _LARGEST_GAP // out.itemsize))
+        whole = np.empty(sum(stop - start for start, stop in spans), dtype=file.dtype)
+        for line, target in zip(outer, out, strict=True):
+            filled = 0
+            into = target if pick is None else whole
+            for start, stop in spans:
+                place = offset + (int(line) * length + start) * out.itemsize
+                _read_into(stream, file, place, into[filled : filled + stop - start])
+                filled += stop - start
+            if pick is not None:
+                np.take(whole, pick, out=target)
+    return out
+
+
+def _is_run(places: Index) -> bool:
+    return isinstance(places, range) and places.step == 1
+
+
+def _spans(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], IntArray | None]:
+    """Consecutive pieces to read, and where in them the places are; None when all of one piece is wanted."""
+    if isinstance(places, range) and _is_run(places):
+        return [(places.start, max(places.start, places.stop))], None
+    chosen, back = np.unique(np.asarray(places, dtype=np.intp), return_inverse=True)
+    cuts = np.flatnonzero(np.diff(chosen) > largest_gap) + 1
+    pieces = np.split(chosen, cuts)
+    spans = [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces if piece.size]
+    begins = np.cumsum([0] + [stop - start for start, stop in spans[:-1]])
+    local = [piece - piece[0] + begin for piece, begin in zip(pieces, begins, strict=False) if piece.size]
+    return spans, np.concatenate(local)[back] if local else np.empty(0, dtype=np.intp)
+
+
+def _read_into(stream: Any, file: ColumnFile, offset: int, out: NDArray[Any]) -> None:
+    """Fill a contiguous array from a place of a file."""
+    if not out.size:
+        return
+    stream.seek(offset)
+    left = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    while len(left):
+        n_read = stream.readinto(left)
+        if not n_read:
+            raise DataFileError(f"The file {file.path} has become shorter while it was read; open it again.")
+        left = left[n_read:]
 
 
 class ParquetFile(ColumnFile):
@@ -109,26 +234,42 @@ class ParquetFile(ColumnFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        frame = _polars().scan_parquet(path)
-        schema = frame.collect_schema()
+        polars = _polars()
+        with self._explained(ValueError):
+            frame = polars.scan_parquet(path)
+            schema = frame.collect_schema()
+            n_rows = frame.select(polars.len()).collect().item()
         for name, kind in schema.items():
-            if not (kind.is_numeric() or kind == _polars().Boolean):
+            if not (kind.is_numeric() or kind == polars.Boolean):
                 raise ValueError(
                     f"All columns of a Parquet file must be numeric. Column {name!r} of {path} has type {kind}; "
                     "encode it or leave it out."
                 )
         self.names = schema.names()
-        n_rows = frame.select(_polars().len()).collect().item()
         self.shape = (int(n_rows), len(self.names))
-        single = all(kind == _polars().Float32 for kind in schema.dtypes())
+        single = all(kind == polars.Float32 for kind in schema.dtypes())
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
+    @contextmanager
+    def _explained(self, kind: type[Exception]) -> Iterator[None]:
+        polars = _polars()
+        try:
+            yield
+        except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise kind(
+                f"The file {self.path} cannot be read as a Parquet file ({reason}); write it again."
+            ) from error
+
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
+        self.require_unchanged()
+        polars = _polars()
         names = [self.names[column] for column in columns]
-        table = _polars().read_parquet(self.path, columns=sorted(set(names)))
         out = np.empty((len(rows), len(names)), dtype=self.dtype, order="F")
-        for k, name in enumerate(names):
-            out[:, k] = table.get_column(name).cast(_polars().Float64).to_numpy()[as_selector(rows)]
+        with self._explained(DataFileError):
+            table = polars.read_parquet(self.path, columns=sorted(set(names)))
+            for k, name in enumerate(names):
+                out[:, k] = table.get_column(name).cast(polars.Float64).to_numpy()[as_selector(rows)]
         return out
 
 

@@ -15,8 +15,11 @@ from zeronorm.design.chunked import are_files, open_files
 from zeronorm.design.dask import from_dask, is_dask_array
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.devices import is_foreign_array
-from zeronorm.design.sparse import SparseDesign
+from zeronorm.design.sparse import SparseDesign, check_structure
 from zeronorm.design.stats import require_finite
+
+_NUMERIC_KINDS = ("int", "uint", "float", "double", "bool", "complex", "sparse", "decimal")
+_TIME_KINDS = ("datetime", "timedelta", "duration", "date", "time", "period")
 
 Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
@@ -67,6 +70,7 @@ def _from_array(X: Any, names: NDArray[Any] | None) -> Design:
 
 
 def _from_frame(X: Any, names: NDArray[Any] | None) -> Design:
+    check_container(X)
     names = _names(list(X.columns)) if names is None else names
     return _from_array(X.to_numpy(), names)
 
@@ -76,6 +80,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _from_sparse(X: Any, names: NDArray[Any] | None) -> Design:
+    check_structure(X)
     floats = _as_float(X.data) if X.format in ("csr", "csc") else None
     if floats is None or floats.dtype != X.dtype:
         X = X.tocsr().astype(np.float64 if floats is None else floats.dtype)
@@ -85,6 +90,46 @@ def _from_sparse(X: Any, names: NDArray[Any] | None) -> Design:
 def _from_sparse_frame(X: Any, names: NDArray[Any] | None) -> Design:
     names = _names(list(X.columns)) if names is None else names
     return _from_sparse(X.sparse.to_coo().tocsc(), names)
+
+
+def check_container(X: Any) -> None:
+    """Raise an error for damaged sparse matrices, and for tables without one number and one name per column."""
+    if sparse.issparse(X):
+        check_structure(X)
+    elif _is_frame(X):
+        _check_names(list(X.columns))
+        kinds = X.dtypes.tolist() if hasattr(X.dtypes, "tolist") else X.dtypes
+        for name, kind in zip(X.columns, kinds, strict=True):
+            if not str(kind).lower().startswith(_NUMERIC_KINDS):
+                _check_column(X[name], name, kind)
+
+
+def _check_column(column: Any, name: Any, kind: Any) -> None:
+    if str(kind).lower().startswith(_TIME_KINDS):
+        raise ValueError(
+            f"All columns of X must be numeric. Column {name!r} holds times ({kind}); turn it into numbers, "
+            "for instance days since a date, or drop it."
+        )
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"All columns of X must be numeric. Column {name!r} of type {kind} is not: {error}; encode or drop it."
+        ) from error
+
+
+def _check_names(names: list[Any]) -> None:
+    seen = set()
+    for place, name in enumerate(names):
+        if name is None or name != name:
+            raise ValueError(
+                f"All columns of X must have names, but column {place} has no name; name it first."
+            )
+        if name in seen:
+            raise ValueError(
+                f"The names of the columns of X must differ, but two columns are called {name!r}; rename one."
+            )
+        seen.add(name)
 
 
 def _is_sparse_frame(X: Any) -> bool:

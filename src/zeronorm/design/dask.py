@@ -31,7 +31,7 @@ class DaskDesign(Design):
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         if out.size:
-            np.copyto(out, self._array[:, as_selector(columns)].compute())
+            np.copyto(out, _computed(self._array[:, as_selector(columns)]))
 
     def _block_width(self) -> int:
         """Whole chunks, because part of a chunk costs as much to compute."""
@@ -90,4 +90,10 @@ def from_dask(X: Any, feature_names: NDArray[Any] | None = None) -> DaskDesign:
 
 
 def _computed(result: Any) -> FloatArray:
-    return np.asarray(result.compute(), dtype=np.float64)
+    try:
+        return np.asarray(result.compute(), dtype=np.float64)
+    except Exception as error:
+        raise RuntimeError(
+            f"Dask could not compute a chunk of X: {type(error).__name__}: {error}; look at the first lines of "
+            "the error above for the task that failed."
+        ) from error

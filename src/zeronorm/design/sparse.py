@@ -51,6 +51,64 @@ def sparse_gram_adjoint(
         result[j] = total
 
 
+# -- Structures that would send compiled loops astray --
+
+
+@kernel
+def _first_outside(indices: NDArray[Any], size: int) -> int:
+    """The place of the first index that is not in 0..size-1, or -1."""
+    for k in range(indices.shape[0]):
+        if indices[k] < 0 or indices[k] >= size:
+            return k
+    return -1
+
+
+@kernel
+def _first_decrease(indptr: NDArray[Any]) -> int:
+    """The place of the first bound that is less than the one before, or -1."""
+    for k in range(1, indptr.shape[0]):
+        if indptr[k] < indptr[k - 1]:
+            return k
+    return -1
+
+
+def check_structure(X: Any) -> None:
+    """Raise an error when the indices of a scipy sparse matrix point outside of it."""
+    fault = _fault_of(X)
+    if fault is not None:
+        raise ValueError(f"The sparse matrix X is damaged: {fault}; build it again from its values.")
+
+
+def _fault_of(X: Any) -> str | None:
+    if X.format == "coo":
+        rows_and_columns = ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "column"))
+        faults = [_index_fault(index, size, f"'{name}'") for index, size, name in rows_and_columns]
+        return next((fault for fault in faults if fault is not None), None)
+    if X.format not in ("csr", "csc", "bsr"):
+        return None
+    block = X.blocksize if X.format == "bsr" else (1, 1)
+    rows, columns = X.shape[0] // block[0], X.shape[1] // block[1]
+    major, minor = (columns, rows) if X.format == "csc" else (rows, columns)
+    return _bounds_fault(X, major) or _index_fault(X.indices[: X.indptr[-1]], minor, "'indices'")
+
+
+def _bounds_fault(X: Any, major: int) -> str | None:
+    indptr, stored = X.indptr, min(len(X.indices), len(X.data))
+    if indptr.shape != (major + 1,):
+        return f"'indptr' must have {major + 1} entries and has {indptr.size}"
+    if indptr[0] != 0:
+        return f"'indptr' must begin with 0 and begins with {indptr[0]}"
+    if indptr[-1] > stored:
+        return f"'indptr' ends with {indptr[-1]}, but {stored} values are stored"
+    place = _first_decrease(read_only(indptr))
+    return None if place < 0 else f"'indptr' must not decrease, but entry {place} is {indptr[place]}"
+
+
+def _index_fault(indices: NDArray[Any], size: int, name: str) -> str | None:
+    place = _first_outside(read_only(indices), size)
+    return None if place < 0 else f"{name} holds {indices[place]} at place {place}, not in 0..{size - 1}"
+
+
 # One multiplication costs about this many times more on stored pairs than in a dense product.
 _PAIR_COST = 30.0
 

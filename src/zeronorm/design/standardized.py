@@ -77,6 +77,13 @@ class StandardizedDesign(Design):
     def _order(self) -> Literal["C", "F"]:
         return self.base._order
 
+    @property
+    def _reads_ahead(self) -> bool:
+        return self.base._reads_ahead
+
+    def _block_width(self) -> int:
+        return self.base._block_width()
+
     def _fill(self, columns: Index, out: FloatArray) -> None:
         chosen = as_selector(columns)
         self.base._fill(columns, out)

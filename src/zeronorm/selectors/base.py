@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm.design import Design, StandardizedDesign, as_design, require_finite
+from zeronorm.design import Design, StandardizedDesign, as_design, check_container, require_finite
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling.seeding import generator_from
 from zeronorm.selection.path import SelectionPath
@@ -84,6 +84,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
+        _require_labels(y)
         if isinstance(X, Design) or type(X).__module__.split(".")[0] in REMOTE_ARRAYS:
             design = as_design(X, allow_nan=self._allow_nan, check_finite=False)
             if not self._statistics_are_checked():
@@ -91,6 +92,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             y = self._check_target_alone(y, design)
             self._check_names_of(design)
         else:
+            check_container(X)
             X, y = validate_data(
                 self,
                 X,
@@ -394,6 +396,19 @@ def _classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if 2 * classes.size > y.size:  # of whole numbers and words scikit-learn only doubts so many classes
         check_classification_targets(y)
     return classes, codes
+
+
+def _require_labels(y: Any) -> None:
+    """Raise an error that names the first label that is missing among objects of any kind."""
+    y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) and None in y else y
+    if getattr(getattr(y, "dtype", None), "kind", "") != "O":
+        return
+    for row, label in enumerate(np.asarray(y).ravel()):
+        if label is None or label != label:
+            found = "None" if label is None else "NaN"
+            raise ValueError(
+                f"Input y contains {found}: first found in row {row}; drop samples without a label."
+            )
 
 
 def _preview(classes: NDArray[Any]) -> str:
