@@ -22,7 +22,7 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
 
 # What a later layer does for an earlier one: a result can be asked for its report without knowing how it is drawn.
-SERVICES = {"render_report": "zeronorm.report.html"}
+SERVICES = {"collect_figures": "zeronorm.report.chart", "render_report": "zeronorm.report.html"}
 
 
 def service(name: str) -> Callable[..., Any]:

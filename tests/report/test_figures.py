@@ -17,7 +17,10 @@ from zeronorm.evaluation.summary import (
     stabilities,
 )
 from zeronorm.selection.path import SelectionPath
-from zeronorm.workflow.figure_data import N_LEVELS, path_figure, redundancy_map, value_map, weights_over_time
+from zeronorm.report.charts.importance import weights_over_time
+from zeronorm.report.charts.path import path_figure
+from zeronorm.report.charts.redundancy import redundancy_map
+from zeronorm.report.charts.values import N_LEVELS, value_map
 
 
 @pytest.fixture

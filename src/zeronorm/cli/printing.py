@@ -102,6 +102,7 @@ def _print_end(result: RunResult, folder: Path) -> None:
 
 def error_sentence(result: RunResult, records: Any) -> str:
     """The honest error in one sentence."""
+    from zeronorm.report.chart import Facts
     from zeronorm.report.text import error_sentence as sentence
 
-    return sentence(result, records)
+    return sentence(Facts(result, records))

@@ -2,28 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from zeronorm.evaluation import summary
-from zeronorm.evaluation.comparison import Comparison, compare
-from zeronorm.evaluation.summary import stabilities
-from zeronorm.report import drawings, text
+from markupsafe import Markup
+
+from zeronorm.evaluation.records import columns_of
+from zeronorm.report import text
+from zeronorm.report.chart import Chart, Facts, Rows, charts_of
+from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
 from zeronorm.workflow.result import RunResult
 
-TEMPLATES = "zeronorm.report.templates"
+FIRST = 20  # charts up to this order stand before the tables
 
 
-def render_report(result: RunResult, records: Any) -> str:
-    """The HTML text of a report.
+def render(
+    records: Any,
+    result: RunResult | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    n_features: int | None = None,
+    path: str | Path | None = None,
+) -> str:
+    """The report of any records of ``evaluate``, as HTML text.
 
     Parameters
     ----------
-    result : what the run says about itself.
-    records : frame of ``evaluate``.
+    records : frame (polars or pandas) of ``evaluate``.
+    result : what ``select`` or ``compare`` says about the run; None takes what the records can tell.
+    names : names of all features by index, without a ``result``.
+    n_features : number of features of the data, without a ``result`` and names; None takes the largest index
+        that was selected.
+    path : file to write the report to; None writes nothing.
     """
+    facts = (
+        facts_of(records, names=names, n_features=n_features) if result is None else Facts(result, records)
+    )
+    html = _page(facts)
+    if path is not None:
+        Path(path).write_text(html, encoding="utf-8")
+    return html
+
+
+def render_report(result: RunResult, records: Any) -> str:
+    """The HTML text of the report of a run."""
+    return _page(Facts(result, records))
+
+
+def facts_of(records: Any, *, names: Sequence[str] | None = None, n_features: int | None = None) -> Facts:
+    """What can be said about records alone."""
+    columns = columns_of(records)
+    methods = list(dict.fromkeys(columns["method"]))
+    indices = {int(i) for row in columns["selected"] if row is not None for i in row}
+    n_known = len(names) if names is not None else max(indices, default=0) + 1
+    truths = [value for row in columns["truth"] for value in row]
+    is_regression = "mse" in columns or "r2" in columns or all(isinstance(v, float) for v in truths)
+    data: dict[str, Any] = {
+        "source": "records of an evaluation",
+        "target": "",
+        "task": "regression" if is_regression else "classification",
+        "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
+        "n_features": n_features or n_known,
+        "class_counts": {},
+        "sha256": None,
+    }
+    described = [
+        {"name": name, "label": name, "class": "", "reference": "", "parameters": {}} for name in methods
+    ]
+    result = RunResult(
+        kind="comparison" if len(methods) > 1 else "selection",
+        data=data,
+        methods=described,
+        chosen_method=methods[0] if len(methods) == 1 else None,
+        names={i: str(names[i]) for i in sorted(indices)} if names is not None else {},
+    )
+    return Facts(result, records)
+
+
+def _page(facts: Facts) -> str:
     import jinja2
-    from markupsafe import Markup
 
     environment = jinja2.Environment(
         autoescape=True,
@@ -32,95 +92,114 @@ def render_report(result: RunResult, records: Any) -> str:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_template),
     )
+    environment.globals.update(series_class=series_class, shape=shape, visible=visible)
     page = environment.get_template("report.html.j2")
     return page.render(
         style=Markup(_template("style.css")),
         script=Markup(_template("script.js")),
-        **view(result, records),
+        **view(facts),
     )
 
 
 def _template(name: str) -> str:
-    return resources.files(TEMPLATES).joinpath(name).read_text(encoding="utf-8")
+    return resources.files("zeronorm.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def view(result: RunResult, records: Any) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Card:
+    """A chart as the page shows it: at two widths, with its words and numbers."""
+
+    identifier: str
+    chart: Chart
+    wide: Markup
+    narrow: Markup
+    data: Markup
+    headers: tuple[str, ...]
+    rows: Rows
+
+    @classmethod
+    def of(cls, chart: Chart) -> Card:
+        identifier, picture = f"figure-{chart.name}", chart.picture()
+        headers, rows = chart.table()
+        return cls(
+            identifier,
+            chart,
+            picture.svg(identifier, chart.title, WIDE if chart.is_wide else HALF),
+            picture.svg(f"{identifier}-narrow", chart.title, NARROW),
+            picture.data(identifier),
+            headers,
+            rows,
+        )
+
+
+def view(facts: Facts) -> dict[str, Any]:
     """Everything the template shows, as values."""
-    metric = summary.primary_metric(records)
-    comparison = compare(records, metric) if len(result.methods) > 1 else None
+    cards = [card for card in map(Card.of, charts_of(facts)) if card.wide]
     return {
-        "result": result,
-        "headline": text.headline(result),
-        "tiles": _tiles(result, records, metric, comparison),
-        "features": _feature_rows(result),
-        "first_figures": _present(drawings.error_drawing(result, records, metric)),
-        "figures": _present(
-            drawings.frequency_drawing(result, records),
-            drawings.stability_drawing(result, records),
-            drawings.shared_features_drawing(result, records),
-            drawings.value_drawing(result),
-            drawings.redundancy_drawing(result),
-            drawings.path_drawing(result),
-            drawings.history_drawing(result),
-        ),
-        "comparison": comparison,
-        "metric_label": summary.metric_label(metric),
-        "format_metric": lambda value: summary.format_metric(value, metric),
-        "methods_section": text.methods_section(result, records),
-        "provenance": _provenance_rows(result),
+        "facts": facts,
+        "result": facts.result,
+        "headline": text.headline(facts),
+        "groups": text.key_figures(facts),
+        "features": _feature_rows(facts.result),
+        "first_cards": [card for card in cards if card.chart.order <= FIRST],
+        "cards": [card for card in cards if card.chart.order > FIRST],
+        "comparison": facts.comparison,
+        "methods": _method_rows(facts),
+        "methods_section": text.methods_section(facts),
+        "next_steps": text.next_steps(facts.result),
+        "provenance": _provenance_rows(facts.result),
     }
 
 
-def _present(*found: Any) -> list[Any]:
-    return [drawing for drawing in found if drawing is not None and drawing.chart]
+@dataclass(frozen=True)
+class MethodLine:
+    """A method in the table of a comparison; None where a number is not known."""
+
+    method: str
+    mean: str
+    interval: str
+    n_selected: float
+    stability: float | None
+    seconds: float
+    p_best: float | None
+    p_chance: float | None
 
 
-def _tiles(
-    result: RunResult, records: Any, metric: str, comparison: Comparison | None
-) -> list[dict[str, str]]:
-    """The figures one looks for first."""
-    data = result.data
-    tiles = []
-    if comparison is not None:
-        best = comparison.rows[0]
-        tiles.append(
-            {"value": best.method, "label": f"lowest error: {summary.format_metric(best.mean, metric)}"}
-        )
-        tiles.append(
-            {"value": comparison.preferred, "label": "preferred: fewest features of the equally good"}
-        )
-    own = {curve.method: curve.own for curve in summary.error_curves(records, metric)}.get(
-        result.chosen_method or ""
-    )
-    if own is not None:
+def _method_rows(facts: Facts) -> list[MethodLine]:
+    """The methods from the best on, with p-values against the best and against chance."""
+    comparison = facts.comparison
+    if comparison is None:
+        return []
+    p_values = {(d.method, d.reference): d.adjusted_p_value for d in comparison.differences}
+    p_values |= {(b, a): p for (a, b), p in p_values.items()}
+    best = comparison.rows[0].method
+    baseline = next((name for name in ("baseline", "random") if name in facts.labels), "")
+    lines = []
+    for row in comparison.rows:
+        own, stability = facts.own_point(row.method), facts.own_stability(row.method)
         interval = ""
-        if own.low is not None:
-            low, high = (summary.format_metric(v, metric) for v in (own.low, own.high))
-            interval = f" ({low} to {high})"
-        label = f"{summary.metric_label(metric)} on unseen samples{interval}"
-        tiles.append({"value": summary.format_metric(own.mean, metric), "label": label})
-    if result.selected:
-        tiles.append({"value": str(len(result.selected)), "label": f"of {data['n_features']} features"})
-    stable = [
-        p.nogueira
-        for p in stabilities(records, data["n_features"])
-        if p.size is None and p.method == result.chosen_method and p.nogueira is not None
-    ]
-    if stable:
-        tiles.append({"value": f"{stable[0]:.2f}", "label": "stability of the selection (1 is best)"})
-    tiles.append({"value": str(data["n_samples"]), "label": "samples"})
-    return tiles
+        if own is not None and own.low is not None:
+            interval = f"{facts.format(own.low)} to {facts.format(own.high)}"
+        lines.append(
+            MethodLine(
+                row.method,
+                facts.format(row.mean),
+                interval,
+                row.n_selected,
+                None if stability is None else stability.nogueira,
+                row.fit_seconds,
+                p_values.get((row.method, best)),
+                p_values.get((row.method, baseline)),
+            )
+        )
+    return lines
 
 
 def _feature_rows(result: RunResult) -> list[dict[str, Any]]:
     """Rows of the table of selected features, with the strongest correlation to another one."""
     partners = _strongest_partners(result)
     return [
-        {
-            "feature": feature,
-            "frequency": feature.frequency,
-            "partner": partners.get(feature.index),
-        }
+        {"feature": feature, "frequency": feature.frequency, "partner": partners.get(feature.index)}
         for feature in result.selected
     ]
 
@@ -132,8 +211,8 @@ def _strongest_partners(result: RunResult) -> dict[int, tuple[str, float]]:
     partners = {}
     indices, matrix = redundancy["features"], redundancy["correlation"]
     for i, row in enumerate(matrix):
-        j = max((k for k in range(len(row)) if k != i), key=lambda k: abs(row[k]))
-        partners[indices[i]] = (result.name_of(indices[j]), row[j])
+        j = max((k for k in range(len(row)) if k != i), key=lambda k: abs(row[k] or 0.0))
+        partners[indices[i]] = (result.name_of(indices[j]), row[j] or 0.0)
     return partners
 
 

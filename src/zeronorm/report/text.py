@@ -1,19 +1,23 @@
-"""The result in sentences: the headline, the error, and a paragraph for a methods section."""
+"""The result in words: headline, key figures, the error, a paragraph for a methods section, and what to do next."""
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
-from zeronorm.evaluation.summary import error_curves, format_metric, metric_label, primary_metric, stabilities
+from zeronorm.report.chart import Facts
 from zeronorm.workflow.result import RunResult
 
+CONFIRMING_REPEATS = 10
 # Parameters that the text tells elsewhere.
 UNTOLD = ("random_state", "task", "n_features_to_select")
 
 
-def headline(result: RunResult) -> str:
+def headline(facts: Facts) -> str:
     """What was found, in one line."""
-    data = result.data
+    result, data = facts.result, facts.result.data
     if result.kind == "comparison":
         extent = f"{data['n_samples']} samples and {data['n_features']} features"
         return f"{len(result.methods)} methods compared on {extent}"
@@ -23,42 +27,168 @@ def headline(result: RunResult) -> str:
     return f"{len(result.selected)} of {data['n_features']} features {verb} {data['target']}"
 
 
-def error_sentence(result: RunResult, records: Any) -> str:
+@dataclass(frozen=True)
+class Tile:
+    """A figure one looks for first."""
+
+    value: str
+    label: str
+
+
+def key_figures(facts: Facts) -> list[tuple[str, list[Tile]]]:
+    """Tiles under headings that say which model they speak about."""
+    result = facts.result
+    groups = []
+    if facts.comparison is not None:
+        groups.append(("The methods, measured on samples they have not seen", _comparison_tiles(facts)))
+    procedure = _procedure_tiles(facts)
+    if procedure:
+        groups.append(("The procedure, measured on samples it has not seen", procedure))
+    if result.selected:
+        groups.append(("The final set, selected from all samples", _final_tiles(facts)))
+    return groups
+
+
+def _comparison_tiles(facts: Facts) -> list[Tile]:
+    comparison = facts.comparison
+    assert comparison is not None
+    best = comparison.rows[0]
+    extreme = "highest" if facts.greater_is_better else "lowest"
+    return [
+        Tile(best.method, f"{extreme} {facts.metric_label}: {facts.format(best.mean)}"),
+        Tile(comparison.preferred, "preferred: fewest features of the equally good"),
+        Tile(str(facts.result.data["n_samples"]), "samples"),
+    ]
+
+
+def _procedure_tiles(facts: Facts) -> list[Tile]:
+    label = facts.result.chosen_method
+    own = facts.own_point(label)
+    if own is None:
+        return []
+    interval = ""
+    if own.low is not None and own.high is not None:
+        interval = f" (95 %: {facts.format(own.low)} to {facts.format(own.high)})"
+    direction = "higher" if facts.greater_is_better else "lower"
+    tiles = [Tile(facts.format(own.mean), f"{facts.metric_label}{interval}; {direction} is better")]
+    if facts.chance is not None:
+        tiles.append(Tile(facts.format(facts.chance), f"{facts.metric_label} without any feature (chance)"))
+    sizes = facts.own_sizes.get(label or "", [])
+    if len(set(sizes)) > 1:
+        tiles.append(
+            Tile(
+                f"{min(sizes)} to {max(sizes)}",
+                f"features chosen in the {len(sizes)} training parts (median {median(sizes):g})",
+            )
+        )
+    elif sizes:
+        tiles.append(Tile(str(sizes[0]), f"features in each of the {len(sizes)} training parts"))
+    stability = facts.own_stability(label)
+    if stability is not None:
+        tiles.append(Tile(f"{stability.nogueira:.2f}", "stability of the selection (1 is best)"))
+    return tiles
+
+
+def _final_tiles(facts: Facts) -> list[Tile]:
+    result = facts.result
+    size = len(result.selected)
+    label = f"of {result.data['n_features']} features"
+    if is_largest_tried(result):
+        label += "; this is the largest size tried, so more may be better"
+    return [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
+
+
+def is_largest_tried(result: RunResult) -> bool:
+    """Whether the size was chosen and no larger one was tried, although there are more features."""
+    tried = result.size.get("tried") or []
+    chosen = result.size.get("chosen")
+    was_chosen = "chosen" in str(result.size.get("rule", ""))
+    return bool(tried) and was_chosen and chosen == max(tried) < result.data["n_features"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do next, and the command for it."""
+
+    words: str
+    command: str
+
+
+def next_steps(result: RunResult) -> list[Step]:
+    """How to confirm, enlarge and use the result."""
+    run = result.provenance
+    command = str(run.get("command", "")) if run else ""
+    if command.startswith("zeronorm demo"):
+        return [Step("Use your own data: one row per sample.", "zeronorm select DATA.csv --target COLUMN")]
+    if not command.startswith(("zeronorm select", "zeronorm compare")):
+        return []
+    steps = []
+    if run.get("repeats", 1) < CONFIRMING_REPEATS:
+        words = "Confirm: measure again on ten times as many splits, which also shows how stable the set is."
+        steps.append(Step(words, f"{command} --repeats {CONFIRMING_REPEATS} --out confirmed"))
+    if result.kind == "selection" and is_largest_tried(result):
+        larger = min(4 * max(result.size["tried"]), result.data["n_features"])
+        words = "Enlarge: the chosen size is the largest one tried."
+        steps.append(Step(words, f"{command} --max-features {larger} --out enlarged"))
+    words_of_command = shlex.split(command)
+    if result.kind == "selection" and len(words_of_command) > 2:
+        data = shlex.quote(words_of_command[2])
+        target = f" --target {shlex.quote(str(result.data['target']))}" if result.data.get("target") else ""
+        words = "Compare: see whether another method does better on the same folds."
+        steps.append(Step(words, f"zeronorm compare {data}{target} --out compared"))
+    elif result.kind == "comparison":
+        chosen = command.replace("zeronorm compare", "zeronorm select", 1)
+        words = (
+            "Select: run one method and get its features; use the options of the comparison that you need."
+        )
+        steps.append(Step(words, _without_methods(chosen)))
+    return steps
+
+
+def _without_methods(command: str) -> str:
+    """The command without its list of methods and its output folder."""
+    words, kept, skip = shlex.split(command), [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in ("--methods", "-m", "--out", "-o"):
+            skip = True
+        elif not word.startswith(("--methods=", "--out=")):
+            kept.append(word)
+    return f"{shlex.join(kept)} --method NAME --out selected"
+
+
+def error_sentence(facts: Facts) -> str:
     """The error of the procedure on samples it has not seen."""
-    metric = primary_metric(records)
-    label = result.chosen_method
-    own = next((curve.own for curve in error_curves(records, metric) if curve.method == label), None)
+    own = facts.own_point(facts.result.chosen_method)
     if own is None:
         return "The error could not be measured."
     interval = ""
     if own.low is not None and own.high is not None:
-        interval = f" (95 % interval {format_metric(own.low, metric)} to {format_metric(own.high, metric)})"
+        interval = f" (95 % interval {facts.format(own.low)} to {facts.format(own.high)})"
     return (
-        f"The {metric_label(metric)} on samples that were not used for selection is {format_metric(own.mean, metric)}"
+        f"The {facts.metric_label} on samples that were not used for selection is {facts.format(own.mean)}"
         f"{interval}, over {own.n_splits} test parts."
     )
 
 
-def stability_sentence(result: RunResult, records: Any) -> str:
+def stability_sentence(facts: Facts) -> str:
     """How alike the selections of different folds are."""
-    points = [
-        point
-        for point in stabilities(records, result.data["n_features"])
-        if point.size is None and point.method == result.chosen_method and point.nogueira is not None
-    ]
-    if not points:
+    point = facts.own_stability(facts.result.chosen_method)
+    if point is None:
         return ""
     return (
-        f"The stability of the selected set across the training parts is {points[0].nogueira:.2f} "
+        f"The stability of the selected set across the training parts is {point.nogueira:.2f} "
         "(Nogueira et al. 2018; 1 is best, 0 is chance)."
     )
 
 
-def methods_section(result: RunResult, records: Any) -> str:
+def methods_section(facts: Facts) -> str:
     """What was done, in words that can go into a paper."""
-    parts = [_data_part(result), _method_part(result), _size_part(result), _evaluation_part(result, records)]
+    result = facts.result
+    parts = [_data_part(result), _method_part(result), _size_part(result), _evaluation_part(facts)]
     if result.kind == "selection":
-        parts += [error_sentence(result, records), stability_sentence(result, records)]
+        parts += [error_sentence(facts), stability_sentence(facts)]
     parts.append(_version_part(result))
     return " ".join(part for part in parts if part)
 
@@ -98,8 +228,8 @@ def _size_part(result: RunResult) -> str:
     return f"The number of features{count} {rule}."
 
 
-def _evaluation_part(result: RunResult, records: Any) -> str:
-    run = result.provenance
+def _evaluation_part(facts: Facts) -> str:
+    result, run = facts.result, facts.result.provenance
     if not run:
         return (
             "The error was measured on held-out test parts, with selection repeated in every training part."
@@ -109,7 +239,7 @@ def _evaluation_part(result: RunResult, records: Any) -> str:
     kept = f", keeping the {groups} groups of samples together" if groups else ""
     stratified = "" if result.data["task"] == "regression" else "stratified "
     return (
-        f"The {metric_label(primary_metric(records))} was measured by {repeats}{run['folds']}-fold {stratified}"
+        f"The {facts.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
         f"cross-validation{kept}, with selection, scaling and tuning repeated inside every training part; a linear "
         f"predictor was trained on the selected features."
     )

@@ -16,12 +16,6 @@ from zeronorm.studies.expectations import ORIGINS, Finding
 from zeronorm.studies.results import NotMeasured, Results
 from zeronorm.studies.study import Study
 
-STYLE = """
-table { border-collapse: collapse; font-size: .9rem; } .scroll { overflow-x: auto; }
-th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
-td.agrees { background: var(--better); } td.differs { background: var(--worse); }
-"""
-
 
 @dataclass(frozen=True)
 class Table:
@@ -29,6 +23,10 @@ class Table:
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """Header, rule and rows, as Markdown has them."""
+        return [self.header, tuple("---" for _ in self.header), *self.rows]
 
 
 @dataclass(frozen=True)
@@ -52,62 +50,32 @@ class Page:
 
 def to_markdown(page: Page) -> str:
     """The page as Markdown; cells never break the table."""
-    parts = [f"# {page.title}", page.subtitle]
-    for section in page.sections:
-        parts.append(f"## {section.heading}")
-        parts.extend(section.paragraphs)
-        if section.table is not None:
-            parts.append(_markdown_table(section.table))
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_table(table: Table) -> str:
-    lines = [table.header, tuple("---" for _ in table.header), *table.rows]
-    return "\n".join("| " + " | ".join(_cell(text) for text in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return _rendered("study.md.j2", page)
 
 
 def to_html(page: Page) -> str:
     """The page as one HTML file that needs no network, in the style of the reports."""
-    from markupsafe import Markup
+    style = resources.files("zeronorm.report").joinpath("templates", "style.css").read_text(encoding="utf-8")
+    return _rendered("study.html.j2", page, style=style)
 
-    from zeronorm.report.svg.markup import element
 
-    style = resources.files("zeronorm.report.templates").joinpath("style.css").read_text(encoding="utf-8")
-    head = element(
-        "head",
-        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
-        element("title", page.title),
-        element("style", Markup(style + STYLE)),
+def _rendered(template: str, page: Page, **more: str) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=jinja2.select_autoescape(enabled_extensions=("html.j2",)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_template),
     )
-    header = element("header", element("h1", page.title), element("p", page.subtitle, class_="source"))
-    body = element("body", header, element("main", *(_html_section(section) for section in page.sections)))
-    return str(Markup("<!doctype html>\n") + element("html", head, body, lang="en") + "\n")
+    environment.filters["cell"] = lambda text: " ".join(text.split()).replace("|", "\\|")
+    return environment.get_template(template).render(page=page, **more)
 
 
-def _html_section(section: Section) -> str:
-    from markupsafe import Markup
-
-    from zeronorm.report.svg.markup import element
-
-    parts = [element("h2", section.heading), *(element("p", text) for text in section.paragraphs)]
-    if section.drawing:
-        parts.append(Markup(section.drawing))
-    if section.table is not None:
-        head = element("tr", *(element("th", text, scope="col") for text in section.table.header))
-        rows = [element("tr", *(_html_cell(text) for text in row)) for row in section.table.rows]
-        whole = element("table", element("thead", head), element("tbody", *rows))
-        parts.append(element("div", whole, class_="scroll"))
-    return element("section", *parts, class_="card")
-
-
-def _html_cell(text: str) -> str:
-    from zeronorm.report.svg.markup import element
-
-    return element("td", text, class_=text if text in ("agrees", "differs") else None)
+def _template(name: str) -> str:
+    return resources.files("zeronorm.studies").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 # -- The result page of a study: what was published, what we found, and whether they agree --

@@ -116,7 +116,7 @@ def _stability_and_probes(results: Results, arm: str, sizes: list[int]) -> tuple
 
 def diagram(found: CriticalDifference) -> str:
     """Critical-difference diagram: methods on a scale of mean ranks, bars join those that cannot be told apart."""
-    from zeronorm.report.svg.markup import chart, element
+    from zeronorm.report.svg import element, svg_chart
 
     width, margin, line = 720, 40, 16
     ranks = [float(rank) for rank in found.mean_ranks]
@@ -148,7 +148,7 @@ def diagram(found: CriticalDifference) -> str:
         ends = x(place[group[0]]), x(place[group[-1]])
         parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, stroke="var(--s1)", stroke_width=4))
     height = bottom + 8.0 * len(found.groups) + 12
-    return chart("critical-difference", "Critical-difference diagram", height, *parts, width=width)
+    return svg_chart("critical-difference", "Critical-difference diagram", (width, height), *parts)
 
 
 # -- What wins where: the best methods of each data set, and which methods beat the baselines over all of them --

@@ -53,7 +53,6 @@ def describe_selected(
     """The selected features in the order of the path, with what is needed to use them elsewhere."""
     import numpy as np
 
-    from zeronorm.workflow.figure_data import dense_columns
     from zeronorm.workflow.result import SelectedFeature
 
     position = path.position()
@@ -75,3 +74,11 @@ def describe_selected(
             )
         )
     return features
+
+
+def dense_columns(X: Any, columns: Any) -> Any:
+    """Some columns of a dense or sparse table as a dense array of floats."""
+    import numpy as np
+
+    part = X[:, columns]
+    return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)

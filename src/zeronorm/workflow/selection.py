@@ -110,7 +110,7 @@ def _describe(
     )
     figures = _figures(table, fitted, inner, sizes)
     named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
-    named |= set(figures["ranking"])
+    named |= {index for figure in figures.values() for index in figure.get("features", ())}
     return RunResult(
         kind="selection",
         data=describing.describe_data(table, checksum),
@@ -134,21 +134,23 @@ def innermost(selector: Any) -> Any:
 
 
 def _figures(table: Table, fitted: Fitted, inner: Any, sizes: list[int]) -> dict[str, Any]:
+    """What the charts of the report need of the table and the fitted procedure."""
     import numpy as np
 
-    from zeronorm.workflow import figure_data
+    from zeronorm._lazy import service
 
     ordered = fitted.columns[np.argsort(fitted.path.position()[fitted.columns], kind="stable")]
-    ranking = figure_data.leading_features(fitted.path, len(ordered))
-    scores = fitted.path.feature_scores()
-    return {
-        "values": figure_data.value_map(table.X, table.y, ordered, sorted_target=table.task == "regression"),
-        "redundancy": figure_data.redundancy_map(table.X, ordered),
-        "path": figure_data.path_figure(fitted.path, max(sizes[-1], len(ordered))),
-        "history": figure_data.weights_over_time(inner, ordered.tolist()),
-        "ranking": ranking,
-        "scores": [float(scores[index]) for index in ranking],
-    }
+    figures: dict[str, Any] = service("collect_figures")(
+        X=table.X,
+        y=table.y,
+        task=table.task,
+        selector=fitted.selector,
+        method=inner,
+        path=fitted.path,
+        columns=ordered,
+        sizes=sizes,
+    )
+    return figures
 
 
 def _warnings(table: Table, records: Any, label: str, messages: list[str]) -> list[str]:

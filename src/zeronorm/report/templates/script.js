@@ -43,7 +43,7 @@
 
   // -- maps of cells: the same, cell by cell
   function watchGrid(chart) {
-    const data = JSON.parse(document.getElementById(`${chart.id}-data`).textContent);
+    const data = JSON.parse(document.getElementById(`${chart.id.replace(/-narrow$/, "")}-data`).textContent);
     const [left, top, width, height] = chart.dataset.grid.split(" ").map(Number);
     const cursor = chart.querySelector(".cursor");
     let row = -1, column = -1;
@@ -151,7 +151,93 @@
     });
   }
 
+  // -- lines: a press on a name hides its line, pointing at it shows its intervals and dims the others
+  function switchable(figure) {
+    const charts = [...figure.querySelectorAll("svg.chart")];
+    const parts = (number) => charts.flatMap((chart) => [...chart.querySelectorAll(`[data-series="${number}"]`)]);
+    const light = (number, on) => {
+      charts.forEach((chart) => chart.classList.toggle("has-lit", on));
+      parts(number).forEach((part) => part.classList.toggle("lit", on));
+    };
+    figure.querySelectorAll(".key").forEach((key) => {
+      const number = key.dataset.series;
+      key.addEventListener("click", () => {
+        const shown = key.getAttribute("aria-pressed") !== "true";
+        key.setAttribute("aria-pressed", String(shown));
+        parts(number).forEach((part) => part.classList.toggle("off", !shown));
+      });
+      for (const [name, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
+        key.addEventListener(name, () => light(number, on));
+      }
+    });
+    charts.forEach((chart) => chart.querySelectorAll("[data-series]").forEach((part) => {
+      part.addEventListener("pointerenter", () => light(part.dataset.series, true));
+      part.addEventListener("pointerleave", () => light(part.dataset.series, false));
+    }));
+  }
+
+  // -- figures as files: the styles of the page are written into a copy of the drawing
+  const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "display",
+    "font-family", "font-size", "font-weight", "text-anchor", "paint-order"];
+
+  function drawingOf(figure) {
+    const charts = [...figure.querySelectorAll("svg.chart")];
+    return charts.find((chart) => chart.getBoundingClientRect().width > 0) ?? charts[0];
+  }
+
+  function standalone(chart) {
+    const copy = chart.cloneNode(true);
+    const originals = [chart, ...chart.querySelectorAll("*")], copies = [copy, ...copy.querySelectorAll("*")];
+    originals.forEach((original, i) => {
+      const style = getComputedStyle(original);
+      for (const name of STYLES) copies[i].style.setProperty(name, style.getPropertyValue(name));
+      for (const name of ["class", "data-tip", "data-series", "tabindex"]) copies[i].removeAttribute(name);
+    });
+    const { width, height } = chart.viewBox.baseVal;
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    paper.setAttribute("width", width);
+    paper.setAttribute("height", height);
+    paper.setAttribute("fill", getComputedStyle(document.querySelector(".card")).backgroundColor);
+    copy.prepend(paper);
+    return { text: new XMLSerializer().serializeToString(copy), width, height };
+  }
+
+  function save(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  function download(figure, kind) {
+    const name = `zeronorm-${figure.dataset.figure}.${kind}`;
+    const { text, width, height } = standalone(drawingOf(figure));
+    if (kind === "svg") { save(new Blob([text], { type: "image/svg+xml" }), name); return; }
+    const picture = new Image();
+    picture.onload = () => {
+      const canvas = document.createElement("canvas");
+      const scale = 3;
+      canvas.width = width * scale;
+      canvas.height = height * scale;
+      canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(blob, name));
+    };
+    picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  }
+
+  function downloadable(figure) {
+    figure.querySelector(".downloads").hidden = false;
+    figure.querySelectorAll("[data-download]").forEach((button) => {
+      button.addEventListener("click", () => download(figure, button.dataset.download));
+    });
+  }
+
   document.querySelectorAll("svg.chart").forEach((chart) => (chart.dataset.grid ? watchGrid : watchMarks)(chart));
+  document.querySelectorAll("figure[data-figure]").forEach((figure) => { switchable(figure); downloadable(figure); });
   document.querySelectorAll("table.sortable").forEach(sortable);
   document.querySelectorAll("input[data-table]").forEach(filterable);
   theme(document.getElementById("theme"));

@@ -1,0 +1,268 @@
+"""What a chart of the report is, the list of them, and the numbers that several of them share.
+
+A chart is one file in ``charts/``: a class with ``@register_chart`` that takes its numbers from ``Facts`` and says
+what to draw. While a selection runs, ``collect`` keeps what needs the table of data or the fitted selector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from zeronorm.evaluation import summary
+from zeronorm.evaluation.comparison import Comparison, compare
+from zeronorm.evaluation.metrics import parse_metrics
+from zeronorm.evaluation.records import columns_of
+from zeronorm.evaluation.summary import Curve, CurvePoint, Frequencies, StabilityPoint
+from zeronorm.selection.path import SelectionPath
+from zeronorm.workflow.result import RunResult
+
+Rows = list[list[str]]
+Bounds = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is at hand at the end of a selection, and gone afterwards.
+
+    Parameters
+    ----------
+    X, y : the table of features and the target.
+    task : "classification" or "regression".
+    selector : the fitted procedure; ``method`` is the method inside it.
+    path : its path, ``columns`` the selected features in its order, ``sizes`` the sizes tried.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    task: str
+    selector: Any
+    method: Any
+    path: SelectionPath
+    columns: NDArray[Any]
+    sizes: list[int]
+
+
+class Facts:
+    """A result and its records, with every number that charts share computed once."""
+
+    def __init__(self, result: RunResult, records: Any) -> None:
+        self.result = result
+        self.records = records
+
+    @cached_property
+    def metric(self) -> str:
+        return summary.primary_metric(self.records)
+
+    @cached_property
+    def greater_is_better(self) -> bool:
+        return parse_metrics(self.metric, self.result.data["task"])[0].greater_is_better
+
+    @property
+    def metric_label(self) -> str:
+        return summary.metric_label(self.metric)
+
+    def format(self, value: float | None) -> str:
+        """A value of the metric, with its unit."""
+        return summary.format_metric(value, self.metric)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The values the metric can have."""
+        if self.metric in summary.RATES:
+            return 0.0, 1.0
+        return (
+            (None, 1.0)
+            if self.metric == "r2"
+            else (0.0, None)
+            if not self.greater_is_better
+            else (None, None)
+        )
+
+    @cached_property
+    def columns(self) -> dict[str, list[Any]]:
+        return columns_of(self.records)
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        return summary.error_curves(self.records, self.metric)
+
+    @cached_property
+    def stabilities(self) -> tuple[StabilityPoint, ...]:
+        return summary.stabilities(self.records, self.result.data["n_features"])
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        return compare(self.records, self.metric) if len(self.labels) > 1 else None
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The methods, as the records name them."""
+        return list(dict.fromkeys(self.columns["method"]))
+
+    @cached_property
+    def frequencies(self) -> dict[str, Frequencies]:
+        """How often each method selected each feature, at its own size."""
+        n_features = self.result.data["n_features"]
+        return {
+            label: summary.selection_frequencies(self.records, label, n_features) for label in self.labels
+        }
+
+    @cached_property
+    def own_sizes(self) -> dict[str, list[int]]:
+        """Numbers of features each procedure chose in the training parts."""
+        sizes: dict[str, list[int]] = {label: [] for label in self.labels}
+        for label, size, count in zip(
+            *(self.columns[k] for k in ("method", "size", "n_selected")), strict=True
+        ):
+            if size is None and count is not None:
+                sizes[label].append(int(count))
+        return sizes
+
+    def own_point(self, label: str | None) -> CurvePoint | None:
+        """The procedure of this name, measured as a whole."""
+        return next((curve.own for curve in self.curves if curve.method == label), None)
+
+    def own_stability(self, label: str | None) -> StabilityPoint | None:
+        """Stability of the procedure of this name; None where it is not defined."""
+        found = (p for p in self.stabilities if p.method == label and p.size is None)
+        return next((p for p in found if p.nogueira is not None), None)
+
+    @cached_property
+    def chance(self) -> float | None:
+        """The metric of a predictor that sees no feature, where the result knows it."""
+        chance: Any = getattr(self.result, "chance", None)
+        if isinstance(chance, dict):
+            chance = chance.get("level", chance.get("mean"))
+        return float(chance) if isinstance(chance, (int, float)) else None
+
+
+class Picture(Protocol):
+    """Something that draws itself in a page and on matplotlib axes."""
+
+    def svg(self, identifier: str, title: str, width: int) -> Markup: ...
+
+    def data(self, identifier: str) -> Markup: ...
+
+    def draw(self, ax: Any) -> None: ...
+
+
+class Chart:
+    """A figure of the report: its numbers are its fields, ``picture`` says how they look."""
+
+    name: ClassVar[str]
+    order: ClassVar[int]
+    is_wide: ClassVar[bool] = False
+    plot_height: ClassVar[float] = 2.6
+
+    @property
+    def title(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def caption(self) -> str:
+        raise NotImplementedError
+
+    @classmethod
+    def collect(cls, run: Run) -> dict[str, Any] | None:
+        """Plain values to keep in ``result.figures``, for what the records cannot tell; None keeps nothing."""
+        return None
+
+    @classmethod
+    def from_facts(cls, facts: Facts) -> Self | None:
+        """The chart of a result; None where there is nothing to show."""
+        raise NotImplementedError
+
+    def picture(self) -> Picture:
+        """What is drawn."""
+        raise NotImplementedError
+
+    def table(self) -> tuple[tuple[str, ...], Rows]:
+        """Headers and rows of the numbers."""
+        return (), []
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Colours (classes of the page's style) and their words."""
+        return []
+
+    def keys(self) -> list[str]:
+        """Names of the lines, which readers can switch on and off."""
+        return []
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw with matplotlib, on ``ax`` or on a new figure of a journal column; returns the figure."""
+        from zeronorm.report.plots import journal_style, new_axes
+
+        if ax is not None:
+            self.picture().draw(ax)
+            return ax.figure
+        with journal_style():
+            ax = new_axes(self.plot_height)
+            self.picture().draw(ax)
+        return ax.figure
+
+
+C = TypeVar("C", bound=type[Chart])
+_CHARTS: dict[str, type[Chart]] = {}
+
+
+def register_chart(name: str, *, order: int) -> Callable[[C], C]:
+    """Add a chart to the report under ``name``; charts stand in ascending ``order``."""
+
+    def add(cls: C) -> C:
+        cls.name, cls.order = name, order
+        _CHARTS[name] = cls
+        return cls
+
+    return add
+
+
+def chart_classes() -> list[type[Chart]]:
+    """All charts, in the order of the report."""
+    import zeronorm.report.charts  # noqa: F401, registers them
+
+    return sorted(_CHARTS.values(), key=lambda cls: (cls.order, cls.name))
+
+
+def collect_figures(**at_hand: Any) -> dict[str, Any]:
+    """What every chart keeps of a run (the fields of ``Run``), by the name of the chart."""
+    run = Run(**at_hand)
+    kept = ((cls.name, cls.collect(run)) for cls in chart_classes())
+    return {name: found for name, found in kept if found is not None}
+
+
+def charts_of(facts: Facts) -> list[Chart]:
+    """The charts that have something to show."""
+    found = (cls.from_facts(facts) for cls in chart_classes())
+    return [chart for chart in found if chart is not None]
+
+
+# -- What several charts do with columns of data --
+
+
+def standardized(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns with mean 0 and standard deviation 1; constant ones become 0."""
+    deviation = values.std(axis=0)
+    return np.asarray((values - values.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0))
+
+
+def clustered(rows: NDArray[np.float64], *, metric: str) -> NDArray[np.intp]:
+    """Order of the leaves of average linkage; correlation is by absolute value, so that signs do not matter."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import pdist, squareform
+
+    if len(rows) < 3:
+        return np.arange(len(rows))
+    if metric == "correlation":
+        similarity = np.abs(rows @ rows.T) / rows.shape[1]
+        np.fill_diagonal(similarity, 1.0)
+        distances = squareform((1.0 - similarity).clip(0.0), checks=False)
+    else:
+        distances = pdist(rows)
+    return np.asarray(leaves_list(linkage(distances, method="average")), dtype=np.intp)

@@ -1,0 +1,154 @@
+"""The pictures of the report on matplotlib axes, at the size and with the type of a journal's column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from zeronorm.report.svg import N_COLOURS, log_ticks, shape_number, visible
+
+if TYPE_CHECKING:
+    from zeronorm.report.marks import Bars, Grid, Lines
+
+COLOURS = ("#0072b2", "#c74a00", "#007f5c", "#a8538a", "#a06a00", "#2f86b8", "#4d4d4d", "#7a4fbf")
+SHAPES = ("o", "s", "^", "D")
+DASHES = ("-", "--", ":")
+STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "figure.dpi": 150,
+}
+COLUMN_WIDTH = 3.5  # inches
+LEVELS = {
+    "d": ("#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f2f2f2", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"),
+    "m": ("#eef0f4", "#8db8dc", "#0b63b0"),
+}
+
+
+def _printable(name: str, limit: int) -> str:
+    """A name without the sign for a new line, which printed fonts do not have."""
+    return visible(name.replace("\n", " ").replace("\t", " "), limit)
+
+
+@contextmanager
+def journal_style() -> Iterator[Any]:
+    """``matplotlib.pyplot`` with the type and line widths of a printed figure."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: install it with `pip install zeronorm[app]`.") from error
+    with plt.rc_context(STYLE):
+        yield plt
+
+
+def new_axes(height: float = 2.6, width: float = COLUMN_WIDTH) -> Any:
+    """Axes of a new figure, one column wide."""
+    with journal_style() as plt:
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def draw_lines(ax: Any, lines: Lines) -> None:
+    """Lines with their intervals, guides and a legend."""
+    series = lines.finite
+    for index, line in enumerate(series):
+        colour = COLOURS[index % N_COLOURS]
+        joined = [p for p in line.points if not p.is_chosen] or list(line.points)
+        low = [0.0 if p.low is None else p.y - p.low for p in joined]
+        high = [0.0 if p.high is None else p.high - p.y for p in joined]
+        ax.errorbar(
+            [p.x for p in joined],
+            [p.y for p in joined],
+            [[max(0.0, v) for v in low], [max(0.0, v) for v in high]],
+            color=colour,
+            marker=SHAPES[shape_number(index)],
+            linestyle=DASHES[index // N_COLOURS % 3],
+            elinewidth=0.7,
+            capsize=1.5,
+            label=_printable(line.name, 30),
+        )
+        for p in line.points:
+            if p.is_chosen:
+                ax.plot([p.x], [p.y], marker="o", markersize=9, mfc="none", mec=colour, linestyle="none")
+    for level, _ in lines.guides.levels:
+        ax.axhline(level, color=COLOURS[1], linestyle="--", linewidth=0.8)
+    for place, _ in lines.guides.places:
+        ax.axvline(place, color="#555555", linestyle=":", linewidth=0.8)
+    _finish(ax, lines)
+    if len(series) > 1:
+        ax.legend(ncols=1 + (len(series) > 6))
+
+
+def _finish(ax: Any, lines: Lines) -> None:
+    """Labels, bounds and plain numbers at the ticks."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    axes = lines.axes
+    ax.set(xlabel=axes.x_label, ylabel=axes.y_label)
+    if axes.x_log:
+        ax.set_xscale("log")
+        low, high = ax.get_xlim()
+        ax.set_xticks(log_ticks(low, high))
+        ax.set_xlim(low, high)
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axes.y_format(value)))
+    lowest, highest = axes.y_bounds
+    bottom, top = ax.get_ylim()
+    bottom = bottom if lowest is None else (0.0 if lowest == 0.0 else max(bottom, lowest))
+    ax.set_ylim(bottom, top if highest is None else min(top, highest + 0.02 * (highest - bottom)))
+
+
+def draw_bars(ax: Any, bars: Bars) -> None:
+    """Horizontal bars, the first on top."""
+    shown = bars.bars
+    places = range(len(shown))
+    colours = [COLOURS[0] if bar.is_selected else "#cfe1f2" for bar in shown]
+    ax.barh(places, [bar.share for bar in shown], color=colours, height=0.7)
+    ax.set_yticks(places, [_printable(bar.name, 30) for bar in shown])
+    ax.invert_yaxis()
+    ax.set(xlabel=bars.x_label)
+    if bars.chance is not None:
+        ax.axvline(bars.chance[0], color=COLOURS[1], linestyle="--", linewidth=0.8)
+
+
+def draw_grid(ax: Any, grid: Grid) -> None:
+    """Cells in the colours of the report, with names on both sides."""
+    from matplotlib.colors import ListedColormap
+
+    if grid.palette == "r":
+        smallest = min(min(row) for row in grid.levels)
+        scale = (
+            {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
+            if smallest < 0
+            else {"cmap": "Blues", "vmin": 0, "vmax": 1}
+        )
+    else:
+        colours = LEVELS[grid.palette]
+        scale = {"cmap": ListedColormap(colours), "vmin": -0.5, "vmax": len(colours) - 0.5}
+    image = ax.imshow(grid.levels, aspect="auto", interpolation="nearest", **scale)
+    ax.set_yticks(range(len(grid.rows)), [_printable(name, 30) for name in grid.rows])
+    ticks = grid.column_ticks
+    turn = 90 if sum(len(text) for _, text in ticks) > 40 else 0
+    ax.set_xticks([place for place, _ in ticks], [_printable(text, 20) for _, text in ticks], rotation=turn)
+    ax.set(xlabel=grid.x_label)
+    for i, row in enumerate(grid.shown or []):
+        for j, words in enumerate(row):
+            ink = "white" if abs(grid.levels[i][j]) > 0.6 else "black"
+            ax.text(j, i, words, ha="center", va="center", color=ink)
+    if grid.marked is not None:
+        ax.axvline(grid.marked, color="black", linewidth=0.8, linestyle=":")
+    if grid.palette == "r" and grid.shown is None:
+        ax.figure.colorbar(image, ax=ax, shrink=0.7)

@@ -1,0 +1,194 @@
+"""Inline SVG: escaped elements, scales with round ticks, and the frame of a chart.
+
+Charts print, need no library and take their colours from the page. Each is drawn at two widths, so that a phone
+gets a chart of its own instead of a part of a large one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+WIDE, HALF, NARROW = 760, 520, 340
+N_COLOURS = 8
+N_SHAPES = 4
+TEXT_WIDTH = 6.6  # of one character at the size of the labels
+
+
+def element(tag: str, *children: Any, **attributes: Any) -> Markup:
+    """An element; plain strings among children and attribute values are escaped.
+
+    Underscores in attribute names stand for hyphens, a trailing one avoids Python's keywords.
+    """
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(_short(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    inner = Markup("").join(children)
+    return Markup(f"<{tag}{written}>{inner}</{tag}>")
+
+
+def _short(value: Any) -> Any:
+    """Coordinates with at most two decimals keep the file small."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+
+
+def visible(text: str, limit: int = 120) -> str:
+    """Text for a label: control characters made visible, long text cut."""
+    shown = "".join(c if c.isprintable() else "␤" if c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def svg_chart(
+    identifier: str, title: str, size: tuple[float, float], *parts: Markup, **attributes: Any
+) -> Markup:
+    """A whole chart of ``size`` (width, height), reachable by keyboard and named for screen readers."""
+    return element(
+        "svg",
+        *parts,
+        id=identifier,
+        class_="chart",
+        viewBox=f"0 0 {size[0]:g} {size[1]:g}",
+        role="img",
+        tabindex=0,
+        aria_label=title,
+        **attributes,
+    )
+
+
+def label_room(names: list[str], width: int, share: float = 0.3) -> tuple[int, int]:
+    """Room for names at the side of a chart, and the number of characters that fit."""
+    longest = max((len(visible(name)) for name in names), default=0)
+    room = min(longest * TEXT_WIDTH + 10, share * width)
+    return round(room), max(4, int((room - 8) / TEXT_WIDTH))
+
+
+# -- Scales --
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear or logarithmic map from [low, high] to [start, end]."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        inside = min(max(value, self.low), self.high)
+        low, high, v = (math.log(x) if self.is_log else x for x in (self.low, self.high, inside))
+        share = 0.5 if high == low else (v - low) / (high - low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, wanted: int = 5) -> list[float]:
+        """Round values within the range."""
+        if self.is_log:
+            return log_ticks(self.low, self.high, wanted + 3)
+        return linear_ticks(self.low, self.high, wanted)
+
+
+def linear_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Multiples of 1, 2, 2.5 or 5 times a power of ten within the range."""
+    if high <= low:
+        return [low]
+    raw = (high - low) / wanted
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [i * step for i in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """1, 2, 5, 10, … within the range; only powers of ten where these are more than ``most``."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [m * 10.0**p for p in powers for m in (1, 2, 5)]
+    inside = [t for t in ticks if low * 0.999 <= t <= high * 1.001]
+    if len(inside) > most:
+        inside = [t for t in inside if math.isclose(t, 10.0 ** round(math.log10(t)))]
+    return inside or [low, high]
+
+
+def value_range(
+    values: list[float], bounds: tuple[float | None, float | None] = (None, None), room: float = 0.06
+) -> tuple[float, float]:
+    """The range of an axis: room around the values, never beyond the bounds, from 0 where 0 is a bound."""
+    low, high = min(values), max(values)
+    space = (high - low) * room or abs(high) * room or 1.0
+    lowest, highest = bounds
+    bottom = low - space if lowest is None else (0.0 if lowest == 0.0 else max(lowest, low - space))
+    top = high + space if highest is None else min(highest, high + space)
+    return (bottom, top) if top > bottom else (bottom, bottom + 1.0)
+
+
+# -- The frame of a chart --
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What stands at the axes, which values are possible, and whether x is logarithmic."""
+
+    x_label: str
+    y_label: str
+    y_format: Callable[[float], str] = "{:g}".format
+    x_log: bool = True
+    y_bounds: tuple[float | None, float | None] = (None, None)
+
+
+@dataclass(frozen=True)
+class Box:
+    """The part of the chart inside the axes, in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+def frame(box: Box, x: Scale, y: Scale, axes: Axes) -> Markup:
+    """Grid lines, ticks and labels around a box."""
+    parts = []
+    for tick in y.ticks():
+        place = y(tick)
+        parts.append(element("line", x1=box.left, x2=box.right, y1=place, y2=place, class_="grid"))
+        parts.append(
+            element("text", axes.y_format(tick), x=box.left - 6, y=place + 4, class_="tick end y-tick")
+        )
+    for tick in x.ticks(4 if box.right - box.left < 320 else 5):
+        place = x(tick)
+        parts.append(element("line", x1=place, x2=place, y1=box.bottom, y2=box.bottom + 5, class_="axis"))
+        parts.append(element("text", f"{tick:g}", x=place, y=box.bottom + 18, class_="tick middle x-tick"))
+    parts.append(element("line", x1=box.left, x2=box.right, y1=box.bottom, y2=box.bottom, class_="axis"))
+    across, middle = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+    parts.append(element("text", axes.x_label, x=across, y=box.bottom + 37, class_="label middle"))
+    turned = f"rotate(-90 13 {middle:g})"
+    parts.append(element("text", axes.y_label, x=13, y=middle, class_="label middle", transform=turned))
+    return element("g", *parts)
+
+
+def shape(index: int, x: float, y: float, r: float = 4.0) -> str:
+    """Circle, square, triangle or diamond, so that lines differ without colour."""
+    shapes = (
+        f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0z",
+        f"M{x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z",
+        f"M{x:.1f} {y - r - 1:.1f}l{r + 1} {2 * r + 1}h{-2 * r - 2}z",
+        f"M{x:.1f} {y - r - 1:.1f}l{r + 1} {r + 1}l{-r - 1} {r + 1}l{-r - 1} {-r - 1}z",
+    )
+    return shapes[shape_number(index)]
+
+
+def shape_number(index: int) -> int:
+    """Lines of the same colour have different shapes and dashes."""
+    return (index + index // N_COLOURS) % N_SHAPES
+
+
+def series_class(index: int) -> str:
+    """Colour and dash of a line."""
+    return f"series s{index % N_COLOURS} dash{index // N_COLOURS % 3}"
