@@ -16,11 +16,11 @@ from zeronorm.evaluation.summary import (
     selection_frequencies,
     stabilities,
 )
-from zeronorm.selection.path import SelectionPath
 from zeronorm.report.charts.importance import weights_over_time
 from zeronorm.report.charts.path import path_figure
 from zeronorm.report.charts.redundancy import redundancy_map
 from zeronorm.report.charts.values import N_LEVELS, value_map
+from zeronorm.selection.path import SelectionPath
 
 
 @pytest.fixture
