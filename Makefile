@@ -9,7 +9,10 @@ export NUMBA_CACHE_DIR = $(CURDIR)/.cache/numba-$(SOURCE_HASH)
 TEST_THREADS = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: demo test test-oldest test-slow bench docs lint format index warmup browser clean
+# Where the tests on a GPU run: an interpreter with torch for CUDA or CuPy.
+GPU_PYTHON ?= $(BIN)/python
+
+.PHONY: demo test test-oldest test-slow test-gpu bench docs lint format index warmup browser clean
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +40,9 @@ test-oldest: $(VENV)/.dev  ## the contract of every method on the oldest support
 
 test-slow: $(VENV)/.dev  ## the full Monte Carlo and large-data checks
 	$(BIN)/python -m pytest -m slow -q -s
+
+test-gpu: $(VENV)/.dev  ## the operations and methods on a CUDA device; skipped, with the reason, where there is none
+	$(GPU_PYTHON) -m pytest -q -rs tests/design/test_gpu.py tests/design/test_device_kernels.py
 
 bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
 	$(BIN)/python benchmarks/run.py

@@ -21,6 +21,7 @@ import torch
 
 import zeronorm
 from zeronorm import AROM, RFE, FisherScore, GolubScore, Relief, WelchScore, ZeroNormSVM, as_design
+from zeronorm.design.devices import kernels_for
 
 N_INFORMATIVE = 20
 
@@ -216,6 +217,8 @@ def main() -> None:
     on_cuda = given.device.startswith("cuda")
     name = torch.cuda.get_device_name(given.device) if on_cuda else "the processor"
     print(f"zeronorm {zeronorm.__version__}, torch {torch.__version__}, {name}, {time.strftime('%Y-%m-%d')}")
+    kernels = kernels_for(torch.empty((1, 1), device=given.device))
+    print("sums in one reading:", "no kernels, in blocks" if kernels is None else "kernels of Triton")
     for job in given.jobs.split(","):
         start = time.perf_counter()
         try:

@@ -17,6 +17,7 @@ from zeronorm.design.devices import (
     full_single_precision,
     has_fast_double,
     is_out_of_memory,
+    kernels_for,
     namespace,
     on_device,
     on_host,
@@ -258,6 +259,9 @@ class ArrayApiDesign(Design):
             whole = self._part(range(self._array.shape[0]), self._columns)
             return np.asarray(whole._dot(w)[self._rows])
         vectors = self._to_device(w)
+        kernels = self._kernels(n_vectors=w.size // max(1, len(w)))
+        if kernels is not None:
+            return on_host(kernels.dot(self._native(range(self.n_features)), vectors))
         total: list[Any] = [None]
 
         def add(columns: range) -> None:
@@ -276,9 +280,19 @@ class ArrayApiDesign(Design):
             whole = self._part(self._rows, range(self._array.shape[1]))
             return np.asarray(whole._transpose_dot(V)[self._columns])
         vectors = self._to_device(V)
+        kernels = self._kernels(n_vectors=V.size // max(1, len(V)))
+        if kernels is not None:
+            return on_host(kernels.transpose_dot(self._native(range(self.n_features)), vectors))
         return self._concatenated(
             lambda columns: self._double(columns).T @ vectors, (self.n_features, *V.shape[1:])
         )
+
+    def _kernels(self, n_vectors: int = 1) -> Any:
+        """Kernels that read the data once; None where they do not suit."""
+        if self._affine_part is not None or not isinstance(self._columns, range):
+            return None
+        kernels = kernels_for(self._array)
+        return kernels if kernels is not None and kernels.suits(self._array, n_vectors) else None
 
     @property
     def _scans_all_rows(self) -> bool:
@@ -325,15 +339,23 @@ class ArrayApiDesign(Design):
         for c in range(accumulator.weight.size):
             members = np.flatnonzero((accumulator.codes == c) & (accumulator.row_weight > 0.0))
             if members.size:
-                everybody = members.size == self.n_samples
-                part = self if everybody else self._take_rows(members)
-                low, high, mean, sum_sq = part._moments(accumulator.row_weight[members])
+                low, high, mean, sum_sq = self._moments_of(members, accumulator.row_weight[members])
                 np.minimum(accumulator.minimum, low, out=accumulator.minimum)
                 np.maximum(accumulator.maximum, high, out=accumulator.maximum)
                 accumulator.mean[c], accumulator.sum_sq[c] = mean, sum_sq
 
+    def _moments_of(self, members: NDArray[np.intp], weights: FloatArray) -> FloatArray:
+        """Minimum, maximum, mean and sum of squared deviations of each column over some rows."""
+        kernels = self._kernels()
+        if kernels is None or self.n_features == 0:
+            return (self if members.size == self.n_samples else self._take_rows(members))._moments(weights)
+        heaviest = np.argsort(-weights, kind="stable")
+        rows = np.asarray(compose(self._rows, members[heaviest]), dtype=np.int64)
+        whole = self._part(range(self._array.shape[0]), self._columns)._native(range(self.n_features))
+        weight = self._to_device(weights[heaviest])
+        return on_host(kernels.column_moments(whole, self._to_device(rows), weight, float(weights.sum())))
+
     def _moments(self, weights: FloatArray) -> FloatArray:
-        """Minimum, maximum, mean and sum of squared deviations of each column."""
         xp = self._xp
         weight, total = self._to_device(weights), float(weights.sum())
         heaviest = self._to_device(np.argsort(-weights, kind="stable")[:CENTER_SAMPLES])

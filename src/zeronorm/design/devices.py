@@ -106,6 +106,17 @@ def _torch_cuda_has_fast_double(device: str) -> bool:
     return tuple(torch.cuda.get_device_capability(device)) in _FAST_DOUBLE
 
 
+def kernels_for(array: Any) -> Any:
+    """The module of kernels that read single precision and sum in double; None where they do not work."""
+    if library_of(array) != "torch" or array.device.type != "cuda":
+        return None
+    try:
+        from zeronorm.design import device_kernels
+    except ImportError:  # no Triton
+        return None
+    return device_kernels if device_kernels.usable_for(str(array.device)) else None
+
+
 @contextmanager
 def full_single_precision(array: Any) -> Iterator[None]:
     """Keep torch from multiplying single precision with ten bits, where the user allows that elsewhere."""

@@ -104,8 +104,12 @@ class StandardizedDesign(Design):
 
     @property
     def _vectors_correctable(self) -> bool:
-        """For products with vectors the correction spares dense data a pass too, if it costs no digits."""
-        return self._correctable or self._largest_mean <= _LARGEST_DENSE_MEAN
+        """For products with vectors the correction spares dense data a pass too, if it costs no digits.
+
+        On a device it spares several, and may cost some.
+        """
+        limit = _LARGEST_DENSE_MEAN if self._inner is None else _LARGEST_SPARSE_MEAN
+        return self._correctable or self._largest_mean <= limit
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if self._inner is not None:

@@ -1,0 +1,171 @@
+"""Sums over data in single precision on a GPU that are formed in double precision, in one reading.
+
+Library functions would first write a copy of the data in double precision and read it again, five times the
+traffic. The kernels are written in Triton, which comes with torch for CUDA; `usable_for` says whether they work.
+Matrices are row by row: the values of one sample are neighbours in memory.
+"""
+
+# mypy: allow-untyped-defs
+# mypy: allow-untyped-calls
+# mypy: disable-error-code=no-untyped-def
+
+from __future__ import annotations
+
+import functools
+import os
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+_MOST_VECTORS = 4  # products with more vectors are left to the matrix product
+_COLUMNS_PER_PART = 16384  # of a sum along a row
+_CENTER_SAMPLES = 16
+
+
+@triton.jit
+def _column_sums(
+    x, stride, weights, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):  # pragma: no cover
+    """out[j] = sum_i weights[i] x[i, j]"""
+    column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = column < n_columns
+    total = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
+    for start in range(0, n_rows, ROWS):
+        row = start + tl.arange(0, ROWS)
+        known = row < n_rows
+        weight = tl.load(weights + row, mask=known, other=0.0)
+        place = x + row.to(tl.int64)[:, None] * stride + column[None, :]
+        value = tl.load(place, mask=known[:, None] & inside[None, :], other=0.0)
+        total += value.to(tl.float64) * weight[:, None]
+    tl.store(out + column, tl.sum(total, axis=0), mask=inside)
+
+
+@triton.jit
+def _row_sums(
+    x, stride, weights, out, n_rows, n_columns, n_parts, PART: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):  # fmt: skip  # pragma: no cover
+    """out[i, part] = sum_j x[i, j] weights[j] over the columns of one part"""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    part = tl.program_id(1)
+    known = row < n_rows
+    begin = x + row.to(tl.int64)[:, None] * stride
+    total = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
+    for start in range(0, PART, COLUMNS):
+        column = part.to(tl.int64) * PART + start + tl.arange(0, COLUMNS)
+        inside = column < n_columns
+        weight = tl.load(weights + column, mask=inside, other=0.0)
+        value = tl.load(begin + column[None, :], mask=known[:, None] & inside[None, :], other=0.0)
+        total += value.to(tl.float64) * weight[None, :]
+    tl.store(out + row.to(tl.int64) * n_parts + part, tl.sum(total, axis=1), mask=known)
+
+
+@triton.jit
+def _column_moments(
+    x, stride, rows, weights, total_weight, out, n_rows, n_columns,
+    CENTER: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip  # pragma: no cover
+    """Minimum, maximum, mean and sum of squared deviations of each column over the chosen rows.
+
+    Moments are taken about the mean of the first rows, see `stats_kernels`.
+    """
+    column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = column < n_columns
+    first_rows = tl.arange(0, CENTER)
+    known = first_rows < n_rows
+    row = tl.load(rows + first_rows, mask=known, other=0)
+    place = x + row[:, None] * stride + column[None, :]
+    value = tl.load(place, mask=known[:, None] & inside[None, :], other=0.0).to(tl.float64)
+    center = tl.sum(value, axis=0) / tl.minimum(n_rows, CENTER)
+    first = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
+    second = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
+    low = tl.zeros((ROWS, COLUMNS), dtype=tl.float64) + float("inf")
+    high = tl.zeros((ROWS, COLUMNS), dtype=tl.float64) - float("inf")
+    for start in range(0, n_rows, ROWS):
+        member = start + tl.arange(0, ROWS)
+        known = member < n_rows
+        row = tl.load(rows + member, mask=known, other=0)
+        weight = tl.load(weights + member, mask=known, other=0.0)
+        place = x + row[:, None] * stride + column[None, :]
+        both = known[:, None] & inside[None, :]
+        value = tl.load(place, mask=both, other=0.0).to(tl.float64)
+        low = tl.where(both & (value < low), value, low)
+        high = tl.where(both & (value > high), value, high)
+        deviation = tl.where(both, value - center[None, :], 0.0)
+        first += weight[:, None] * deviation
+        second += weight[:, None] * deviation * deviation
+    moment = tl.sum(first, axis=0)
+    spread = tl.sum(second, axis=0) - moment * moment / total_weight
+    tl.store(out + column, tl.min(low, axis=0), mask=inside)
+    tl.store(out + n_columns + column, tl.max(high, axis=0), mask=inside)
+    tl.store(out + 2 * n_columns + column, center + moment / total_weight, mask=inside)
+    tl.store(out + 3 * n_columns + column, tl.where(spread < 0.0, 0.0, spread), mask=inside)
+
+
+def transpose_dot(x: Any, V: Any) -> Any:
+    """``x' V`` for one vector, or for each column of V, in double precision."""
+    if V.ndim == 2:
+        return torch.stack([transpose_dot(x, V[:, k].contiguous()) for k in range(V.shape[1])], dim=1)
+    n, p = x.shape
+    out = torch.empty(p, dtype=torch.float64, device=x.device)
+    with _on_its_device(x):
+        _column_sums[(triton.cdiv(p, 256),)](x, x.stride(0), V, out, n, p, ROWS=8, COLUMNS=256)
+    return out
+
+
+def dot(x: Any, w: Any) -> Any:
+    """``x w`` for one vector, or for each column of w, in double precision; sums have a fixed order."""
+    if w.ndim == 2:
+        return torch.stack([dot(x, w[:, k].contiguous()) for k in range(w.shape[1])], dim=1)
+    n, p = x.shape
+    n_parts = triton.cdiv(p, _COLUMNS_PER_PART)
+    out = torch.empty((n, n_parts), dtype=torch.float64, device=x.device)
+    with _on_its_device(x):
+        _row_sums[(triton.cdiv(n, 8), n_parts)](
+            x, x.stride(0), w, out, n, p, n_parts, PART=_COLUMNS_PER_PART, ROWS=8, COLUMNS=256
+        )
+    return out.sum(dim=1)
+
+
+def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
+    """Minimum, maximum, mean and sum of squared deviations, one row of the result for each.
+
+    ``rows`` are positions of samples, the heaviest first, and ``weights`` their weights.
+    """
+    p = x.shape[1]
+    out = torch.empty((4, p), dtype=torch.float64, device=x.device)
+    with _on_its_device(x):
+        _column_moments[(triton.cdiv(p, 128),)](
+            x, x.stride(0), rows, weights, total_weight, out, rows.shape[0], p,
+            CENTER=_CENTER_SAMPLES, ROWS=8, COLUMNS=128,
+        )  # fmt: skip
+    return out
+
+
+def suits(x: Any, n_vectors: int = 1) -> bool:
+    """Tell whether a matrix is stored row by row, and the vectors are few."""
+    return x.stride(1) == 1 and min(x.shape) > 0 and n_vectors <= _MOST_VECTORS
+
+
+def _on_its_device(x: Any) -> Any:
+    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+
+
+@functools.cache
+def usable_for(device: str) -> bool:
+    """Tell whether the kernels compile and give right results there; tried once on a small matrix."""
+    if not device.startswith("cuda") and os.environ.get("TRITON_INTERPRET") != "1":
+        return False
+    x = torch.linspace(-1.0, 2.0, 11 * 300, device=device, dtype=torch.float32).reshape(11, 300)
+    v, w = torch.arange(11.0, device=device).double(), torch.arange(300.0, device=device).double()
+    rows = torch.arange(11, device=device)
+    double = x.double()
+    try:
+        moments = column_moments(x, rows, torch.ones_like(v), 11.0)
+        found = torch.cat([transpose_dot(x, v), dot(x, w), moments[2], moments[3]])
+    except Exception:  # no compiler, an unknown device: the library functions do the work
+        return False
+    expected = [double.T @ v, double @ w, double.mean(dim=0), 11.0 * double.var(dim=0, correction=0)]
+    return bool(torch.allclose(found, torch.cat(expected), rtol=1e-10, atol=1e-10))

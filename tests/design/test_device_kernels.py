@@ -1,0 +1,82 @@
+"""Kernels for a GPU against plain products; without one, Triton's interpreter runs them."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton", reason="triton is not installed: it comes with torch for CUDA")
+
+from zeronorm.design import array_api, as_design, device_kernels  # noqa: E402
+
+
+def data(shape, dtype=np.float32):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=shape) * rng.uniform(0.1, 5.0, shape[1]) + rng.uniform(-9.0, 9.0, shape[1])).astype(
+        dtype
+    )
+    return torch.asarray(X, device=DEVICE), X.astype(np.float64)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (33, 17_000), (50, 5)])
+def test_sums_in_double_precision(shape):
+    x, X = data(shape)
+    rng = np.random.default_rng(1)
+    for q in ((), (1,), (3,)):
+        V, w = rng.normal(size=(shape[0], *q)), rng.normal(size=(shape[1], *q))
+        found = device_kernels.transpose_dot(x, torch.asarray(V, device=DEVICE)).cpu().numpy()
+        np.testing.assert_allclose(found, X.T @ V, rtol=1e-10, atol=1e-10)
+        found = device_kernels.dot(x, torch.asarray(w, device=DEVICE)).cpu().numpy()
+        np.testing.assert_allclose(found, X @ w, rtol=1e-10, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (50, 5)])
+def test_moments_of_chosen_rows(shape):
+    x, X = data(shape)
+    rows = np.random.default_rng(2).permutation(shape[0])[: max(1, shape[0] // 2)]
+    weights = np.linspace(2.0, 1.0, rows.size)
+    found = device_kernels.column_moments(
+        x, torch.asarray(rows, device=DEVICE), torch.asarray(weights, device=DEVICE), weights.sum()
+    )
+    low, high, mean, spread = found.cpu().numpy()
+    part = X[rows]
+    expected = np.average(part, axis=0, weights=weights)
+    np.testing.assert_array_equal(low, part.min(axis=0))
+    np.testing.assert_array_equal(high, part.max(axis=0))
+    np.testing.assert_allclose(mean, expected, rtol=1e-12)
+    np.testing.assert_allclose(spread, weights @ (part - expected) ** 2, rtol=1e-9, atol=1e-12)
+
+
+def test_designs_use_them_and_agree(monkeypatch):
+    x, X = data((40, 600))
+    calls = []
+    for name in ("transpose_dot", "dot", "column_moments"):
+        kernel = getattr(device_kernels, name)
+        monkeypatch.setattr(
+            device_kernels, name, lambda *a, kernel=kernel, name=name: calls.append(name) or kernel(*a)
+        )
+    monkeypatch.setattr(array_api, "kernels_for", lambda array: device_kernels)
+    y = np.arange(40) % 2
+    design, host = as_design(x).standardized(), as_design(X).standardized()
+    rows = np.flatnonzero(np.arange(40) % 3)
+    for found, expected in ((design, host), (design.take_rows(rows), host.take_rows(rows))):
+        n, p = found.shape
+        np.testing.assert_allclose(found.dot(np.arange(p)), expected.dot(np.arange(p)), rtol=1e-8, atol=1e-6)
+        np.testing.assert_allclose(
+            found.transpose_dot(np.arange(n)), expected.transpose_dot(np.arange(n)), rtol=1e-8, atol=1e-6
+        )
+        for name in ("class_mean", "class_variance", "minimum", "maximum"):
+            left, right = (getattr(d.column_stats(y[:n]), name) for d in (found, expected))
+            np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9)
+    assert set(calls) == {"transpose_dot", "dot", "column_moments"}
+
+
+def test_the_trial_accepts_them():
+    assert device_kernels.usable_for("cuda:0" if DEVICE == "cuda" else "cpu")
