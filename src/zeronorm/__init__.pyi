@@ -21,6 +21,7 @@ from zeronorm.selectors.greedy.perceptron_rfe import PerceptronRFE as Perceptron
 from zeronorm.selectors.greedy.rfe import RFE as RFE
 from zeronorm.selectors.greedy.sensitivity import SensitivityElimination as SensitivityElimination
 from zeronorm.selectors.greedy.tree import TreeSelector as TreeSelector
+from zeronorm.selectors.meta.consensus import Consensus as Consensus
 from zeronorm.selectors.meta.knockoff_selector import KnockoffSelector as KnockoffSelector
 from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV as SelectorCV

@@ -49,6 +49,8 @@ class Registered(str):
 
 
 def _resolved(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_resolved(item) for item in value]
     return get_method(value).cls() if isinstance(value, Registered) else value
 
 

@@ -1,0 +1,243 @@
+"""Consensus: one ranking from several unlike selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.engines.subsampling import draw_halves, false_selection_bound
+from zeronorm.registry import Registered, get_method, register
+from zeronorm.resampling.fitted import fitted_path
+from zeronorm.resampling.seeding import seeded_clone
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.wrapping import labels_of
+
+# Unlike methods by kind of target: a filter, neighbours, a sparse and an eliminating machine.
+DEFAULT_METHODS = {
+    "classification": ("fisher", "relief", "arom", "rfe"),
+    "regression": ("gram-schmidt", "relief", "lasso", "rfe"),
+}
+
+
+@register(
+    "consensus",
+    kind="meta",
+    family="meta",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Dwork et al. 2001 (rank aggregation); Saeys, Abeel & Van de Peer 2008",
+    test_params=(
+        {"selectors": [Registered("fisher"), Registered("shrunken-centroids")]},
+        {"selectors": [Registered("fisher")], "n_subsamples": 4, "random_state": 0},
+    ),
+)
+class Consensus(BaseSelector):
+    r"""Rank features by the agreement of several selectors.
+
+    Each selector m ranks all features, on all samples or on each of B random halves of them. With
+    :math:`r_{mb,j}` the rank of feature j (1 is best) features are ordered by
+
+    - ``aggregation="log_rank"``: the smallest weighted mean of :math:`\log r_{mb,j}`. It cares for the first
+      places: to be first once outweighs to be far behind once;
+    - ``"mean_rank"``: the smallest weighted mean of :math:`r_{mb,j}`, which is Borda's count;
+    - ``"frequency"``: the largest ``frequencies_``, ties by mean log rank.
+
+    With ``weights="stability"`` a selector counts as much as the sets of its q best features on different
+    halves overlap (mean share of common features, corrected for chance).
+
+    With halves in complementary pairs ``false_selections(threshold)`` bounds the expected number of
+    features whose frequency reaches the threshold although they belong to the first q of the consensus on
+    half of the data with a probability below q/p (Shah & Samworth 2013).
+
+    Parameters
+    ----------
+    selectors : selectors, or pairs of a name and a selector; None takes four unlike methods for the task.
+    n_features_to_select : count, fraction, or None for half of the features.
+    aggregation : "log_rank", "mean_rank" or "frequency".
+    weights : "equal" or "stability"; the latter needs ``n_subsamples``.
+    n_subsamples : number of halves B, even; 0 ranks once, on all samples.
+    subset_size : q; None takes the square root of the number of features.
+    task : "classification" or "regression"; must be the task of the selectors.
+    estimator : fitted on the selected features when given; adds ``predict``.
+    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    n_jobs : processes over selectors and halves.
+    random_state : seed of the halves and of every unset ``random_state`` inside.
+    verbose : whether to show progress.
+
+    Attributes
+    ----------
+    frequencies_ : share of the halves on which the feature is among the first q of the consensus; without halves the
+        share of the selectors that have it among their first q.
+    mean_log_ranks_ : the weighted mean log rank of each feature.
+    weights_ : the weight of each selector; they add up to one.
+    subset_size_ : q.
+    """
+
+    def __init__(
+        self,
+        selectors: Sequence[Any] | None = None,
+        *,
+        n_features_to_select: int | float | None = None,
+        aggregation: Literal["log_rank", "mean_rank", "frequency"] = "log_rank",
+        weights: Literal["equal", "stability"] = "equal",
+        n_subsamples: int = 0,
+        subset_size: int | None = None,
+        task: Literal["classification", "regression"] = "classification",
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.selectors = selectors
+        self.n_features_to_select = n_features_to_select
+        self.aggregation = aggregation
+        self.weights = weights
+        self.n_subsamples = n_subsamples
+        self.subset_size = subset_size
+        self.task = task
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        named = self._named_selectors()
+        p = problem.n_features
+        self.subset_size_ = max(1, round(p**0.5)) if self.subset_size is None else min(self.subset_size, p)
+        parts = self._samples(problem)
+        seeds = iter(problem.rng.spawn(len(named) * len(parts)))
+        tasks = [(selector, rows, next(seeds)) for rows in parts for _, selector in named]
+        target = labels_of(problem)
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
+        converged = True
+        with problem.progress.task("Ranking", len(tasks)) as advance:
+            fits = (delayed(_rank)(s, problem.design, target, rows, rng) for s, rows, rng in tasks)
+            for i, (rank, has_converged) in enumerate(parallel(fits)):
+                ranks[divmod(i, len(named))] = rank
+                converged = converged and has_converged
+                advance(1)
+        return self._path(ranks, converged)
+
+    def _path(self, ranks: NDArray[np.int32], converged: bool) -> SelectionPath:
+        """The path of the consensus; ``ranks`` by sample, selector and feature."""
+        is_first = ranks <= self.subset_size_
+        self.weights_ = self._weights(is_first)
+        log_ranks = np.tensordot(np.log(ranks), self.weights_, axes=(1, 0))  # by sample and feature
+        self.mean_log_ranks_ = log_ranks.mean(axis=0)
+        self.frequencies_ = self._frequencies(is_first, log_ranks)
+        if self.aggregation == "mean_rank":
+            key = np.tensordot(ranks.mean(axis=0), self.weights_, axes=(0, 0))
+            keys: tuple[FloatArray, ...] = (self.mean_log_ranks_, key)
+        elif self.aggregation == "frequency":
+            keys = (self.mean_log_ranks_, -self.frequencies_)
+        else:
+            keys = (-self.frequencies_, self.mean_log_ranks_)
+        return SelectionPath(
+            order=np.lexsort(keys),
+            scores=-keys[-1],
+            n_iter=ranks.shape[0] * ranks.shape[1],
+            converged=converged,
+            remedy="give the selectors inside more iterations or a looser tol.",
+        )
+
+    def _frequencies(self, is_first: NDArray[np.bool_], log_ranks: FloatArray) -> FloatArray:
+        """On halves, how often the consensus of a half has a feature among its first q; else how many selectors do."""
+        n_parts, _, p = is_first.shape
+        if n_parts == 1:
+            return np.asarray(np.tensordot(is_first[0], self.weights_, axes=(0, 0)))
+        chosen = np.zeros(p)
+        for row in log_ranks:
+            chosen[np.argsort(row, kind="stable")[: self.subset_size_]] += 1.0
+        return np.asarray(chosen / n_parts)
+
+    def false_selections(self, threshold: float = 0.75) -> float:
+        """Bound on the expected number of false features with a frequency of at least ``threshold``.
+
+        Parameters
+        ----------
+        threshold : share of the halves, above one half.
+        """
+        check_is_fitted(self)
+        if self.n_subsamples == 0:
+            raise ValueError(
+                "A bound on false selections needs frequencies on halves of the data. Set 'n_subsamples' of "
+                "Consensus to 50 or more."
+            )
+        return false_selection_bound(self.subset_size_, self.n_features_in_, threshold)
+
+    # -- what takes part ------------------------------------------------------------------------
+
+    def _named_selectors(self) -> list[tuple[str, Any]]:
+        if self.selectors is None:
+            return [(name, _default(name, self.task)) for name in DEFAULT_METHODS[self.task]]
+        pairs = [s if isinstance(s, tuple) else (type(s).__name__, s) for s in self.selectors]
+        if not pairs:
+            raise ValueError(
+                "The 'selectors' parameter of Consensus is empty. Give at least one selector, or None."
+            )
+        for name, selector in pairs:
+            if isinstance(selector, type) or not hasattr(selector, "fit"):
+                raise ValueError(
+                    "The 'selectors' parameter of Consensus must hold selectors. "
+                    f"Got {selector!r} under {name!r} instead."
+                )
+        return pairs
+
+    def _samples(self, problem: Problem) -> list[IntArray | None]:
+        if self.n_subsamples == 0:
+            return [None]
+        strata = problem.y if problem.task in ("binary", "multiclass") else None
+        return list(draw_halves(problem.n_samples, strata, self.n_subsamples, True, problem.rng))
+
+    def _weights(self, is_first: NDArray[np.bool_]) -> FloatArray:
+        n_parts, n_selectors, p = is_first.shape
+        if self.weights == "equal" or n_selectors == 1:
+            return np.full(n_selectors, 1.0 / n_selectors)
+        if n_parts < 2:
+            raise ValueError(
+                "The 'weights' parameter of Consensus is 'stability', which needs rankings on several halves. Set "
+                "'n_subsamples' to 10 or more, or weights='equal'."
+            )
+        share = is_first.mean(axis=0)  # by selector and feature
+        by_chance = self.subset_size_ / p
+        # Nogueira, Sechidis & Brown 2018: one minus the variance of membership over that of random sets
+        variance = (n_parts / (n_parts - 1) * share * (1 - share)).mean(axis=1)
+        stability = np.clip(1.0 - variance / max(by_chance * (1 - by_chance), 1e-300), 0.0, 1.0)
+        if not stability.any():
+            return np.full(n_selectors, 1.0 / n_selectors)
+        return np.asarray(stability / stability.sum())
+
+
+def _default(name: str, task: str) -> Any:
+    cls = get_method(name).cls
+    return cls(task=task) if "task" in cls().get_params(deep=False) else cls()
+
+
+def _rank(
+    selector: BaseEstimator,
+    design: Design,
+    target: NDArray[Any],
+    rows: IntArray | None,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int32], bool]:
+    """Rank of every feature, 1 for the best, and whether the selector converged."""
+    if rows is not None:
+        design, target = design.take_rows(rows), target[rows]
+    data = design if isinstance(selector, BaseSelector) else design.block(slice(None))
+    fitted = seeded_clone(selector, rng).fit(data, target)
+    path = fitted_path(fitted, design.n_features)
+    return (path.position() + 1).astype(np.int32), path.converged

@@ -1,0 +1,112 @@
+"""Consensus: the aggregation by hand, error control on noise, reproducibility."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zeronorm import Consensus, FisherScore, SelectionPath
+from zeronorm.registry import register
+from zeronorm.selectors.base import BaseSelector
+
+
+@register("test-fixed-order", family="filters", tasks=("binary", "multiclass"), reference="")
+class FixedOrder(BaseSelector):
+    """Ranks features in a given order, whatever the data."""
+
+    def __init__(self, order=None, n_features_to_select=None):
+        self.order = order
+        self.n_features_to_select = n_features_to_select
+
+    def _select(self, problem):
+        return SelectionPath(order=np.asarray(self.order))
+
+
+def noise(n=40, p=30, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, p)), np.repeat([0, 1], n // 2)
+
+
+def test_aggregations_by_hand():
+    X, y = noise(p=4)
+    selectors = [FixedOrder([0, 1, 2, 3]), FixedOrder([1, 3, 2, 0]), FixedOrder([0, 2, 1, 3])]
+    # ranks by feature: 0: 1, 4, 1; 1: 2, 1, 3; 2: 3, 3, 2; 3: 4, 2, 4
+    log_rank = Consensus(selectors).fit(X, y)
+    np.testing.assert_allclose(log_rank.mean_log_ranks_, np.log([4, 6, 18, 32]) / 3)
+    assert log_rank.path_.order.tolist() == [0, 1, 2, 3]
+    mean_rank = Consensus(selectors, aggregation="mean_rank").fit(X, y)
+    assert mean_rank.path_.order.tolist() == [0, 1, 2, 3]  # 6 and 6 of 3: the tie goes to the mean log rank
+    frequency = Consensus(selectors, aggregation="frequency", subset_size=2).fit(X, y)
+    np.testing.assert_allclose(frequency.frequencies_, [2 / 3, 2 / 3, 1 / 3, 1 / 3])
+    assert frequency.path_.order.tolist() == [0, 1, 2, 3]
+
+
+def test_one_far_rank_does_not_undo_a_first_place_with_log_ranks():
+    X, y = noise(p=30)
+    far = FixedOrder([1, 2, 3, 4, 5, 6, 0, *range(7, 30)])
+    near = [FixedOrder(range(30)) for _ in range(3)]
+    assert Consensus([*near, far]).fit(X, y).path_.order[0] == 0
+    assert Consensus([*near, far], aggregation="mean_rank").fit(X, y).path_.order[0] == 1
+
+
+def test_an_unstable_selector_counts_less():
+    X, y = noise(60, 40)
+    settings = {"weights": "stability", "n_subsamples": 10, "subset_size": 3, "random_state": 0}
+    fitted = Consensus([FisherScore(), FixedOrder(range(40))], **settings).fit(X, y)
+    # The fixed order never changes with the sample, the Fisher score of noise always does.
+    assert fitted.weights_.sum() == pytest.approx(1.0)
+    assert fitted.weights_[1] > 0.8
+
+
+def test_the_bound_on_false_selections_holds_on_noise():
+    counts = []
+    for seed in range(20):
+        X, y = noise(60, 40, seed)
+        fitted = Consensus([FisherScore()], n_subsamples=20, subset_size=5, random_state=seed).fit(X, y)
+        counts.append(np.sum(fitted.frequencies_ >= 0.75))
+    bound = fitted.false_selections(0.75)
+    assert bound == pytest.approx(5**2 / 40 / 0.5)
+    assert np.mean(counts) <= bound
+
+
+def test_default_methods_find_what_is_there():
+    X, y = noise(60, 50)
+    X[np.ix_(y == 1, [4, 9])] += 2.5
+    assert set(Consensus(n_features_to_select=2).fit(X, y).get_support(True)) == {4, 9}
+
+
+def test_default_methods_for_regression():
+    X, _ = noise(60, 30)
+    y = 2 * X[:, 3] - X[:, 7] + 0.1 * np.random.default_rng(1).normal(size=60)
+    assert set(Consensus(task="regression", n_features_to_select=2).fit(X, y).get_support(True)) == {3, 7}
+
+
+def test_processes_do_not_change_the_result():
+    X, y = noise()
+    one, two = (
+        Consensus([FisherScore(), FixedOrder(range(30))], n_subsamples=4, random_state=1, n_jobs=jobs).fit(
+            X, y
+        )
+        for jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.path_.order, two.path_.order)
+    np.testing.assert_array_equal(one.frequencies_, two.frequencies_)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"selectors": []}, "'selectors' parameter of Consensus is empty"),
+        ({"selectors": [FisherScore]}, "must hold selectors"),
+        ({"selectors": [FisherScore(), FisherScore()], "weights": "stability"}, "Set 'n_subsamples'"),
+    ],
+)
+def test_bad_input(given, message):
+    X, y = noise()
+    with pytest.raises(ValueError, match=message):
+        Consensus(**given).fit(X, y)
+
+
+def test_a_bound_needs_halves():
+    X, y = noise()
+    with pytest.raises(ValueError, match="needs frequencies on halves"):
+        Consensus([FisherScore()]).fit(X, y).false_selections()
