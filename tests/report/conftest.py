@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from report.made_records import made_records
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
+from zeronorm.report.html import facts_of
 from zeronorm.workflow.comparing import run_comparison
 from zeronorm.workflow.procedures import Wishes
 from zeronorm.workflow.provenance import Clock
@@ -60,3 +62,14 @@ def comparison():
     """Result and records of a comparison of three methods."""
     table = make_table([f"g{i}" for i in range(25)])
     return run_comparison(table, "fisher,random,lasso", Wishes(cv=4), Clock(), None)
+
+
+@pytest.fixture(scope="session")
+def ten_methods():
+    """Result and records of ten methods with close curves."""
+    rng = np.random.default_rng(0)
+    values = {f"method-{chr(97 + i)}": tuple(rng.uniform(0.05, 0.3, size=5)) for i in range(10)}
+    facts = facts_of(
+        made_records("balanced_error_rate", values, sizes=(1, 2, 4, 8, 16, None)), n_features=100
+    )
+    return facts.result, facts.records

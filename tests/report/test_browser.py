@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -21,6 +22,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+NAMES = ["strange_selection", "regression_selection", "comparison", "ten_methods"]
+WIDTHS = [1400, 400]
+SCHEMES = ["light", "dark", "print"]
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +49,19 @@ def pages(tmp_path_factory, request):
     """Files of all kinds of report."""
     folder = tmp_path_factory.mktemp("reports")
     found = {}
-    for name in ("strange_selection", "regression_selection", "comparison"):
+    for name in NAMES:
         file = folder / f"{name}.html"
         file.write_text(render_report(*request.getfixturevalue(name)), encoding="utf-8")
         found[name] = file.as_uri()
     return found
 
 
-def show(browser, address, width=1200, **media):
+def show(browser, address, width=1200, scheme="light"):
+    """Open a page at a width, in light or dark colours or as it is printed."""
     browser.get_log("performance")
-    features = [{"name": name.replace("_", "-"), "value": value} for name, value in media.items()]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+    features = [{"name": "prefers-color-scheme", "value": "light" if scheme == "print" else scheme}]
+    media = {"media": "print" if scheme == "print" else "", "features": features}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(address)
@@ -62,9 +70,6 @@ def show(browser, address, width=1200, **media):
 def requested(browser):
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-
-
-NAMES = ["strange_selection", "regression_selection", "comparison"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,15 +117,41 @@ def test_tables_sort_both_ways_and_filter(browser, pages):
     assert browser.execute_script(visible) == 2
 
 
+VISIBLE = "[...document.querySelectorAll('svg.chart')].filter(c => c.getBoundingClientRect().width > 0)"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_on_a_phone(browser, pages, name):
-    show(browser, pages[name], width=390)
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
-    sizes = browser.execute_script(
-        "return [...document.querySelectorAll('.drawing.narrow svg.chart text')].map(t => {"
-        " const b = t.getBoundingClientRect(); return Math.min(Math.max(b.height, b.width), 99) })"
+def test_charts_fit_the_page_and_none_is_cut(browser, pages, name, width, scheme):
+    show(browser, pages[name], width, scheme)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    boxes = browser.execute_script(
+        f"return {VISIBLE}.map(c => {{ const b = c.getBoundingClientRect();"
+        " const card = c.closest('.card').getBoundingClientRect();"
+        " return [b.left, b.right, card.left, card.right, b.width, b.height] })"
     )
-    assert min(sizes) > 5
+    figures = browser.execute_script("return document.querySelectorAll('figure.card').length")
+    assert len(boxes) == figures  # of the two drawings of a figure one is shown
+    for left, right, card_left, card_right, drawn_width, height in boxes:
+        assert card_left <= left < right <= card_right
+        assert drawn_width > 250
+        assert height > 40
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_text_in_charts_can_be_read_and_stays_inside(browser, pages, name, width):
+    show(browser, pages[name], width)
+    texts = browser.execute_script(
+        f"return {VISIBLE}.flatMap(c => {{ const b = c.getBoundingClientRect();"
+        " return [...c.querySelectorAll('text')].map(t => { const r = t.getBoundingClientRect();"
+        " return [t.textContent, parseFloat(getComputedStyle(t).fontSize) * b.width / c.viewBox.baseVal.width,"
+        " r.left - b.left, b.right - r.right, r.top - b.top, b.bottom - r.bottom] }) })"
+    )
+    assert min(size for _, size, *_ in texts) >= 9.5
+    outside = [text for text in texts if min(text[2:]) < -3]
+    assert outside == []
 
 
 def test_charts_work_by_keyboard(browser, pages):
@@ -163,7 +194,7 @@ def luminance(colour):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast_in_both_colour_schemes(browser, pages, scheme):
-    show(browser, pages["strange_selection"], prefers_color_scheme=scheme)
+    show(browser, pages["strange_selection"], scheme=scheme)
     pairs = browser.execute_script(
         "const style = s => getComputedStyle(document.querySelector(s));"
         "const card = style('.card').backgroundColor, page = style('body').backgroundColor;"
@@ -177,7 +208,7 @@ def test_text_has_contrast_in_both_colour_schemes(browser, pages, scheme):
 
 
 def test_the_theme_can_be_switched(browser, pages):
-    show(browser, pages["comparison"], prefers_color_scheme="light")
+    show(browser, pages["comparison"], scheme="light")
     paper = "return getComputedStyle(document.body).backgroundColor"
     before = browser.execute_script(paper)
     browser.find_element("id", "theme").click()
@@ -185,14 +216,115 @@ def test_the_theme_can_be_switched(browser, pages):
 
 
 def test_it_prints_on_white(browser, pages):
-    show(browser, pages["strange_selection"], prefers_color_scheme="dark")
+    show(browser, pages["strange_selection"], scheme="dark")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert (
-        browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-        == "rgb(255, 255, 255)"
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    assert browser.execute_script(paper) == "rgb(255, 255, 255)"
+    tools = "return getComputedStyle(document.querySelector('.tools')).display"
+    assert browser.execute_script(tools) == "none"
+
+
+@pytest.mark.parametrize("name", ["strange_selection", "comparison"])
+def test_print_keeps_column_headings_and_does_not_split_figures(browser, pages, name):
+    show(browser, pages[name], scheme="print")
+    headings = browser.execute_script(
+        "return [...document.querySelectorAll('section > .scroll thead th')].map(h =>"
+        " h.getBoundingClientRect().height > 0 && h.innerText.trim().length > 0)"
     )
-    assert (
-        browser.execute_script("return getComputedStyle(document.querySelector('.tools')).display") == "none"
-    )
+    assert headings
+    assert all(headings)
+    breaks = "return [...document.querySelectorAll('figure.card')].map(f => getComputedStyle(f).breakInside)"
+    assert set(browser.execute_script(breaks)) == {"avoid"}
     printed = browser.execute_cdp_cmd("Page.printToPDF", {})
     assert len(printed["data"]) > 10_000
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_opening_a_table_moves_no_card(browser, pages, width):
+    show(browser, pages["comparison"], width)
+    places = (
+        "return [...document.querySelectorAll('.card')].map(c => c.getBoundingClientRect().top + scrollY)"
+    )
+    before = browser.execute_script(places)
+    browser.execute_script("document.querySelectorAll('figure details').forEach(d => { d.open = true })")
+    assert browser.execute_script(places) == before
+    rows = "return document.querySelector('figure .numbers tbody tr').getBoundingClientRect().height"
+    assert browser.execute_script(rows) > 10
+
+
+# -- many lines --
+
+
+def test_ten_lines_are_named_at_their_ends_without_overlap(browser, pages):
+    show(browser, pages["ten_methods"], 1400)
+    names = browser.execute_script(
+        "return [...document.querySelectorAll('#figure-error .end-name')].map(t => {"
+        " const b = t.getBoundingClientRect(); return [t.textContent, b.top, b.bottom] })"
+    )
+    assert sorted(name for name, *_ in names) == [f"method-{chr(97 + i)}" for i in range(10)]
+    names.sort(key=lambda name: name[1])
+    for (_, top, _), (_, below, _) in pairwise(names):
+        assert below - top >= 11
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_press_on_a_name_hides_its_line(browser, pages, width):
+    show(browser, pages["ten_methods"], width)
+    figure = browser.find_element("css selector", "figure[data-figure=error]")
+    keys = figure.find_elements("css selector", ".key")
+    assert len(keys) == 10
+    identifier = "figure-error" if width > 560 else "figure-error-narrow"
+    shown = f"return getComputedStyle(document.querySelector('#{identifier} [data-series=\"3\"]')).display"
+    keys[3].click()
+    assert keys[3].get_attribute("aria-pressed") == "false"
+    assert browser.execute_script(shown) == "none"
+    keys[3].click()
+    assert browser.execute_script(shown) != "none"
+
+
+def test_intervals_of_many_lines_appear_under_the_pointer(browser, pages):
+    from selenium.webdriver import ActionChains
+
+    show(browser, pages["ten_methods"], 1400)
+    opacity = "return getComputedStyle(document.querySelector('#figure-error [data-series=\"2\"] .interval')).opacity"
+    assert browser.execute_script(opacity) == "0"
+    key = browser.find_elements("css selector", "figure[data-figure=error] .key")[2]
+    ActionChains(browser).move_to_element(key).perform()
+    assert float(browser.execute_script(opacity)) > 0.3
+    other = (
+        "return getComputedStyle(document.querySelector('#figure-error .series[data-series=\"5\"]')).opacity"
+    )
+    assert float(browser.execute_script(other)) < 0.5
+
+
+# -- figures as files --
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_figures_download(browser, pages, tmp_path, kind):
+    import time
+
+    browser.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    show(browser, pages["comparison"], 1400)
+    browser.execute_script(
+        f"document.querySelector('figure[data-figure=error] [data-download={kind}]').click()"
+    )
+    file = tmp_path / f"zeronorm-error.{kind}"
+    for _ in range(100):
+        if file.exists() and file.stat().st_size > 0:
+            break
+        time.sleep(0.1)
+    content = file.read_bytes()
+    if kind == "png":
+        assert content.startswith(b"\x89PNG")
+        assert int.from_bytes(content[16:20], "big") >= 1500  # pixels across
+        return
+    text = content.decode()
+    assert 'xmlns="http://www.w3.org/2000/svg"' in text
+    assert "var(--" not in text
+    assert "fisher" in text
+    browser.get(file.as_uri())
+    stroke = "return getComputedStyle(document.querySelector('polyline')).stroke"
+    assert browser.execute_script(stroke) == "rgb(0, 114, 178)"

@@ -33,6 +33,7 @@ from zeronorm.workflow.result import finite
 WIDEST_SHIFT = 14.0
 MOST_WITH_INTERVALS = 6
 LINE_OF_LABELS = 14.0
+CONTINUOUS = ("r", "p")
 
 # -- Lines --
 
@@ -63,11 +64,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Guides:
-    """Lines across a chart: levels of y and places on x with their words, and ticks for single values of x."""
+    """Lines across a chart: levels of y and places on x with their words, ticks for single values of x, x = y."""
 
     levels: tuple[tuple[float, str], ...] = ()
     places: tuple[tuple[float, str], ...] = ()
     rug: tuple[tuple[float, str], ...] = ()
+    diagonal: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,16 +109,18 @@ def _line_chart(
     points = [point for line in lines for point in line.points]
     has_names = len(lines) > 1 and width > NARROW
     room, letters = label_room([line.name for line in lines], width) if has_names else (14, 0)
-    height = 330 if width > NARROW else 280
+    height = 380 if len(lines) > MOST_WITH_INTERVALS else 330 if width > NARROW else 280
     box = Box(58 if width > NARROW else 50, 14, width - room - (12 if has_names else 0), height - 44)
-    x, y = _x_scale(points, axes, box, guides), _y_scale(points, axes, box, guides)
+    is_crowded = len(lines) > MOST_WITH_INTERVALS
+    x = _x_scale(points, axes, box, guides)
+    y = _y_scale(points, axes, box, guides, with_intervals=not is_crowded)
     parts = [frame(box, x, y, axes), _guide_lines(box, x, y, guides)]
     parts += [_line(i, line, _beside(x, i, len(lines)), y) for i, line in enumerate(lines)]
     parts.append(_rug(box, x, guides.rug))
     if has_names:
         parts.append(_names_at_ends(lines, x, y, box, letters))
-    many = "many" if len(lines) > MOST_WITH_INTERVALS else "few"
-    return svg_chart(identifier, title, (width, height), *parts, data_lines=many)
+    kind = "many" if is_crowded else "few"
+    return svg_chart(identifier, title, (width, height), *parts, data_lines=kind)
 
 
 def _x_scale(points: list[Point], axes: Axes, box: Box, guides: Guides) -> Scale:
@@ -126,12 +130,14 @@ def _x_scale(points: list[Point], axes: Axes, box: Box, guides: Guides) -> Scale
         positive = [max(value, 0.5) for value in values]
         low, high = min(positive) / 1.12, max(positive) * 1.12
     else:
-        low, high = value_range(values)
+        low, high = value_range(values, axes.x_bounds)
     return Scale(low, high, box.left, box.right, is_log=axes.x_log)
 
 
-def _y_scale(points: list[Point], axes: Axes, box: Box, guides: Guides) -> Scale:
-    ends = [p.y if end is None else end for p in points for end in (p.low, p.high)]
+def _y_scale(points: list[Point], axes: Axes, box: Box, guides: Guides, *, with_intervals: bool) -> Scale:
+    ends = [p.y for p in points]
+    if with_intervals:
+        ends += [end for p in points for end in (p.low, p.high) if end is not None]
     values = [v for v in (*ends, *(level for level, _ in guides.levels)) if math.isfinite(v)]
     low, high = value_range(values, axes.y_bounds)
     return Scale(low, high, box.bottom, box.top)
@@ -209,6 +215,9 @@ def _guide_lines(box: Box, x: Scale, y: Scale, guides: Guides) -> Markup:
         place = y(level)
         parts.append(element("line", x1=box.left, x2=box.right, y1=place, y2=place, class_="chance"))
         parts.append(element("text", words, x=box.right - 2, y=place - 4, class_="tick end guide"))
+    if guides.diagonal:
+        ends = {"x1": x(x.low), "y1": y(x.low), "x2": x(x.high), "y2": y(x.high)}
+        parts.append(element("line", **ends, class_="chance"))
     for value, words in guides.places:
         place = x(value)
         is_left = place > (box.left + box.right) / 2
@@ -292,9 +301,9 @@ def _bar_chart(
 class Grid:
     """Cells, row by row, with names for rows and columns and words for every cell.
 
-    ``levels`` are numbers of colours of the ``palette``; with the palette "r" they are values from -1 to 1 on a
-    continuous scale. ``strip`` gives a class number per column, drawn above the cells; ``marked`` is a column
-    with a border around it; ``shown`` are words that stand in the cells.
+    ``levels`` are numbers of colours of the ``palette``; with the palettes "r" (correlations) and "p" (shares)
+    they are values from -1 or 0 to 1 on a continuous scale. ``strip`` gives a class number per column, drawn above
+    the cells; ``marked`` is a column with a border around it; ``shown`` are words that stand in the cells.
     """
 
     rows: list[str]
@@ -326,7 +335,7 @@ def _grid_chart(identifier: str, title: str, grid: Grid, width: int) -> Markup:
     n_rows = len(grid.rows)
     labels, letters = label_room(grid.rows, width, share=0.32)
     top = 16 if grid.strip is not None else 4
-    row_height = 30 if grid.shown is not None else 14 if n_rows > 8 else 18
+    row_height = 30 if grid.shown is not None else 14 if n_rows > 8 else 22
     cell = (width - labels - 4) / len(grid.columns)
     parts = [
         element("path", d=path, **_fill(grid.palette, level))
@@ -367,10 +376,10 @@ def _grid_chart(identifier: str, title: str, grid: Grid, width: int) -> Markup:
 
 
 def _fill(palette: str, level: float) -> dict[str, Any]:
-    """A colour of the palette; on the continuous scale, the strength of one of two colours."""
-    if palette != "r":
+    """A colour of the palette; on a continuous scale, the strength of one of its colours."""
+    if palette not in CONTINUOUS:
         return {"class_": f"{palette}{level:g}"}
-    return {"class_": "r-below" if level < 0 else "r-above", "fill_opacity": abs(level)}
+    return {"class_": f"{palette}-{'below' if level < 0 else 'above'}", "fill_opacity": abs(level)}
 
 
 def _column_names(grid: Grid, labels: float, cell: float, bottom: float) -> tuple[list[Markup], float]:

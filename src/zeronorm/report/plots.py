@@ -11,7 +11,7 @@ from zeronorm.report.svg import N_COLOURS, log_ticks, shape_number, visible
 if TYPE_CHECKING:
     from zeronorm.report.marks import Bars, Grid, Lines
 
-COLOURS = ("#0072b2", "#c74a00", "#007f5c", "#a8538a", "#a06a00", "#2f86b8", "#4d4d4d", "#7a4fbf")
+COLOURS = ("#0072b2", "#c74a00", "#007f5c", "#a8538a", "#a06a00", "#5f7d00", "#4d4d4d", "#7a4fbf")
 SHAPES = ("o", "s", "^", "D")
 DASHES = ("-", "--", ":")
 STYLE: Any = {
@@ -38,7 +38,7 @@ LEVELS = {
 }
 
 
-def _printable(name: str, limit: int) -> str:
+def printable(name: str, limit: int) -> str:
     """A name without the sign for a new line, which printed fonts do not have."""
     return visible(name.replace("\n", " ").replace("\t", " "), limit)
 
@@ -77,13 +77,15 @@ def draw_lines(ax: Any, lines: Lines) -> None:
             linestyle=DASHES[index // N_COLOURS % 3],
             elinewidth=0.7,
             capsize=1.5,
-            label=_printable(line.name, 30),
+            label=printable(line.name, 30),
         )
         for p in line.points:
             if p.is_chosen:
                 ax.plot([p.x], [p.y], marker="o", markersize=9, mfc="none", mec=colour, linestyle="none")
     for level, _ in lines.guides.levels:
         ax.axhline(level, color=COLOURS[1], linestyle="--", linewidth=0.8)
+    if lines.guides.diagonal:
+        ax.axline((0, 0), (1, 1), color=COLOURS[1], linestyle="--", linewidth=0.8)
     for place, _ in lines.guides.places:
         ax.axvline(place, color="#555555", linestyle=":", linewidth=0.8)
     _finish(ax, lines)
@@ -104,6 +106,8 @@ def _finish(ax: Any, lines: Lines) -> None:
         ax.set_xlim(low, high)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.xaxis.set_minor_locator(NullLocator())
+    elif None not in axes.x_bounds:
+        ax.set_xlim(*axes.x_bounds)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axes.y_format(value)))
     lowest, highest = axes.y_bounds
     bottom, top = ax.get_ylim()
@@ -117,7 +121,7 @@ def draw_bars(ax: Any, bars: Bars) -> None:
     places = range(len(shown))
     colours = [COLOURS[0] if bar.is_selected else "#cfe1f2" for bar in shown]
     ax.barh(places, [bar.share for bar in shown], color=colours, height=0.7)
-    ax.set_yticks(places, [_printable(bar.name, 30) for bar in shown])
+    ax.set_yticks(places, [printable(bar.name, 30) for bar in shown])
     ax.invert_yaxis()
     ax.set(xlabel=bars.x_label)
     if bars.chance is not None:
@@ -128,21 +132,19 @@ def draw_grid(ax: Any, grid: Grid) -> None:
     """Cells in the colours of the report, with names on both sides."""
     from matplotlib.colors import ListedColormap
 
+    scale: dict[str, Any]
     if grid.palette == "r":
-        smallest = min(min(row) for row in grid.levels)
-        scale = (
-            {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
-            if smallest < 0
-            else {"cmap": "Blues", "vmin": 0, "vmax": 1}
-        )
+        scale = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
+    elif grid.palette == "p":
+        scale = {"cmap": "Blues", "vmin": 0, "vmax": 1}
     else:
         colours = LEVELS[grid.palette]
         scale = {"cmap": ListedColormap(colours), "vmin": -0.5, "vmax": len(colours) - 0.5}
     image = ax.imshow(grid.levels, aspect="auto", interpolation="nearest", **scale)
-    ax.set_yticks(range(len(grid.rows)), [_printable(name, 30) for name in grid.rows])
+    ax.set_yticks(range(len(grid.rows)), [printable(name, 30) for name in grid.rows])
     ticks = grid.column_ticks
     turn = 90 if sum(len(text) for _, text in ticks) > 40 else 0
-    ax.set_xticks([place for place, _ in ticks], [_printable(text, 20) for _, text in ticks], rotation=turn)
+    ax.set_xticks([place for place, _ in ticks], [printable(text, 20) for _, text in ticks], rotation=turn)
     ax.set(xlabel=grid.x_label)
     for i, row in enumerate(grid.shown or []):
         for j, words in enumerate(row):
@@ -150,5 +152,5 @@ def draw_grid(ax: Any, grid: Grid) -> None:
             ax.text(j, i, words, ha="center", va="center", color=ink)
     if grid.marked is not None:
         ax.axvline(grid.marked, color="black", linewidth=0.8, linestyle=":")
-    if grid.palette == "r" and grid.shown is None:
+    if grid.palette in ("r", "p") and grid.shown is None:
         ax.figure.colorbar(image, ax=ax, shrink=0.7)

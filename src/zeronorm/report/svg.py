@@ -16,7 +16,8 @@ from markupsafe import Markup, escape
 WIDE, HALF, NARROW = 760, 520, 340
 N_COLOURS = 8
 N_SHAPES = 4
-TEXT_WIDTH = 6.6  # of one character at the size of the labels
+TEXT_WIDTH = 6.6  # of a common character at the size of the labels
+WIDE_TEXT = 7.6  # of a wide one, for the number of characters that surely fit
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Markup:
@@ -65,7 +66,8 @@ def label_room(names: list[str], width: int, share: float = 0.3) -> tuple[int, i
     """Room for names at the side of a chart, and the number of characters that fit."""
     longest = max((len(visible(name)) for name in names), default=0)
     room = min(longest * TEXT_WIDTH + 10, share * width)
-    return round(room), max(4, int((room - 8) / TEXT_WIDTH))
+    fitting = longest if longest * TEXT_WIDTH + 10 <= room else int((room - 8) / WIDE_TEXT)
+    return round(room), max(4, fitting)
 
 
 # -- Scales --
@@ -140,6 +142,7 @@ class Axes:
     y_format: Callable[[float], str] = "{:g}".format
     x_log: bool = True
     y_bounds: tuple[float | None, float | None] = (None, None)
+    x_bounds: tuple[float | None, float | None] = (None, None)
 
 
 @dataclass(frozen=True)

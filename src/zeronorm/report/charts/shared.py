@@ -41,7 +41,7 @@ class SharedChart(Chart):
             rows=list(self.features),
             columns=list(self.methods),
             levels=[[round(share, 2) for share in row] for row in self.shares],
-            palette="r",
+            palette="p",
             cells=[
                 [f"selected in {100 * share:.0f} % of the training parts" for share in row]
                 for row in self.shares

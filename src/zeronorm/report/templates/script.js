@@ -177,7 +177,7 @@
   }
 
   // -- figures as files: the styles of the page are written into a copy of the drawing
-  const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "display",
+  const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "display",
     "font-family", "font-size", "font-weight", "text-anchor", "paint-order"];
 
   function drawingOf(figure) {
