@@ -135,12 +135,15 @@ class Facts:
         return next((p for p in found if p.nogueira is not None), None)
 
     @cached_property
+    def measured(self) -> dict[str, Any]:
+        """What the run itself says about its procedure: chance, p-value, other metrics; empty for bare records."""
+        return dict(getattr(self.result, "procedure", None) or {})
+
+    @cached_property
     def chance(self) -> float | None:
         """The metric of a predictor that sees no feature, where the result knows it."""
         chance: Any = getattr(self.result, "chance", None)
-        if isinstance(chance, dict):
-            chance = chance.get("level", chance.get("mean"))
-        return float(chance) if isinstance(chance, (int, float)) else None
+        return None if chance is None else float(chance)
 
 
 class Picture(Protocol):

@@ -16,6 +16,7 @@ from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
 from zeronorm.workflow.result import RunResult
 
+MOST_CLASS_COLUMNS = 4
 FIRST = 20  # charts up to this order stand before the tables
 
 
@@ -141,6 +142,7 @@ def view(facts: Facts) -> dict[str, Any]:
         "headline": text.headline(facts),
         "groups": text.key_figures(facts),
         "features": _feature_rows(facts.result),
+        "effects": _effect_columns(facts.result),
         "first_cards": [card for card in cards if card.chart.order <= FIRST],
         "cards": [card for card in cards if card.chart.order > FIRST],
         "comparison": facts.comparison,
@@ -172,6 +174,8 @@ def _method_rows(facts: Facts) -> list[MethodLine]:
         return []
     p_values = {(d.method, d.reference): d.adjusted_p_value for d in comparison.differences}
     p_values |= {(b, a): p for (a, b), p in p_values.items()}
+    table: Any = getattr(facts.result, "table", None) or []
+    by_chance = {row["method"]: row.get("p_value") for row in table}
     best = comparison.rows[0].method
     baseline = next((name for name in ("baseline", "random") if name in facts.labels), "")
     lines = []
@@ -189,7 +193,7 @@ def _method_rows(facts: Facts) -> list[MethodLine]:
                 None if stability is None else stability.nogueira,
                 row.fit_seconds,
                 p_values.get((row.method, best)),
-                p_values.get((row.method, baseline)),
+                p_values.get((row.method, baseline), by_chance.get(row.method)),
             )
         )
     return lines
@@ -202,6 +206,38 @@ def _feature_rows(result: RunResult) -> list[dict[str, Any]]:
         {"feature": feature, "frequency": feature.frequency, "partner": partners.get(feature.index)}
         for feature in result.selected
     ]
+
+
+EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "correlation with the target"}
+
+
+def _effect_columns(result: RunResult) -> list[tuple[str, list[str]]]:
+    """Columns about single features that the result knows: heading and one text per selected feature."""
+    features: list[Any] = list(result.selected)
+    kind = next((k for f in features if (k := getattr(f, "effect_kind", ""))), "")
+    classes = next((list(m) for f in features if (m := getattr(f, "class_means", None))), [])
+    columns = [
+        (f"mean of {visible(label, 20)}", [_number((f.class_means or {}).get(label)) for f in features])
+        for label in classes[:MOST_CLASS_COLUMNS]
+    ]
+    plain = (
+        ("direction", "direction"),
+        (EFFECTS.get(kind, "effect"), "effect"),
+        ("fold change", "fold_change"),
+    )
+    orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
+    for heading, name in (*plain, *orientation):
+        values = [getattr(feature, name, None) for feature in features]
+        if any(value not in (None, "") for value in values):
+            columns.append((heading, [_number(value) for value in values]))
+    return columns
+
+
+def _number(value: Any) -> str:
+    """A number with three digits; words as they are."""
+    if value is None or value == "":
+        return "–"
+    return value if isinstance(value, str) else f"{value:.3g}"
 
 
 def _strongest_partners(result: RunResult) -> dict[int, tuple[str, float]]:

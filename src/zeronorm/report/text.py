@@ -18,6 +18,9 @@ UNTOLD = ("random_state", "task", "n_features_to_select")
 def headline(facts: Facts) -> str:
     """What was found, in one line."""
     result, data = facts.result, facts.result.data
+    decided: Any = getattr(result, "headline", None)
+    if decided:
+        return str(decided)
     if result.kind == "comparison":
         extent = f"{data['n_samples']} samples and {data['n_features']} features"
         return f"{len(result.methods)} methods compared on {extent}"
@@ -73,6 +76,12 @@ def _procedure_tiles(facts: Facts) -> list[Tile]:
     tiles = [Tile(facts.format(own.mean), f"{facts.metric_label}{interval}; {direction} is better")]
     if facts.chance is not None:
         tiles.append(Tile(facts.format(facts.chance), f"{facts.metric_label} without any feature (chance)"))
+    measured = facts.measured
+    if measured.get("p_value") is not None:
+        words = f"that permuted targets give as good a result ({measured['n_permutations']} permutations)"
+        tiles.append(Tile(f"p = {measured['p_value']:.2g}", words))
+    if (measured.get("also") or {}).get("r2") is not None:
+        tiles.append(Tile(f"{measured['also']['r2']:.3g}", "R², the explained share of the variation"))
     sizes = facts.own_sizes.get(label or "", [])
     if len(set(sizes)) > 1:
         tiles.append(
@@ -100,6 +109,8 @@ def _final_tiles(facts: Facts) -> list[Tile]:
 
 def is_largest_tried(result: RunResult) -> bool:
     """Whether the size was chosen and no larger one was tried, although there are more features."""
+    if "at_largest" in result.size:
+        return bool(result.size["at_largest"])
     tried = result.size.get("tried") or []
     chosen = result.size.get("chosen")
     was_chosen = "chosen" in str(result.size.get("rule", ""))
@@ -130,6 +141,10 @@ def next_steps(result: RunResult) -> list[Step]:
         larger = min(4 * max(result.size["tried"]), result.data["n_features"])
         words = "Enlarge: the chosen size is the largest one tried."
         steps.append(Step(words, f"{command} --max-features {larger} --out enlarged"))
+    if result.kind == "selection" and "--save-model" not in command:
+        words = "Apply: keep the model of the final set, then predict new samples with it."
+        again = f"{command} --save-model --out with-model"
+        steps.append(Step(words, f"{again}\nzeronorm apply with-model new-samples.csv"))
     words_of_command = shlex.split(command)
     if result.kind == "selection" and len(words_of_command) > 2:
         data = shlex.quote(words_of_command[2])

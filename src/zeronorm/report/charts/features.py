@@ -17,7 +17,7 @@ from zeronorm.workflow.describing import dense_columns
 MOST_FEATURES = 24
 MOST_DOTS = 120
 MOST_CLASSES = 8
-PANEL = 170  # pixels
+PANEL, WIDEST_PANEL = 170, 240  # pixels
 GAP = 14
 
 
@@ -152,12 +152,13 @@ class Panels:
     is_regression: bool
 
     def svg(self, identifier: str, title: str, width: int = HALF) -> Markup:
-        n_columns = max(1, (width + GAP) // (PANEL + GAP - 16))
-        panel = (width - GAP * (n_columns - 1)) / n_columns
+        n_columns = min(len(self.panels), max(1, (width + GAP) // (PANEL + GAP - 16)))
+        panel = min(WIDEST_PANEL, (width - GAP * (n_columns - 1)) / n_columns)
+        start = (width - n_columns * panel - GAP * (n_columns - 1)) / 2
         height = 150.0
         parts = []
         for i, content in enumerate(self.panels):
-            left, top = (i % n_columns) * (panel + GAP), (i // n_columns) * (height + GAP)
+            left, top = start + (i % n_columns) * (panel + GAP), (i // n_columns) * (height + GAP)
             box = Box(left + 38, top + 20, left + panel - 4, top + height - 22)
             parts.append(_panel(content, box, self.is_regression))
         rows = math.ceil(len(self.panels) / n_columns)
@@ -183,10 +184,10 @@ def _panel(panel: Panel, box: Box, is_regression: bool) -> Markup:
 
 def _value_ticks(box: Box, scale: Scale) -> list[Markup]:
     parts = []
-    for tick in scale.ticks(3):
+    for tick in scale.ticks(4):
         place = scale(tick)
         parts.append(element("line", x1=box.left, x2=box.right, y1=place, y2=place, class_="grid"))
-        parts.append(element("text", f"{tick:.3g}", x=box.left - 4, y=place + 4, class_="tick end"))
+        parts.append(element("text", f"{tick:.6g}", x=box.left - 4, y=place + 4, class_="tick end"))
     return parts
 
 
@@ -228,8 +229,8 @@ def _scatter(panel: Panel, box: Box) -> list[Markup]:
     x = Scale(*value_range(list(panel.values)), box.left, box.right)
     y = Scale(*value_range(list(panel.target)), box.bottom, box.top)
     parts = _value_ticks(box, y)
-    ticks = x.ticks(2)
-    parts += [element("text", f"{t:.3g}", x=x(t), y=box.bottom + 15, class_="tick middle") for t in ticks]
+    ticks = x.ticks(3)
+    parts += [element("text", f"{t:.6g}", x=x(t), y=box.bottom + 15, class_="tick middle") for t in ticks]
     places = zip(panel.values, panel.target, strict=True)
     dots = "".join(f"M{x(v):.1f} {y(t):.1f}h.01" for v, t in places)
     parts.append(element("g", element("path", d=dots, class_="dots"), class_="s0"))
