@@ -33,7 +33,7 @@ NEAR = {"good": (0.96, 0.97, 0.98, 0.95), "bad": (0.61, 0.66, 0.63, 0.60)}
 
 @pytest.mark.parametrize("metric", ["auc"])
 def test_a_score_is_read_the_right_way_round(metric):
-    facts = facts_of(made_records(metric, NEAR), n_features=9)
+    facts = facts_of(made_records(metric, NEAR), n_features=40)
     assert facts.greater_is_better
     tiles = [tile for _, group in key_figures(facts) for tile in group]
     assert tiles[0].value == "good"
@@ -41,12 +41,12 @@ def test_a_score_is_read_the_right_way_round(metric):
     assert "0.965" in tiles[0].label
     assert "error" not in tiles[0].label
     assert ErrorChart.from_facts(facts).caption.startswith("Higher is better")
-    text = render(made_records(metric, NEAR), n_features=9)
+    text = render(made_records(metric, NEAR), n_features=40)
     assert "lowest" not in text
 
 
 def test_an_error_is_read_the_right_way_round():
-    facts = facts_of(made_records("error_rate", NEAR), n_features=9)
+    facts = facts_of(made_records("error_rate", NEAR), n_features=40)
     tiles = [tile for _, group in key_figures(facts) for tile in group]
     assert (tiles[0].value, tiles[0].label) == ("bad", "lowest error rate: 62.5 %")
     assert ErrorChart.from_facts(facts).caption.startswith("Lower is better")
