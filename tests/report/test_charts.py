@@ -119,6 +119,20 @@ def test_points_that_are_not_finite_are_left_out(bad):
     assert only_bad.svg("id", "title", 520) == ""
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_never_reach_the_page(bad):
+    values = {"good": (0.1, 0.2, 0.3, 0.2), "broken": (0.3, bad, 0.4, 0.3)}
+    text = render(made_records("error_rate", values), n_features=40)
+    shown = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.S)
+    assert not re.search(r"\b(nan|inf)\b", shown.lower())
+
+
+def test_an_empty_selection_stands_at_zero():
+    lines = Lines([Series("m", (Point(0, 0.5), Point(1, 0.4), Point(8, 0.3)))], Axes("n", "y"))
+    drawn = lines.svg("id", "title", 520)
+    assert re.findall(r'x-tick">([^<]+)', drawn)[:2] == ["0", "1"]
+
+
 def test_data_for_the_script_is_valid_json_even_with_infinities():
     grid = Grid(rows=["a"], columns=["b", "c"], levels=[[np.nan, np.inf]], palette="d", words=["w"])
     text = str(grid.data("x"))
@@ -289,10 +303,13 @@ def test_a_choice_at_the_largest_size_says_so(strange_selection):
 
 
 def test_the_report_of_a_hundred_thousand_features_is_small(strange_selection):
-    """What is drawn does not grow with the number of features, however long their names are."""
+    from dataclasses import replace
+
     result, records = strange_selection
-    text = render_report(
-        selection_with(strange_selection, data={**result.data, "n_features": 100_000}), records
-    )
+    feature = result.selected[-1]
+    many = [replace(feature, rank=i + 1, index=i, name=f"gene {i}") for i in range(100_000)]
+    data = {**result.data, "n_features": 100_000}
+    text = render_report(selection_with(strange_selection, data=data, selected=many), records)
     assert len(text.encode()) < 6e6
+    assert "The first 1000 of 100000 selected features" in text
     assert len(charts_of(Facts(result, records))) >= 8

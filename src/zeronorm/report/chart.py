@@ -6,6 +6,7 @@ what to draw. While a selection runs, ``collect`` keeps what needs the table of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,11 +55,8 @@ class Facts:
 
     def __init__(self, result: RunResult, records: Any) -> None:
         self.result = result
-        self.records = records
-
-    @cached_property
-    def metric(self) -> str:
-        return summary.primary_metric(self.records)
+        self.metric = summary.primary_metric(records)
+        self.records = _finite_only(records, self.metric)
 
     @cached_property
     def greater_is_better(self) -> bool:
@@ -69,7 +67,9 @@ class Facts:
         return summary.metric_label(self.metric)
 
     def format(self, value: float | None) -> str:
-        """A value of the metric, with its unit."""
+        """A value of the metric, with its unit; a dash for what is not a finite number."""
+        if value is None or not math.isfinite(value):
+            return "–"
         return summary.format_metric(value, self.metric)
 
     @cached_property
@@ -144,6 +144,16 @@ class Facts:
         """The metric of a predictor that sees no feature, where the result knows it."""
         chance: Any = getattr(self.result, "chance", None)
         return None if chance is None else float(chance)
+
+
+def _finite_only(records: Any, metric: str) -> Any:
+    """The records with values of the metric that are not finite left empty, as those of failed parts are."""
+    if hasattr(records, "iloc"):
+        values = records[metric].astype(float)
+        return records.assign(**{metric: values.where(np.isfinite(values))})
+    import polars as pl
+
+    return records.with_columns(pl.when(pl.col(metric).is_finite()).then(pl.col(metric)).alias(metric))
 
 
 class Picture(Protocol):

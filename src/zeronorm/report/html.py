@@ -17,6 +17,7 @@ from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
 from zeronorm.workflow.result import RunResult
 
 MOST_CLASS_COLUMNS = 4
+MOST_FEATURE_ROWS = 1000
 FIRST = 20  # charts up to this order stand before the tables
 
 
@@ -204,7 +205,7 @@ def _feature_rows(result: RunResult) -> list[dict[str, Any]]:
     partners = _strongest_partners(result)
     return [
         {"feature": feature, "frequency": feature.frequency, "partner": partners.get(feature.index)}
-        for feature in result.selected
+        for feature in result.selected[:MOST_FEATURE_ROWS]
     ]
 
 
@@ -213,7 +214,7 @@ EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "corre
 
 def _effect_columns(result: RunResult) -> list[tuple[str, list[str]]]:
     """Columns about single features that the result knows: heading and one text per selected feature."""
-    features: list[Any] = list(result.selected)
+    features: list[Any] = list(result.selected[:MOST_FEATURE_ROWS])
     kind = next((k for f in features if (k := getattr(f, "effect_kind", ""))), "")
     classes = next((list(m) for f in features if (m := getattr(f, "class_means", None))), [])
     columns = [

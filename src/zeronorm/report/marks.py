@@ -16,6 +16,7 @@ from markupsafe import Markup
 from zeronorm.report.svg import (
     HALF,
     NARROW,
+    ZERO_ON_LOG,
     Axes,
     Box,
     Scale,
@@ -126,8 +127,7 @@ def _line_chart(
 def _x_scale(points: list[Point], axes: Axes, box: Box, guides: Guides) -> Scale:
     values = [p.x for p in points] + [place for place, _ in (*guides.places, *guides.rug)]
     if axes.x_log:
-        # An empty selection has no place on a logarithmic scale: it stands at its left end.
-        positive = [max(value, 0.5) for value in values]
+        positive = [max(value, ZERO_ON_LOG) for value in values]
         low, high = min(positive) / 1.12, max(positive) * 1.12
     else:
         low, high = value_range(values, axes.x_bounds)
@@ -143,6 +143,11 @@ def _y_scale(points: list[Point], axes: Axes, box: Box, guides: Guides, *, with_
     return Scale(low, high, box.bottom, box.top)
 
 
+def _at(x: Scale, value: float) -> float:
+    """The place of a value; an empty selection has one on a logarithmic scale too."""
+    return x(max(value, ZERO_ON_LOG) if x.is_log else value)
+
+
 def _beside(x: Scale, index: int, n_series: int) -> Scale:
     """Lines stand a little beside each other, so that their intervals do not cover one another."""
     shift = min(4.0, WIDEST_SHIFT / n_series) * (index - (n_series - 1) / 2)
@@ -153,7 +158,7 @@ def _line(index: int, line: Series, x: Scale, y: Scale) -> Markup:
     parts = []
     joined = [point for point in line.points if not point.is_chosen]
     if len(joined) > 1:
-        places = " ".join(f"{x(p.x):.1f},{y(p.y):.1f}" for p in joined)
+        places = " ".join(f"{_at(x, p.x):.1f},{y(p.y):.1f}" for p in joined)
         parts.append(element("polyline", points=places, class_="line"))
     for point in line.points:
         parts += _marks(index, point, x, y)
@@ -161,7 +166,7 @@ def _line(index: int, line: Series, x: Scale, y: Scale) -> Markup:
 
 
 def _marks(index: int, point: Point, x: Scale, y: Scale) -> list[Markup]:
-    place, height = x(point.x), y(point.y)
+    place, height = _at(x, point.x), y(point.y)
     parts = []
     if point.low is not None and point.high is not None:
         ends = {"y1": y(point.low), "y2": y(point.high)}
@@ -179,7 +184,7 @@ def _names_at_ends(lines: list[Series], x: Scale, y: Scale, box: Box, letters: i
         joined = [p for p in line.points if not p.is_chosen] or list(line.points)
         if joined:
             last = max(joined, key=lambda p: p.x)
-            ends.append((y(last.y), x(last.x), index, line.name))
+            ends.append((y(last.y), _at(x, last.x), index, line.name))
     ends.sort()
     heights = spread([end[0] for end in ends], LINE_OF_LABELS, box.top, box.bottom)
     parts = []
@@ -230,7 +235,7 @@ def _guide_lines(box: Box, x: Scale, y: Scale, guides: Guides) -> Markup:
 def _rug(box: Box, x: Scale, values: tuple[tuple[float, str], ...]) -> Markup:
     parts = []
     for value, tip in values:
-        place = x(value)
+        place = _at(x, value)
         tick = f"M{place - 1.2:.1f} {box.bottom - 11:.1f}h2.4v11h-2.4z"
         parts.append(element("path", d=tick, class_="mark rug", data_tip=tip))
     return element("g", *parts)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.report.svg import N_COLOURS, log_ticks, shape_number, visible
+from zeronorm.report.svg import N_COLOURS, ZERO_ON_LOG, log_ticks, shape_number, visible
 
 if TYPE_CHECKING:
     from zeronorm.report.marks import Bars, Grid, Lines
@@ -69,7 +69,7 @@ def draw_lines(ax: Any, lines: Lines) -> None:
         low = [0.0 if p.low is None else p.y - p.low for p in joined]
         high = [0.0 if p.high is None else p.high - p.y for p in joined]
         ax.errorbar(
-            [p.x for p in joined],
+            [_shown_x(p.x, lines) for p in joined],
             [p.y for p in joined],
             [[max(0.0, v) for v in low], [max(0.0, v) for v in high]],
             color=colour,
@@ -81,7 +81,15 @@ def draw_lines(ax: Any, lines: Lines) -> None:
         )
         for p in line.points:
             if p.is_chosen:
-                ax.plot([p.x], [p.y], marker="o", markersize=9, mfc="none", mec=colour, linestyle="none")
+                ax.plot(
+                    [_shown_x(p.x, lines)],
+                    [p.y],
+                    marker="o",
+                    markersize=9,
+                    mfc="none",
+                    mec=colour,
+                    linestyle="none",
+                )
     for level, _ in lines.guides.levels:
         ax.axhline(level, color=COLOURS[1], linestyle="--", linewidth=0.8)
     if lines.guides.diagonal:
@@ -91,6 +99,10 @@ def draw_lines(ax: Any, lines: Lines) -> None:
     _finish(ax, lines)
     if len(series) > 1:
         ax.legend(ncols=1 + (len(series) > 6))
+
+
+def _shown_x(x: float, lines: Lines) -> float:
+    return max(x, ZERO_ON_LOG) if lines.axes.x_log else x
 
 
 def _finish(ax: Any, lines: Lines) -> None:
@@ -104,7 +116,7 @@ def _finish(ax: Any, lines: Lines) -> None:
         low, high = ax.get_xlim()
         ax.set_xticks(log_ticks(low, high))
         ax.set_xlim(low, high)
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == ZERO_ON_LOG else f"{v:g}"))
         ax.xaxis.set_minor_locator(NullLocator())
     elif None not in axes.x_bounds:
         ax.set_xlim(*axes.x_bounds)

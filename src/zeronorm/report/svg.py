@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 WIDE, HALF, NARROW = 760, 520, 340
 N_COLOURS = 8
 N_SHAPES = 4
+ZERO_ON_LOG = 0.5  # where a count of 0 stands on a logarithmic axis
 TEXT_WIDTH = 6.6  # of a common character at the size of the labels
 WIDE_TEXT = 7.6  # of a wide one, for the number of characters that surely fit
 
@@ -109,10 +110,10 @@ def linear_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
-    """1, 2, 5, 10, … within the range; only powers of ten where these are more than ``most``."""
+    """1, 2, 5, 10, … within the range of a count; only powers of ten where these are more than ``most``."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**p for p in powers for m in (1, 2, 5)]
-    inside = [t for t in ticks if low * 0.999 <= t <= high * 1.001]
+    inside = [t for t in ticks if low * 0.999 <= t <= high * 1.001 and (t >= 1.0 or t == ZERO_ON_LOG)]
     if len(inside) > most:
         inside = [t for t in inside if math.isclose(t, 10.0 ** round(math.log10(t)))]
     return inside or [low, high]
@@ -167,7 +168,8 @@ def frame(box: Box, x: Scale, y: Scale, axes: Axes) -> Markup:
     for tick in x.ticks(4 if box.right - box.left < 320 else 5):
         place = x(tick)
         parts.append(element("line", x1=place, x2=place, y1=box.bottom, y2=box.bottom + 5, class_="axis"))
-        parts.append(element("text", f"{tick:g}", x=place, y=box.bottom + 18, class_="tick middle x-tick"))
+        words = "0" if tick == ZERO_ON_LOG and x.is_log else f"{tick:g}"
+        parts.append(element("text", words, x=place, y=box.bottom + 18, class_="tick middle x-tick"))
     parts.append(element("line", x1=box.left, x2=box.right, y1=box.bottom, y2=box.bottom, class_="axis"))
     across, middle = (box.left + box.right) / 2, (box.top + box.bottom) / 2
     parts.append(element("text", axes.x_label, x=across, y=box.bottom + 37, class_="label middle"))
