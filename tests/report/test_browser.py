@@ -225,7 +225,7 @@ def test_it_prints_on_white(browser, pages):
 
 
 @pytest.mark.parametrize("name", ["strange_selection", "comparison"])
-def test_print_keeps_column_headings_and_does_not_split_figures(browser, pages, name):
+def test_print_keeps_column_headings_and_does_not_split_cards(browser, pages, name):
     show(browser, pages[name], scheme="print")
     headings = browser.execute_script(
         "return [...document.querySelectorAll('section > .scroll thead th')].map(h =>"
@@ -233,7 +233,7 @@ def test_print_keeps_column_headings_and_does_not_split_figures(browser, pages, 
     )
     assert headings
     assert all(headings)
-    breaks = "return [...document.querySelectorAll('figure.card')].map(f => getComputedStyle(f).breakInside)"
+    breaks = "return [...document.querySelectorAll('.card')].map(f => getComputedStyle(f).breakInside)"
     assert set(browser.execute_script(breaks)) == {"avoid"}
     printed = browser.execute_cdp_cmd("Page.printToPDF", {})
     assert len(printed["data"]) > 10_000
