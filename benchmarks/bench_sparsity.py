@@ -50,7 +50,7 @@ def fsv_separable() -> Measurement:
 @job("L1SVM, whole path, 100×100,000")
 def l1_svm_wide() -> Measurement:
     X, y = wide_problem(100, 100_000)
-    return under(5.0, lambda: L1SVM(20).fit(X, y))
+    return under(5.0, lambda: L1SVM(20, C=1.0).fit(X, y))
 
 
 def against_liblinear(X: np.ndarray, y: np.ndarray, C: float) -> Measurement:

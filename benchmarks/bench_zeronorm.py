@@ -42,7 +42,7 @@ def arom_lymphoma() -> Measurement:
 
 @job("ZeroNormSVM to 20 features, lymphoma 96×4026")
 def zeronorm_lymphoma() -> Measurement:
-    return in_units_of_one_machine(ZeroNormSVM(20))
+    return in_units_of_one_machine(ZeroNormSVM(20, C=10.0))
 
 
 def on_wide_data(selector: AROM | ZeroNormSVM) -> Measurement:

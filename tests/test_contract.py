@@ -17,6 +17,7 @@ OTHERS = [
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*selects no feature by its own rule")  # the checks fit noise
 @parametrize_with_checks(SELECTORS + OTHERS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -96,6 +96,7 @@ def test_probe_stop_keeps_the_signal_and_its_risk_grows():
     assert s.support_.sum() == max(1, np.count_nonzero(s.risk_ <= 0.1))
 
 
+@pytest.mark.filterwarnings("ignore:GramSchmidtRelief selects no feature")
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_risk_is_the_frequency_of_better_permuted_columns(seed):
     """A simulation with other draws and plain sums over the same neighbours gives the same share."""
@@ -129,3 +130,11 @@ def test_few_hits_are_reported():
     y = (np.arange(len(y)) > 1).astype(int)
     with pytest.warns(UserWarning, match="GramSchmidtRelief found fewer than n_neighbors=4 hits"):
         GramSchmidtRelief(2).fit(X, y)
+
+
+def test_an_empty_answer_is_reported():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)), np.arange(40) % 2
+    with pytest.warns(UserWarning, match="selects no feature by its own rule.*raise level"):
+        selector = GramSchmidtRelief(n_neighbors=3, level=1e-6, random_state=0).fit(X, y)
+    assert selector.support_.sum() == 1

@@ -282,3 +282,10 @@ def test_wrong_parameters_are_explained():
     ):
         with pytest.raises(ValueError, match=message):
             AROM(**parameters).fit(X, y)
+
+
+def test_an_empty_answer_is_reported():
+    X, y = planted()
+    with pytest.warns(UserWarning, match="AROM selects no feature by its own rule.*raise C"):
+        AROM(norm="l1", C=1e-4).fit(X, y)
+    AROM(2, norm="l1", C=1e-4).fit(X, y)

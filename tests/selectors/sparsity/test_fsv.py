@@ -26,6 +26,7 @@ def overlapping(seed, n=60, p=40):
     return X, (X[:, :3].sum(axis=1) + 1.5 * rng.normal(size=n) > 0.4).astype(int)
 
 
+@pytest.mark.filterwarnings("ignore:FSV selects no feature")
 @pytest.mark.parametrize("sparsity", [0.02, 0.1, 0.4])
 @pytest.mark.parametrize("seed", range(3))
 def test_objective_never_increases(seed, sparsity):
@@ -133,3 +134,18 @@ def test_bad_parameters(params, name):
     X, y = overlapping(0)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         FSV(**params).fit(X, y)
+
+
+def test_an_empty_answer_is_reported():
+    X, y = overlapping(0)
+    with pytest.warns(UserWarning, match="FSV selects no feature by its own rule.*lower sparsity"):
+        selector = FSV(sparsity=0.9).fit(X, y)
+    assert not selector.coef_.any()
+    assert FSV(sparsity=0.02).fit(X, y).coef_.any()  # the remedy works
+
+
+def test_mirrored_columns_are_one_feature():
+    X, y = overlapping(0)
+    plain, doubled = FSV(sparsity=0.02).fit(X, y), FSV(sparsity=0.02).fit(np.hstack([X, -X, X + 1.0]), y)
+    assert np.flatnonzero(doubled.support_).tolist() == np.flatnonzero(plain.support_).tolist()
+    np.testing.assert_allclose(doubled.coef_[: X.shape[1]], plain.coef_, atol=1e-7)

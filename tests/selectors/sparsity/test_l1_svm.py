@@ -27,6 +27,7 @@ def objective(selector, X, y, C, epsilon=None):
     return np.abs(selector.coef_).sum() + np.sum(C * errors)
 
 
+@pytest.mark.filterwarnings("ignore:L1SVM selects no feature")
 @pytest.mark.parametrize("C", [0.05, 0.3, 3.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_classification_matches_the_full_program(seed, C):
@@ -132,9 +133,14 @@ def test_classes_are_taken_against_the_rest():
 
 def test_no_feature_pays_at_a_small_price():
     X, y = classes(0)
-    selector = L1SVM(C=1e-4).fit(X, y)
+    with pytest.warns(UserWarning, match="L1SVM selects no feature by its own rule.*raise C"):
+        selector = L1SVM(C=1e-4).fit(X, y)
     assert not selector.coef_.any()
-    assert selector.support_.sum() >= 1  # the closest to entering
+    assert selector.support_.sum() == 1  # the closest to entering
+    L1SVM(3, C=1e-4).fit(X, y)  # asked for, three features are no empty answer
+    target = X[:, 0] + X[:, 1]
+    with pytest.warns(UserWarning, match="raise C or lower epsilon"):
+        L1SVM(C=1.0, epsilon=1e3, task="regression").fit(X, target)
 
 
 def test_duplicated_columns_select_the_first():
@@ -149,7 +155,8 @@ def test_two_samples():
 
 
 @pytest.mark.parametrize(
-    ("params", "name"), [({"C": 0.0}, "C"), ({"n_steps": 0}, "n_steps"), ({"epsilon": -1}, "epsilon")]
+    ("params", "name"),
+    [({"C": 0.0}, "C"), ({"n_steps": 0}, "n_steps"), ({"epsilon": -1, "task": "regression"}, "epsilon")],
 )
 def test_bad_parameters(params, name):
     X, y = classes(0)

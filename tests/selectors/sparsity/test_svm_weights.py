@@ -33,7 +33,7 @@ def test_several_classes():
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 12))
     X[:, 2] += y
-    selector = SVMWeights(standardize=False).fit(X, y)
+    selector = SVMWeights(C=1.0, standardize=False).fit(X, y)
     reference = OneVsRestClassifier(SVC(kernel="linear", tol=1e-8)).fit(X, y)
     weights = np.abs([machine.coef_[0] for machine in reference.estimators_]).sum(axis=0)
     np.testing.assert_allclose(selector.scores_, weights, atol=1e-4)
@@ -43,7 +43,7 @@ def test_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 12))
     y = X[:, 4] - 2.0 * X[:, 7] + 0.1 * rng.normal(size=60)
-    selector = SVMWeights(2, task="regression", standardize=False).fit(X, y)
+    selector = SVMWeights(2, C=1.0, epsilon=0.1, task="regression", standardize=False).fit(X, y)
     reference = SVR(kernel="linear", tol=1e-8).fit(X, y)
     np.testing.assert_allclose(selector.coef_, reference.coef_, atol=1e-5)
     assert np.flatnonzero(selector.support_).tolist() == [4, 7]
@@ -51,7 +51,7 @@ def test_regression():
 
 def test_sparse_weights_come_first_and_the_rest_by_reduced_cost():
     X, y = noisy(30, 60)
-    selector = SVMWeights(norm="l1", standardize=False).fit(X, y)
+    selector = SVMWeights(norm="l1", C=1.0, standardize=False).fit(X, y)
     reference = L1SvmProgram(as_design(X), y, C=1.0).solve()
     np.testing.assert_allclose(selector.coef_[0], reference.weights, atol=1e-9)
     n_weights = np.count_nonzero(reference.weights)

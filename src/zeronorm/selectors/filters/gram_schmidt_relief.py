@@ -18,7 +18,7 @@ from zeronorm.engines.neighbours.ranges import block_width
 from zeronorm.engines.neighbours.search import NearestLists, check_neighbors, usable_neighbours
 from zeronorm.engines.orthogonal import DEPENDENT
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice
+from zeronorm.selection.parameters import check_choice, warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -114,6 +114,8 @@ class GramSchmidtRelief(BaseSelector):
         else:
             self._stop_by_count(steps, problem)
         self.step_scores_ = np.asarray(steps.step_scores)
+        if not steps.chosen:
+            warn_of_empty_answer(self, problem, "raise level")
         return SelectionPath(order=steps.order(), own_size=len(steps.chosen), n_iter=len(steps.step_scores))
 
     def _stop_by_count(self, steps: _Steps, problem: Problem) -> None:

@@ -13,6 +13,7 @@ from zeronorm._types import BoolArray, FloatArray
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
 from zeronorm.design import Design
 from zeronorm.engines.factor_descent.criterion import chosen_kernel, distinct_columns
+from zeronorm.engines.price import check_price, price_of
 from zeronorm.engines.rescaling.iteration import (
     NO_SOLUTION,
     Rescaling,
@@ -68,7 +69,8 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     ----------
     n_features_to_select : count, fraction, or None for the features at rest (or at ``stop_at``).
     kernel : "rbf" (default), "poly" or "linear".
-    C : price of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` for a hard margin.
+    C : price of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` for a hard margin; "auto" chooses it from the data by
+        generalised cross-validation on the kernel matrix of all features.
     stop_at : iterates with fewer features are not used; None for all.
     gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
     degree, coef0 : of the polynomial kernel.
@@ -82,6 +84,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     Attributes
     ----------
     scale_ : the factors z that the last machine was trained with.
+    C_ : the price in use.
     representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
@@ -90,7 +93,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         kernel: Literal["rbf", "poly", "linear"] = "rbf",
-        C: float = 10.0,
+        C: float | Literal["auto"] = "auto",
         stop_at: int | None = None,
         gamma: float | None = None,
         degree: int = 2,
@@ -122,15 +125,17 @@ class KernelMultiplicativeUpdate(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         check_choice(self, "scaling", ("unit", "paper"))
-        check_positive(self, "C", "tol", "max_iter")
+        check_price(self)
+        check_positive(self, "tol", "max_iter")
         if self.stop_at is not None:
             check_positive(self, "stop_at")
         kernel = chosen_kernel(self, problem.n_features)
         candidates, self.representative_ = distinct_columns(problem.design, kernel)
         linear = isinstance(kernel, LinearKernel)
+        self.C_ = self._price(problem, kernel)
         rule = multiplicative if linear else constant_sum_rule(candidates.size)
         result = rescale_until_sparse(
-            SingleFeatureMachine(parts_of(problem, self.C), kernel),
+            SingleFeatureMachine(parts_of(problem, self.C_), kernel),
             problem.design,
             candidates,
             rule,
@@ -145,6 +150,12 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         if self.stop_at is not None:
             _forget_smaller(result, self.stop_at)
         return result.path()
+
+    def _price(self, problem: Problem, kernel: ScaledKernel) -> float:
+        if isinstance(kernel, LinearKernel):
+            return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+        K = kernel.matrix(problem.design.gram()) if isinstance(self.C, str) else None
+        return price_of(self, problem, K=K)
 
 
 def constant_sum_rule(total: float) -> Rule:

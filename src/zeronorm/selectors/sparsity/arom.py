@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.engines.copies import first_copies
+from zeronorm.engines.price import automatic_l1_price, check_price, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
     LinearModel,
     Rescaling,
@@ -21,7 +22,7 @@ from zeronorm.engines.rescaling.iteration import (
 from zeronorm.engines.rescaling.l1 import L1Machine, SwitchingMachine
 from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Part, SlackRescaling, parts_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.parameters import check_choice, check_positive, warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -68,13 +69,15 @@ class AROM(WeightedSelector):
     ----------
     n_features_to_select : count, fraction, or None for the features at rest.
     norm : "l2", "l1", or "switch" from ℓ2 to ℓ1 once there are no more features than samples.
-    C : price of slacks; ``numpy.inf`` for hard constraints.
+    C : price of slacks; ``numpy.inf`` for hard constraints; "auto" chooses it from the data (generalised
+        cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
     slack_norm : 2 (for ``norm="l1"``: 1) for the usual loss, or 0 for the number of slacks.
     multi_class : "coupled" one-against-rest machines that share z, "uncoupled" ones that each select for
         themselves (the best places of a feature are then compared), or "weston-watkins", one joint machine
         (``norm="l2"``, ``slack_norm=2``).
     task : "classification" or "regression"; y with several 0/1 columns is a multi-label problem.
-    epsilon : half-width of the insensitive tube in regression.
+    epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread (the median
+        distance from the median, as a standard deviation).
     standardize : scale columns to mean 0 and variance 1 first; weights are compared, so they should have
         the same unit.
     zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good;
@@ -91,6 +94,7 @@ class AROM(WeightedSelector):
     ----------
     coef_, intercept_ : weights and bias of the last iterate, one row per machine, for the features as
         standardised.
+    C_, epsilon_ : the price and the half-width in use; ``epsilon_`` is None in classification.
     representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
@@ -99,11 +103,11 @@ class AROM(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1", "switch"] = "l2",
-        C: float = 10.0,
+        C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
         multi_class: Literal["coupled", "uncoupled", "weston-watkins"] = "coupled",
         task: Literal["classification", "regression"] = "classification",
-        epsilon: float = 0.1,
+        epsilon: float | Literal["auto"] = "auto",
         standardize: bool = True,
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
@@ -132,15 +136,22 @@ class AROM(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters(problem)
         self.representative_ = first_copies(problem.design)
-        parts = parts_of(problem, self.C)
+        self.epsilon_ = tube_of(self, problem)
+        self.C_ = self._price(problem)
+        parts = parts_of(problem, self.C_)
         if self.multi_class == "weston-watkins" and problem.task == "multiclass":
-            return self._run(problem, JointMachine(problem, self.C)).path()
+            return self._run(problem, JointMachine(problem, self.C_)).path()
         if self.multi_class == "uncoupled" and len(parts) > 1:
             return self._select_for_each(problem, parts)
         return self._run(problem, self._machine(problem, parts)).path()
 
+    def _price(self, problem: Problem) -> float:
+        if self.norm == "l1" and isinstance(self.C, str):
+            return automatic_l1_price(problem, self.epsilon_)
+        return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+
     def _machine(self, problem: Problem, parts: Sequence[Part]) -> LinearModel:
-        epsilon = self.epsilon if problem.task == "regression" else None
+        epsilon = self.epsilon_
         count_slacks = self.slack_norm == 0
         l1_parts = [replace(part) for part in parts]
         l1 = L1Machine(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
@@ -164,6 +175,8 @@ class AROM(WeightedSelector):
         )
         if not result.iterates:
             result.status.check("AROM with hard constraints (C=inf)")
+            tube = "" if problem.task != "regression" else " or lower epsilon"
+            warn_of_empty_answer(self, problem, f"raise C{tube}")
         if isinstance(machine, L1Machine) and machine.first_pull is not None:
             result.first[np.unique(self.representative_)] = machine.first_pull
         self.coef_ = np.zeros((machine.weights.shape[1], problem.n_features))
@@ -205,14 +218,16 @@ class AROM(WeightedSelector):
         check_choice(self, "slack_norm", (0, 2))
         check_choice(self, "scaling", ("unit", "paper"))
         check_choice(self, "multi_class", ("coupled", "uncoupled", "weston-watkins"))
-        check_positive(self, "C", "tol", "max_iter")
+        check_price(self)
+        check_positive(self, "tol", "max_iter")
         if self.multi_class == "weston-watkins" and (self.norm, self.slack_norm) != ("l2", 2):
             raise ValueError(
                 "AROM with multi_class='weston-watkins' needs norm='l2' and slack_norm=2. "
                 f"Got norm={self.norm!r} and slack_norm={self.slack_norm!r}; use multi_class='coupled' with these."
             )
         soft_only = "regression" if problem.task == "regression" else "slack_norm=0"
-        if np.isinf(self.C) and (problem.task == "regression" or self.slack_norm == 0):
+        hard = not isinstance(self.C, str) and np.isinf(self.C)
+        if hard and (problem.task == "regression" or self.slack_norm == 0):
             raise ValueError(
                 f"The 'C' parameter of AROM must be finite with {soft_only}. Got {self.C!r} instead."
             )

@@ -11,7 +11,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.entry_order import relative
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.parameters import check_positive, warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -135,6 +135,8 @@ class FSV(WeightedSelector):
                 alpha, rested = alpha * float(self.growth), support
         self.objective_ = np.asarray(objectives)
         self.coef_, self.intercept_ = machines[-1].weights, machines[-1].bias
+        if not machines[-1].weights.any():
+            warn_of_empty_answer(self, problem, "lower sparsity or alpha")
         return _path_of_programs(machines, converged)
 
     def _check_parameters(self) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.entry_order import path_of_entries
+from zeronorm.engines.price import automatic_l1_price, check_price, l1_path, tube_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.parameters import check_positive, warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -55,9 +56,12 @@ class L1SVM(WeightedSelector):
     Parameters
     ----------
     n_features_to_select : count, fraction, or None for all features with a weight at ``C``.
-    C : price of the loss at the end of the path; ``inf`` for a hard margin.
+    C : price of the loss at the end of the path; ``inf`` for a hard margin. "auto" walks from where the first
+        feature enters to a thousand times that price and takes the smallest step whose loss on samples left
+        out (three folds) is within one standard error of the best.
     n_steps : number of values of C on the path; 1 solves for ``C`` alone.
-    epsilon : half-width of the insensitive tube of a regression.
+    epsilon : half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread (the
+        median distance from the median, as a standard deviation), so that the unit of y does not matter.
     task : "classification" or "regression".
     standardize : centre and scale the columns first.
     estimator : fitted on the selected features when given; adds ``predict``.
@@ -66,17 +70,17 @@ class L1SVM(WeightedSelector):
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias at the end of the path, one row for each machine, of the columns as
-        standardised.
+    coef_, intercept_ : weights and bias at ``C_``, one row for each machine, of the columns as standardised.
+    C_, epsilon_ : the price and the half-width in use; ``epsilon_`` is None in classification.
     """
 
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
-        C: float = 1.0,
+        C: float | Literal["auto"] = "auto",
         n_steps: int = 10,
-        epsilon: float = 0.1,
+        epsilon: float | Literal["auto"] = "auto",
         task: Literal["classification", "regression"] = "classification",
         standardize: bool = True,
         estimator: Any = None,
@@ -96,29 +100,42 @@ class L1SVM(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_positive(self, "C", "n_steps")
-        if not self.epsilon >= 0.0:
-            raise ValueError(
-                f"The 'epsilon' parameter of L1SVM must not be negative. Got {self.epsilon!r} instead."
-            )
-        epsilon = float(self.epsilon) if problem.task == "regression" else None
-        walk = _PriceWalk(problem, epsilon, int(self.n_steps))
-        with problem.progress.task("Prices", int(self.n_steps)) as advance:
-            for C in walk.grid(float(self.C), int(self.n_steps)):
+        check_price(self)
+        check_positive(self, "n_steps")
+        self.epsilon_ = tube_of(self, problem)
+        n_steps = int(self.n_steps)
+        automatic = isinstance(self.C, str)
+        chosen = automatic_l1_price(problem, self.epsilon_, n_steps) if automatic else float(self.C)
+        prices = l1_path(problem, n_steps) if automatic else _prices(problem, chosen, n_steps)
+        walk = _PriceWalk(problem, self.epsilon_, n_steps)
+        own_size = 0
+        with problem.progress.task("Prices", n_steps) as advance:
+            for C in prices:
                 walk.solve(C)
                 advance(1)
+                if chosen >= C:
+                    own_size = walk.last_support.size
+                    self.coef_, self.intercept_, self.C_ = walk.weights, walk.bias, float(C)
                 if walk.without_slack:
                     break
-        if np.isinf(self.C) and not walk.without_slack:
+        if np.isinf(chosen) and not walk.without_slack:
             raise ValueError(
                 "L1SVM with C=inf needs samples that a linear machine fits without errors. "
                 "None fits these; use a finite C."
             )
-        self.coef_, self.intercept_ = walk.weights, walk.bias
-        own_size = walk.last_support.size
+        if own_size == 0:
+            remedy = "raise C or lower epsilon" if problem.task == "regression" else "raise C"
+            warn_of_empty_answer(self, problem, remedy)
         if problem.n_features_to_select is not None:
             walk.look_for_size(problem.n_features_to_select)
         return walk.path(own_size)
+
+
+def _prices(problem: Problem, last: float, n_steps: int) -> FloatArray:
+    """Growing values of C up to the one asked for."""
+    if np.isinf(last):
+        return l1_path(problem, 3 * n_steps, beyond=SEPARABLE_BY)
+    return np.asarray([last]) if n_steps == 1 else l1_path(problem, n_steps, last)
 
 
 class _PriceWalk:
@@ -141,26 +158,6 @@ class _PriceWalk:
         self.visited: list[tuple[float, IntArray, FloatArray]] = []
         self.pull = np.zeros(problem.n_features)
         self.converged = True
-
-    def grid(self, last: float, n_steps: int) -> FloatArray:
-        """Growing values of C; the first is one at which no feature has a weight yet."""
-        if n_steps == 1 and np.isfinite(last):
-            return np.asarray([last])
-        first = min(self._smallest(program.y) for program in self.programs)
-        if np.isinf(last):
-            return first * np.geomspace(1.0, SEPARABLE_BY, max(2, 3 * n_steps))
-        return np.geomspace(min(first, 0.5 * last), last, n_steps)
-
-    def _smallest(self, y: FloatArray) -> float:
-        """1 over the largest pull of dual variables that are feasible, in units of C, without any feature."""
-        weight = np.asarray(self.problem.sample_costs(1.0) * np.ones(y.size))
-        above = y > np.median(y) if self.problem.task == "regression" else y > 0
-        mass = min(weight[above].sum(), weight[~above].sum())
-        if mass == 0.0:
-            return 1.0
-        dual = weight * np.where(above, mass / weight[above].sum(), -mass / weight[~above].sum())
-        largest = float(np.abs(self.problem.design.transpose_dot(dual)).max(initial=0.0))
-        return 1.0 / largest if largest > 0.0 else 1.0
 
     def solve(self, C: float) -> int:
         """Solve for C; returns the number of features with a weight."""

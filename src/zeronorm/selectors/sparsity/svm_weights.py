@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm.engines.price import automatic_l1_price, check_price, price_of, target_spread, tube_of
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.engines.rescaling.l1 import L1Machine
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.parameters import check_choice, warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -38,15 +39,17 @@ class SVMWeights(WeightedSelector):
     ----------
     n_features_to_select : count, fraction, or None for half of the features.
     norm : "l2" or "l1".
-    C : price of the hinge (ε-insensitive) loss; ``numpy.inf`` for a hard margin, in classification.
+    C : price of the hinge (ε-insensitive) loss; ``numpy.inf`` for a hard margin, in classification; "auto" chooses it
+        from the data (generalised cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
     task : "classification" or "regression".
-    epsilon : half-width of the insensitive tube in regression.
+    epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread.
     standardize : scale columns to mean 0 and variance 1 first.
     estimator, feature_groups, always_keep : as in all selectors.
 
     Attributes
     ----------
     coef_, intercept_ : weights and bias, one row per machine, for the features as standardised.
+    C_, epsilon_ : the price and the half-width in use; ``epsilon_`` is None in classification.
     """
 
     def __init__(
@@ -54,9 +57,9 @@ class SVMWeights(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1"] = "l2",
-        C: float = 1.0,
+        C: float | Literal["auto"] = "auto",
         task: Literal["classification", "regression"] = "classification",
-        epsilon: float = 0.1,
+        epsilon: float | Literal["auto"] = "auto",
         standardize: bool = True,
         estimator: Any = None,
         feature_groups: Any = None,
@@ -74,9 +77,9 @@ class SVMWeights(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         check_choice(self, "norm", ("l2", "l1"))
-        check_positive(self, "C")
-        parts = parts_of(problem, self.C)
-        epsilon = self.epsilon if problem.task == "regression" else None
+        epsilon = self.epsilon_ = tube_of(self, problem)
+        self.C_ = self._price(problem)
+        parts = parts_of(problem, self.C_)
         l1 = L1Machine(parts, epsilon=epsilon)
         machine = l1 if self.norm == "l1" else LinearMachine(parts, loss="hinge", epsilon=epsilon)
         scores = machine.train(problem.design, np.ones(problem.n_features))
@@ -84,7 +87,9 @@ class SVMWeights(WeightedSelector):
             machine.status.check("SVMWeights with a hard margin (C=inf)")
         own_size = None
         if l1.first_pull is not None:
-            own_size = max(1, int(np.count_nonzero(scores)))
+            own_size = int(np.count_nonzero(scores))
+            if own_size == 0:
+                warn_of_empty_answer(self, problem, "raise C")
             # Features without a weight rank below all that have one.
             smallest = float(scores[scores > 0.0].min(initial=1.0))
             closeness = l1.first_pull / max(float(l1.first_pull.max()), 1e-300)
@@ -96,3 +101,12 @@ class SVMWeights(WeightedSelector):
             converged=machine.status.converged,
             remedy=machine.status.remedy,
         )
+
+    def _price(self, problem: Problem) -> float:
+        check_price(self)
+        if not isinstance(self.C, str):
+            return price_of(self, problem)
+        if self.norm == "l1":
+            return automatic_l1_price(problem, self.epsilon_)
+        # The price of a distance is in units of one over the target where that of its square has none.
+        return price_of(self, problem) * (target_spread(problem) if problem.task == "regression" else 1.0)

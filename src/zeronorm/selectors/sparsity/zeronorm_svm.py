@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.engines.copies import first_copies
+from zeronorm.engines.price import automatic_price, check_price, price_of
 from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
     LinearModel,
@@ -72,8 +73,8 @@ class ZeroNormSVM(WeightedSelector):
     q : exponent of the norm, from 0 to 2, or ``numpy.inf``.
     loss : "hinge", or "probit" for the model from which the paper derives the method: labels are signs
         of scores with normal noise, and each iteration is one step of expectation and maximisation.
-    C : price of the hinge loss; ``numpy.inf`` for a hard margin, which separable classes allow. The probit
-        model has no such parameter.
+    C : price of the hinge loss; ``numpy.inf`` for a hard margin, which separable classes allow; "auto" chooses it from
+        the data by generalised cross-validation on the kernel matrix. The probit model has no such parameter.
     multi_class : more than two classes by "one-vs-rest" or "one-vs-one" machines; they share
         :math:`|w_k| = \sum_c |w_{ck}|`.
     standardize : scale columns to mean 0 and variance 1 first; the weights are compared, so they should
@@ -91,6 +92,7 @@ class ZeroNormSVM(WeightedSelector):
     ----------
     coef_, intercept_ : weights and bias of the last iterate, one row per machine, for the features as
         standardised.
+    C_ : the price in use; None for the probit model.
     representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
@@ -100,7 +102,7 @@ class ZeroNormSVM(WeightedSelector):
         *,
         q: float = 0.0,
         loss: Literal["hinge", "probit"] = "hinge",
-        C: float = 10.0,
+        C: float | Literal["auto"] = "auto",
         multi_class: Literal["one-vs-rest", "one-vs-one"] = "one-vs-rest",
         standardize: bool = True,
         zero_tol: float | None = None,
@@ -128,6 +130,7 @@ class ZeroNormSVM(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
         self.representative_ = first_copies(problem.design)
+        self.C_ = None if self.loss == "probit" else self._price(problem)
         return self._smallest_bound(problem) if np.isinf(self.q) else self._rescale(problem)
 
     def _rescale(self, problem: Problem) -> SelectionPath:
@@ -152,17 +155,29 @@ class ZeroNormSVM(WeightedSelector):
             result.remedy = "all weights shrank to zero; use loss='hinge' with a larger C."
         return result.path()
 
+    def _price(self, problem: Problem) -> float:
+        if not np.isinf(self.q):
+            return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+        # Many weights at one bound t decide like weights of length t √p.
+        check_price(self)
+        if not isinstance(self.C, str):
+            return float(self.C)
+        found = automatic_price(problem)
+        return found.unit / float(np.sqrt(found.diagonal))
+
     def _machine(self, problem: Problem) -> LinearModel:
         if self.loss == "probit":
             return ProbitMachine(parts_of(problem, 1.0, self.multi_class), self.tol)
-        parts = parts_of(problem, self.C / 2.0, self.multi_class)
+        assert self.C_ is not None
+        parts = parts_of(problem, self.C_ / 2.0, self.multi_class)
         return LinearMachine(parts, loss="hinge")
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:
         """One linear program per machine; weights at the bound are ordered by how hard they press on it."""
         scores = np.zeros(problem.n_features)
         machines = []
-        for part in parts_of(problem, self.C, self.multi_class):
+        assert self.C_ is not None
+        for part in parts_of(problem, self.C_, self.multi_class):
             machine = solve_linf_svm(problem.design, part.target, C=part.price)
             machine.status.check("ZeroNormSVM with q=inf")
             machines.append(machine)
@@ -190,7 +205,8 @@ class ZeroNormSVM(WeightedSelector):
         check_choice(self, "loss", ("hinge", "probit"))
         check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
         check_choice(self, "scaling", ("unit", "paper"))
-        check_positive(self, "C", "tol", "max_iter")
+        check_price(self)
+        check_positive(self, "tol", "max_iter")
         if self.loss == "probit" and np.isinf(self.q):
             raise ValueError("ZeroNormSVM with q=inf needs loss='hinge'. Got loss='probit' instead.")
 

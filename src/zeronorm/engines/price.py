@@ -1,0 +1,312 @@
+r"""What a selector's data alone say about the price C of an error and the width ε of a tube.
+
+Serves AROM, ZeroNormSVM, L1SVM, SVMWeights, KernelMultiplicativeUpdate and RFE with ``C="auto"``.
+
+For the ℓ2 norm no machine is trained. The ridge regression on the ±1 targets,
+
+.. math:: \min_{w, b}\ \tfrac12\|w\|^2 + \tfrac C2 \sum_i \omega_i\,(t_i - w \cdot x_i - b)^2,
+
+is the machine with squared slacks as long as every sample is a support vector, which in wide data nearly all are.
+With the eigenvalues :math:`\lambda` of the centred kernel matrix its generalised cross-validation
+
+.. math:: \mathrm{GCV}(C) = \frac{\mathrm{RSS}(C) / N}{\bigl(1 - \mathrm{df}(C)/N\bigr)^2}, \qquad
+    \mathrm{df}(C) = 1 + \sum \frac{C\lambda}{1 + C\lambda}
+
+costs one decomposition for all C. It knows no folds and no order of the samples, and a sample of weight two counts
+as two. Its minimum is flat, and often at the border for data that are interpolated without harm, so the
+choice is the geometric mean of the minimum and ``ANCHOR``.
+
+For the ℓ1 norm, whose C has another unit, programs are solved along a path of C on a few folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.problem import Problem
+from zeronorm.solvers.l1_svm.dual import l1_svm_program
+
+UNIT_PRICES = np.geomspace(1e-2, 1e2, 33)  # for kernels whose mean diagonal is one
+ANCHOR = 0.3  # of the same unit
+LARGEST_SYSTEM = 1000  # samples or features, whichever are fewer; of more samples a part decides
+TUBE = 0.1  # of the spread of a regression target
+FOLDS = 3
+BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
+EQUALLY_GOOD = 1e-9
+NO_SLACK = 1e-7
+
+
+@dataclass(frozen=True)
+class AutomaticPrice:
+    """The chosen C.
+
+    Attributes
+    ----------
+    unit : for a kernel whose mean diagonal is one.
+    diagonal : the mean diagonal of the kernel of all features, centred.
+    """
+
+    unit: float
+    diagonal: float
+
+    @property
+    def raw(self) -> float:
+        """For the kernel as it is."""
+        return self.unit / self.diagonal
+
+
+def check_price(selector: Any) -> None:
+    """Raise unless C is a positive number or "auto"."""
+    if isinstance(selector.C, str) and selector.C != "auto":
+        raise ValueError(
+            f"The 'C' parameter of {type(selector).__name__} must be 'auto' or a positive number. "
+            f"Got {selector.C!r} instead."
+        )
+    if not isinstance(selector.C, str):
+        check_positive(selector, "C")
+
+
+def price_of(
+    selector: Any, problem: Problem, unit: Literal["diagonal", "raw"] = "raw", K: FloatArray | None = None
+) -> float:
+    """The C of a selector, chosen where it is "auto".
+
+    ``unit`` tells how it will be used: on a kernel with a mean diagonal of one, or on the kernel as it is. ``K`` is the
+    kernel matrix of all features where it is not linear.
+    """
+    check_price(selector)
+    if not isinstance(selector.C, str):
+        return float(selector.C)
+    found = automatic_price(problem, K)
+    return found.unit if unit == "diagonal" else found.raw
+
+
+def tube_of(selector: Any, problem: Problem) -> float | None:
+    """The ε of a selector: None in classification, in units of the target's spread where it is "auto"."""
+    if problem.task != "regression":
+        return None
+    if selector.epsilon == "auto":
+        return TUBE * target_spread(problem)
+    if isinstance(selector.epsilon, str) or not selector.epsilon >= 0.0:
+        raise ValueError(
+            f"The 'epsilon' parameter of {type(selector).__name__} must be 'auto' or a number that is not negative. "
+            f"Got {selector.epsilon!r} instead."
+        )
+    return float(selector.epsilon)
+
+
+def target_spread(problem: Problem) -> float:
+    """The median distance from the median in standard deviations of a normal law; robust, in the target's unit."""
+    weight = _weights(problem)
+    target = problem.targets()
+    spreads = []
+    for y in target.T:
+        distance = np.abs(y - _median(y, weight))
+        spread = 1.4826 * _median(distance, weight)
+        spreads.append(spread if spread > 0.0 else float(np.sqrt(np.average(distance**2, weights=weight))))
+    found = float(np.mean(spreads))
+    return found if found > 0.0 else 1.0
+
+
+def _median(values: FloatArray, weight: FloatArray) -> float:
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order]) / weight.sum()
+    low, high = np.searchsorted(share, [0.5 - 1e-12, 0.5 + 1e-12])
+    return float(0.5 * (values[order[low]] + values[order[min(high, values.size - 1)]]))
+
+
+def _weights(problem: Problem) -> FloatArray:
+    return np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+
+
+# -- The ℓ2 norm: generalised cross-validation on the kernel matrix --
+
+
+def automatic_price(problem: Problem, K: FloatArray | None = None) -> AutomaticPrice:
+    """The C for the features of a problem; ``K`` is their kernel matrix where it is not linear."""
+    weight = _weights(problem)
+    targets = problem.targets()
+    design = problem.design
+    if min(design.shape if K is None else K.shape) > LARGEST_SYSTEM:
+        rows = _spread_rows(targets, LARGEST_SYSTEM)
+        weight, targets = weight[rows], targets[rows]
+        design, K = (design.take_rows(rows), None) if K is None else (design, K[np.ix_(rows, rows)])
+    total = float(weight.sum())
+    # Weights below one each, such as weights that sum to one, are brought to the number of samples they amount to.
+    factor = max(1.0, total / float(weight @ weight))
+    weight, total = weight * factor, total * factor
+    centred = targets - np.average(targets, axis=0, weights=weight)
+    variance = np.average(centred**2, axis=0, weights=weight)
+    centred = (centred / np.sqrt(np.where(variance > 0.0, variance, 1.0))) * np.sqrt(weight)[:, None]
+    eigenvalues, energy = _spectrum(design, K, weight, centred)
+    diagonal = float(eigenvalues.sum()) / total
+    if not diagonal > 0.0:
+        return AutomaticPrice(ANCHOR * factor, 1.0)
+    outside = max(float((centred**2).sum() - energy.sum()), 0.0)
+    shrunk = 1.0 / (1.0 + np.outer(UNIT_PRICES, eigenvalues / diagonal))
+    left_over = (shrunk**2) @ energy + outside
+    degrees = 1.0 + (1.0 - shrunk).sum(axis=1)
+    score = left_over / np.maximum(1.0 - degrees / total, 1e-12) ** 2
+    good = UNIT_PRICES[score <= (1.0 + EQUALLY_GOOD) * score.min()]
+    best = good[np.argmin(np.abs(np.log(good / ANCHOR)))]
+    return AutomaticPrice(float(np.sqrt(best * ANCHOR)) * factor, diagonal)
+
+
+def _spectrum(
+    design: Design, K: FloatArray | None, weight: FloatArray, centred: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues of the centred, weighted kernel matrix and the squared shares of the targets along them."""
+    root = np.sqrt(weight)
+    if K is None and design.n_features < design.n_samples:
+        mean = design.transpose_dot(weight) / weight.sum()
+        scatter = design.sandwich(weight) - weight.sum() * np.outer(mean, mean)
+        values, vectors = np.linalg.eigh(scatter)
+        pull = vectors.T @ design.transpose_dot(root[:, None] * centred)
+        energy = (pull**2).sum(axis=1)
+    else:
+        gram = design.gram() if K is None else K
+        mean = gram @ weight / weight.sum()
+        gram = gram - mean - mean[:, None] + float(mean @ weight) / weight.sum()
+        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+        energy = ((vectors.T @ centred) ** 2).sum(axis=1)
+    present = values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
+    if K is None and design.n_features < design.n_samples:
+        energy = np.divide(energy, values, out=np.zeros_like(energy), where=present)
+    return values[present], energy[present]
+
+
+def _spread_rows(targets: FloatArray, size: int) -> IntArray:
+    """So many samples, evenly from all targets: every class keeps its share."""
+    order = np.lexsort(targets.T)
+    places = np.linspace(0, order.size - 1, size).round().astype(np.intp)
+    return np.sort(order[places])
+
+
+# -- The ℓ1 norm: a path of programs on a few folds --
+
+
+def l1_path(
+    problem: Problem, n_steps: int, last: float | None = None, beyond: float = BEYOND_FIRST
+) -> FloatArray:
+    """Growing values of C, up to ``last`` or to a multiple of the first, at which no feature has a weight yet."""
+    targets = problem.targets()
+    first = min(_where_a_feature_enters(problem, y) for y in targets.T)
+    if last is None:
+        return first * np.geomspace(1.0, beyond, max(2, n_steps))
+    return np.geomspace(min(first, 0.5 * last), last, n_steps)
+
+
+def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
+    """1 over the largest pull of dual variables that are feasible, in units of C, without any feature."""
+    weight = _weights(problem)
+    above = y > np.median(y) if problem.task == "regression" else y > 0
+    mass = min(weight[above].sum(), weight[~above].sum())
+    if mass == 0.0:
+        return 1.0
+    dual = weight * np.where(above, mass / weight[above].sum(), -mass / weight[~above].sum())
+    largest = float(np.abs(problem.design.transpose_dot(dual)).max(initial=0.0))
+    return 1.0 / largest if largest > 0.0 else 1.0
+
+
+def automatic_l1_price(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
+    """The smallest C on ``l1_path`` that pays for a feature and is, on samples left out, nearly as good as the best.
+
+    Nearly: its loss is within one standard error.
+
+    The loss is the distance of the decision, cut to ±1, from the label; in regression its distance from the target.
+    """
+    prices, whole = l1_path(problem, n_steps), problem
+    if problem.n_samples > LARGEST_SYSTEM:
+        problem = _some_samples(problem, _spread_rows(problem.targets(), LARGEST_SYSTEM))
+    fold = _folds(problem)
+    loss = np.zeros((prices.size, problem.n_samples))
+    for left_out in range(FOLDS):
+        test, train = np.flatnonzero(fold == left_out), np.flatnonzero(fold != left_out)
+        if test.size and train.size:
+            loss[:, test] = _loss_on_path(problem, epsilon, prices, train, test)
+    share = _weights(problem) / _weights(problem).sum()
+    mean = loss @ share
+    best = int(np.argmin(mean))
+    error = np.sqrt(((loss[best] - mean[best]) ** 2) @ share / _weights(problem).sum())
+    return _first_with_a_weight(whole, epsilon, prices[np.flatnonzero(mean <= mean[best] + error)[0] :])
+
+
+def _first_with_a_weight(problem: Problem, epsilon: float | None, prices: FloatArray) -> float:
+    """The first of some growing prices that pays for a feature; noise alone would call for none."""
+    programs = [
+        l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
+        for t in problem.targets().T
+    ]
+    for C in prices[:-1]:
+        for program in programs:
+            program.set_price(problem.sample_costs(C))
+            if program.solve().weights.any():
+                return float(C)
+    return float(prices[-1])
+
+
+def _some_samples(problem: Problem, rows: IntArray) -> Problem:
+    weight = None if problem.sample_weight is None else problem.sample_weight[rows]
+    return replace(problem, design=problem.design.take_rows(rows), y=problem.y[rows], sample_weight=weight)
+
+
+def _loss_on_path(
+    problem: Problem, epsilon: float | None, prices: FloatArray, train: IntArray, test: IntArray
+) -> FloatArray:
+    weight, targets = _weights(problem), problem.targets()
+    known, held_out = problem.design.take_rows(train), problem.design.take_rows(test)
+    loss = np.zeros((prices.size, test.size))
+    for t in targets.T:
+        if np.ptp(t[train]) == 0.0:
+            continue
+        program = l1_svm_program(
+            known, t[train], C=prices[0] * weight[train], epsilon=epsilon, n_steps=prices.size
+        )
+        for step, C in enumerate(prices):
+            program.set_price(C * weight[train])
+            machine = program.solve()
+            decision = held_out.dot(machine.weights) + machine.bias
+            if epsilon is None:
+                decision = np.clip(decision, -1.0, 1.0)
+            cost = np.abs(t[test] - decision)
+            if float(machine.slack.max(initial=0.0)) <= NO_SLACK:  # a larger price changes nothing
+                loss[step:] += cost
+                break
+            loss[step] += cost
+    return loss
+
+
+def _folds(problem: Problem) -> IntArray:
+    """A fold for each sample by what it is, not by where it stands: copies of a sample share theirs.
+
+    Within each class the samples are sorted by their distance from the mean and dealt out in turn.
+    """
+    design, weight = problem.design, _weights(problem)
+    mean = design.transpose_dot(weight) / weight.sum()
+    squared = _squared_rows(design) - 2.0 * design.dot(mean) + float(mean @ mean)
+    label = problem.y if problem.task in ("binary", "multiclass") else np.zeros(problem.n_samples)
+    second = problem.targets().sum(axis=1)
+    fold = np.zeros(problem.n_samples, dtype=np.intp)
+    order = np.lexsort((second, squared, label))
+    close = EQUALLY_GOOD * max(float(np.abs(squared).max(initial=0.0)), np.finfo(float).tiny)
+    turn = 0
+    for place, i in enumerate(order):
+        if place:
+            j = order[place - 1]
+            same = label[i] == label[j] and second[i] == second[j] and squared[i] - squared[j] <= close
+            turn += not same
+        fold[i] = turn % FOLDS
+    return fold
+
+
+def _squared_rows(design: Design) -> FloatArray:
+    total = np.zeros(design.n_samples)
+    for _, block in design.iter_blocks():
+        total += np.einsum("ij,ij->i", block, block)
+    return total

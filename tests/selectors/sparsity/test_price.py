@@ -1,0 +1,189 @@
+"""The automatic price: against regressions fitted one by one, its invariances, and every selector that has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+from zeronorm import AROM, L1SVM, KernelMultiplicativeUpdate, SVMWeights, ZeroNormSVM
+from zeronorm.design import as_design
+from zeronorm.engines.price import ANCHOR, UNIT_PRICES, automatic_l1_price, automatic_price, target_spread
+from zeronorm.selection.problem import Problem
+
+SELECTORS = [
+    AROM(),
+    AROM(norm="l1"),
+    ZeroNormSVM(),
+    L1SVM(),
+    SVMWeights(),
+    SVMWeights(norm="l1"),
+    KernelMultiplicativeUpdate(),
+    KernelMultiplicativeUpdate(kernel="linear"),
+]
+
+
+def classes(n=40, p=60, *, noise=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    score = X[:, 0] - X[:, 1] + noise * rng.normal(size=n)
+    return X, (score > 0.0).astype(int)
+
+
+def problem_of(X, y, **fields):
+    if fields.get("task") == "regression":
+        return Problem(as_design(X), y, **fields)
+    return Problem(as_design(X), y, "binary", classes=np.array([0, 1]), **fields)
+
+
+# -- the criterion ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(30, 80), (50, 6)])
+def test_the_choice_is_that_of_ridge_regressions_fitted_one_by_one(shape):
+    X, y = classes(*shape)
+    target = 2.0 * y - 1.0
+    centred = X - X.mean(axis=0)
+    diagonal = float(np.mean(np.sum(centred**2, axis=1)))
+    scores = []
+    for C in UNIT_PRICES:
+        penalty = diagonal / C
+        hat = np.column_stack(
+            [Ridge(alpha=penalty).fit(X, unit).predict(X) for unit in np.eye(len(y))]
+        )  # one column per sample: the trace is the number of parameters in use
+        rest = target - Ridge(alpha=penalty).fit(X, target).predict(X)
+        scores.append(np.mean(rest**2) / (1.0 - np.trace(hat) / len(y)) ** 2)
+    expected = np.sqrt(ANCHOR * UNIT_PRICES[int(np.argmin(scores))])
+    found = automatic_price(problem_of(X, y))
+    assert found.unit == pytest.approx(expected)
+    assert found.diagonal == pytest.approx(diagonal)
+
+
+def test_wide_and_tall_ways_agree():
+    X, y = classes(40, 39)
+    tall, wide = (automatic_price(problem_of(Z, y)) for Z in (X, np.hstack([X, np.zeros((40, 5))])))
+    assert tall.unit == wide.unit
+    assert tall.diagonal == pytest.approx(wide.diagonal)
+
+
+def test_a_weight_of_two_is_a_doubled_sample():
+    X, y = classes(30, 50)
+    weight = np.ones(30)
+    weight[:10] = 2.0
+    doubled = problem_of(np.vstack([X, X[:10]]), np.concatenate([y, y[:10]]))
+    weighted = problem_of(X, y, sample_weight=weight)
+    assert automatic_price(doubled).raw == pytest.approx(automatic_price(weighted).raw)
+    assert automatic_l1_price(doubled, None) == pytest.approx(automatic_l1_price(weighted, None))
+
+
+def test_weights_that_sum_to_one_change_nothing_but_the_unit_of_the_price():
+    X, y = classes(30, 50)
+    plain, weighted = (
+        automatic_price(problem_of(X, y, sample_weight=w)) for w in (None, np.full(30, 1 / 30))
+    )
+    assert weighted.unit / 30.0 == pytest.approx(plain.unit)
+
+
+def test_order_of_samples_and_columns_and_units_do_not_matter():
+    X, y = classes(40, 60)
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(40), rng.permutation(60)
+    signs = rng.choice([-1.0, 1.0], size=60)
+    plain, shuffled = problem_of(X, y), problem_of((X * signs)[rows][:, columns], y[rows])
+    assert automatic_price(plain).unit == pytest.approx(automatic_price(shuffled).unit)
+    assert automatic_l1_price(plain, None) == pytest.approx(automatic_l1_price(shuffled, None))
+    assert automatic_price(problem_of(1e5 * X, y)).unit == pytest.approx(automatic_price(plain).unit)
+
+
+def test_clean_labels_get_a_higher_price_than_noisy_ones():
+    clean, noisy = (
+        np.mean(
+            [
+                np.log(automatic_price(problem_of(*classes(100, 20, noise=noise, seed=s))).unit)
+                for s in range(10)
+            ]
+        )
+        for noise in (0.0, 4.0)
+    )
+    assert clean > noisy + 1.0
+
+
+def test_a_part_of_very_many_samples_decides():
+    X, y = classes(2500, 1200, noise=1.0)
+    price = automatic_price(problem_of(X, y))
+    assert UNIT_PRICES[0] <= price.unit <= UNIT_PRICES[-1]
+    assert price.diagonal == pytest.approx(1200.0, rel=0.05)
+
+
+def test_the_spread_of_a_target_is_robust_and_has_its_unit():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=400)
+    X = np.ones((400, 1))
+    spread = target_spread(problem_of(X, y, task="regression"))
+    assert spread == pytest.approx(1.0, abs=0.15)
+    y[0] = 1e6
+    assert target_spread(problem_of(X, y, task="regression")) == pytest.approx(spread, rel=0.02)
+    assert target_spread(problem_of(X, 1e3 * y, task="regression")) == pytest.approx(1e3 * spread, rel=0.02)
+    assert target_spread(problem_of(X, np.zeros(400), task="regression")) == 1.0
+
+
+# -- in the selectors -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("selector", SELECTORS, ids=repr)
+def test_the_chosen_price_is_reported_and_gives_the_same_machine(selector):
+    X, y = classes(50, 40, noise=0.2)
+    automatic = clone(selector).fit(X, y)
+    fixed = clone(selector).set_params(C=automatic.C_)
+    if not isinstance(selector, L1SVM):  # which walks on beyond its C, for larger sizes
+        assert fixed.fit(X, y).path_.order.tolist() == automatic.path_.order.tolist()
+    else:
+        np.testing.assert_allclose(fixed.fit(X, y).coef_, automatic.coef_, atol=1e-6)
+    assert fixed.C_ == automatic.C_
+    assert {0, 1} == set(automatic.path_.order[:2].tolist())
+
+
+@pytest.mark.parametrize("selector", SELECTORS, ids=repr)
+def test_wrong_prices_are_explained(selector):
+    X, y = classes()
+    with pytest.raises(
+        ValueError, match=r"'C' parameter of .* must be 'auto' or a positive number. Got 'best'"
+    ):
+        clone(selector).set_params(C="best").fit(X, y)
+    with pytest.raises(ValueError, match=r"'C' parameter of .* must be positive"):
+        clone(selector).set_params(C=-1.0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "selector", [AROM(), AROM(norm="l1"), L1SVM(), SVMWeights(), SVMWeights(norm="l1")], ids=repr
+)
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_the_unit_of_a_regression_target_does_not_matter(selector, unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 30))
+    y = 2.0 * X[:, 3] - X[:, 7] + 0.3 * rng.normal(size=60)
+    plain, other = (clone(selector).set_params(task="regression").fit(X, u * y) for u in (1.0, unit))
+    assert plain.support_.tolist() == other.support_.tolist()
+    assert other.epsilon_ == pytest.approx(unit * plain.epsilon_)
+    assert set(plain.path_.order[:2].tolist()) == {3, 7}
+
+
+@pytest.mark.parametrize("selector", [AROM(), ZeroNormSVM(), AROM(norm="switch")], ids=repr)
+@pytest.mark.parametrize("shape", [(20, 100), (60, 5000), (200, 400)])
+@pytest.mark.parametrize("kind", ["noise", "outlier", "one-hot"])
+def test_no_collapse_with_the_defaults(selector, shape, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape)
+    y = np.where(X[:, :3].sum(axis=1) > 0.0, 1, 0)
+    if kind == "noise":
+        y = rng.permutation(y)
+    if kind == "outlier":
+        X[3, 5] = 1e6
+    if kind == "one-hot":
+        level = rng.integers(0, 4, size=shape[0])
+        X[:, 10:14] = level[:, None] == np.arange(4)
+        X[:, 14] = X[:, 13] == 0.0
+    fitted = clone(selector).fit(X, y)
+    assert fitted.converged_
+    assert np.abs(fitted.coef_).max() > 0.0
