@@ -153,14 +153,21 @@ NAMES: tuple[str, ...] = (
 )
 
 
+# Studies that share a file, which is otherwise named after the study.
+TOGETHER = {
+    "weston2003-colon": ("weston2003_microarray", "COLON"),
+    "weston2003-lymphoma": ("weston2003_microarray", "LYMPHOMA"),
+}
+
+
 def get_study(name: str) -> Study:
     """The study declared under ``name``."""
     if name not in NAMES:
         close = difflib.get_close_matches(name, NAMES, n=3)
         hint = f"Did you mean {', '.join(close)}?" if close else "`zeronorm study --list` lists them."
         raise StudyError(f"There is no study named {name!r}. {hint}")
-    module = importlib.import_module(f"zeronorm.studies.declared.{name.replace('-', '_')}")
-    study = module.STUDY
+    file, variable = TOGETHER.get(name, (name.replace("-", "_"), "STUDY"))
+    study = getattr(importlib.import_module(f"zeronorm.studies.declared.{file}"), variable)
     assert isinstance(study, Study)
     return study
 
