@@ -15,6 +15,9 @@ from oracles.subsets import gaussian_classes
 from zeronorm import OptimalFeatureWeighting
 from zeronorm.models import OFWClassifier
 
+# Short runs do not settle, and say so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*still moved:sklearn.exceptions.ConvergenceWarning")
+
 
 def model(base_estimator="centroid", **settings):
     selector = OptimalFeatureWeighting(base_estimator=base_estimator, subset_size=2, max_iter=200)

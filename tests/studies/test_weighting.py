@@ -21,6 +21,9 @@ from zeronorm.studies.weighting import (
     weight_metric,
 )
 
+# Short runs do not settle, and say so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*still moved:sklearn.exceptions.ConvergenceWarning")
+
 SETTINGS = {"base_estimator": "cart", "subset_size": 2, "max_iter": 400}
 
 

@@ -72,7 +72,7 @@ def voters(settings: dict[str, Any], n_estimators: int, estimator: Any, size: in
 
 def not_learned(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings under which the law stays uniform: one step of negligible length."""
-    return {**settings, "max_iter": 1, "step_size": 1e-9, "step_offset": 1.0}
+    return {**settings, "max_iter": 1, "step_size": 1e-9, "step_offset": 1.0, "noise": 0.0}
 
 
 def _law(model: Any) -> Any:

@@ -10,8 +10,9 @@ import pytest
 from oracles.subsets import gaussian_classes, make_pool
 from zeronorm.design import as_design
 from zeronorm.engines.weighting.batches import BatchEvaluator, Source
-from zeronorm.engines.weighting.exact import ExactEnergy, all_subsets, descend, project_for_log
+from zeronorm.engines.weighting.exact import ExactEnergy, all_subsets, descend, project_for_log, run_exact
 from zeronorm.engines.weighting.learners.nearest import SubsetCentroid
+from zeronorm.engines.weighting.state import RunState
 
 P_FEATURES, SUBSET, BOOTSTRAP, N = 4, 2, 3, 5
 
@@ -110,6 +111,24 @@ def test_exact_gradient_descends(first_step, share):
     assert np.all(np.diff(values[: len(values) - 1]) < 0)
     assert values[-1] < share * values[0]
     assert P.sum() == pytest.approx(1.0)
+
+
+def test_exact_euclidean_gradient_ends_where_the_optimality_conditions_hold():
+    rng = np.random.default_rng(4)
+    subsets = all_subsets(6, 2)
+    energy = ExactEnergy(subsets, rng.uniform(size=len(subsets)), 6)
+    state = RunState(0, np.full(6, 1 / 6))
+    assert run_exact(energy, state, scheme="euclidean", max_iter=5000, tol=1e-12).converged
+    P = state.weights
+    # The derivative for each feature, also for those of weight zero, by differences of the polynomial.
+    step = 1e-6
+    slope = np.array(
+        [(energy.value(P + step * e) - energy.value(P - step * e)) / (2 * step) for e in np.eye(6)]
+    )
+    kept = P > 1e-8
+    assert 0 < kept.sum() < 6
+    assert slope[kept] == pytest.approx(slope[kept].mean(), abs=1e-4)
+    assert slope[~kept].min() >= slope[kept].mean() - 1e-4
 
 
 def test_too_many_subsets_are_refused():

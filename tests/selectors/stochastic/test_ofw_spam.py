@@ -41,8 +41,6 @@ def test_learned_words_beat_uniform_draws_on_the_test_set():
         base_estimator=SubsetKNN(4),
         subset_size=15,
         bootstrap_size=100,
-        batch_size=8,
-        max_iter=10_000,
         random_state=0,
         n_jobs=2,
     ).fit(X[train], y[train])

@@ -1,53 +1,113 @@
-"""Step sizes, the stopping rule and the grid of the trajectory."""
+"""Step sizes, the stopping rule, the way back from a collapse, and the grid of the trajectory."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from zeronorm.engines.weighting.state import (
-    RunState,
+from oracles.subsets import gaussian_classes
+from zeronorm import OptimalFeatureWeighting
+from zeronorm.engines.weighting.state import RunState
+from zeronorm.engines.weighting.steps import (
+    CHANCE,
+    CHANCE_SHARE,
+    AdaptiveSteps,
+    CollapseWatch,
+    GivenSteps,
     StoppingRule,
-    make_schedule,
     next_grid_step,
     record_steps,
 )
 from zeronorm.engines.weighting.updates import make_rule
 
 
-def default_schedule(method, p, k, batch_size=1):
-    return make_schedule(
-        method, None, None, n_features=p, subset_size=k, batch_size=batch_size, max_iter=1000
-    )
+def adaptive(planned=1000, p=20, k=5, batch_size=4):
+    return AdaptiveSteps(p, k, batch_size, planned, smallest_error=0.01)
 
 
-@pytest.mark.parametrize("method", ["exponential", "euclidean", "diffusion"])
-@pytest.mark.parametrize(("p", "k", "batch_size"), [(4, 2, 1), (100, 4, 1), (500, 20, 8), (50, 50, 4)])
-def test_first_step_changes_no_weight_by_more_than_a_tenth(method, p, k, batch_size):
+def after_pilot(steps, errors, p=20):
+    """A state whose first draws had these errors."""
+    state = RunState(seed=0, weights=np.full(p, 1 / p))
+    while steps.signals(state, np.asarray(errors)) is None:
+        state.step += 1
+    return state
+
+
+def test_given_steps_fall_as_one_over_n():
+    steps = GivenSteps(5.0, 50.0)
+    assert steps.at(0) == pytest.approx(0.1)
+    assert steps.at(450) == pytest.approx(0.01)
+    state = RunState(0, np.ones(2) / 2, step=450)
+    assert steps.length(state, 0.5) == steps.at(450)
+    assert steps.signals(state, np.array([0.3])) == pytest.approx([0.3])
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.01])
+def test_signals_do_not_depend_on_level_and_unit_of_the_errors(unit):
+    steps = AdaptiveSteps(20, 5, 4, 1000, smallest_error=1e-6)
+    errors = np.array([0.1, 0.2, 0.3, 0.4])
+    plain, moved = (after_pilot(steps, e) for e in (errors, 0.3 + unit * errors))
+    expected = steps.signals(plain, np.array([0.05, 0.2, 0.3, 0.25]))
+    found = steps.signals(moved, 0.3 + unit * np.array([0.05, 0.2, 0.3, 0.25]))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_equal_errors_of_the_first_draws_divide_by_nothing():
+    steps = adaptive()
+    state = after_pilot(steps, np.full(4, 0.25))
+    assert np.array_equal(steps.signals(state, np.full(4, 0.25)), np.zeros(4))
+    assert np.all(np.isfinite(steps.signals(state, np.array([0.0, 1.0, 0.25, 0.26]))))
+
+
+def test_centring_leaves_the_mean_step_and_lowers_its_variance():
+    """A subset's error is 0.5 less 0.05 for each good feature: the oracle is the exact gradient's direction."""
     rng = np.random.default_rng(0)
-    schedule = default_schedule(method, p, k, batch_size)
-    worst = 0.0
-    for _ in range(100):
-        rule = make_rule(method, np.full(p, 1 / p), noise=0.001, first_step=schedule.at(0))
+    p, k, n = 10, 3, 40_000
+    P = rng.dirichlet(np.full(p, 5.0))
+    draws = rng.choice(p, size=(n, k), p=P)
+    counts = np.array([np.bincount(row, minlength=p) for row in draws], dtype=float)
+    q = 0.5 - 0.05 * counts[:, :3].sum(axis=1) + 0.02 * rng.standard_normal(n)
+
+    def projected(signal):
+        terms = signal[:, None] * counts
+        return terms - (terms @ P / (P @ P))[:, None] * P
+
+    raw, centred = projected(q), projected(q - q.mean())
+    standard_error = np.sqrt((raw.var(axis=0) + centred.var(axis=0)) / n)
+    assert np.all(np.abs(raw.mean(axis=0) - centred.mean(axis=0)) < 4 * standard_error)
+    assert np.all(centred.var(axis=0) < 0.1 * raw.var(axis=0))
+
+
+@pytest.mark.parametrize("method", ["exponential", "diffusion"])
+def test_chance_alone_moves_weights_as_much_as_planned(method):
+    """Signals of variance one that do not depend on the subset, over a tenth of the plan without annealing."""
+    p, k, batch_size, planned = 200, 10, 4, 40_000
+    steps = adaptive(planned, p, k, batch_size)
+    rng = np.random.default_rng(0)
+    state = RunState(0, np.full(p, 1 / p))
+    length = steps.length(state, 1 / p)
+    n_draws = CHANCE_SHARE * planned * batch_size
+    assert length == pytest.approx(CHANCE / np.sqrt(k / p * n_draws))
+    rule = make_rule(method, state.weights, noise=0.0, first_step=length)
+    for step in range(40):  # a hundredth of the tenth: the spread is a tenth
         features = np.sort(rng.integers(0, p, size=(batch_size, k)), axis=1)
-        assert rule.learn(features, np.full(batch_size, 0.5), schedule.at(0), 1, 0)
-        worst = max(worst, float(np.abs(rule.weights * p - 1).max()))
-    assert worst <= 0.1
+        rule.learn_relative(features, rng.standard_normal(batch_size), length, 1, step)
+    spread = np.std(np.log(rule.weights))
+    assert spread == pytest.approx(0.1 * CHANCE, rel=0.3)
 
 
-def test_euclidean_survives_the_worst_draw():
-    p, k = 20, 6
-    schedule = default_schedule("euclidean", p, k)
-    assert schedule.at(0) == pytest.approx(0.1 / (k * p**2))
-    rule = make_rule("euclidean", np.full(p, 1 / p), noise=0.0, first_step=1.0)
-    assert rule.learn(np.zeros((1, k), np.int64), np.ones(1), schedule.at(0), 1, 0)
-    assert rule.weights[0] * p >= 0.9
+def test_the_first_step_changes_no_weight_by_more_than_a_tenth():
+    assert adaptive(planned=100).length(RunState(0, np.full(20, 1 / 20)), 1 / 20) == pytest.approx(0.1)
 
 
-def test_steps_fall_as_one_over_n():
-    schedule = make_schedule("exponential", 5.0, 50.0, n_features=9, subset_size=2, batch_size=1, max_iter=10)
-    assert schedule.at(0) == pytest.approx(0.1)
-    assert schedule.at(450) == pytest.approx(0.01)
+def test_steps_shorten_as_the_law_gathers_and_later_in_the_run():
+    steps, state = adaptive(planned=10_000), RunState(0, np.full(20, 1 / 20))
+    first = steps.length(state, 1 / 20)
+    assert steps.length(state, 1 / 5) == pytest.approx(first / 2)
+    state.step = int(steps.offset)
+    assert steps.length(state, 1 / 20) == pytest.approx(first / 2)
+    state.shrinkage = 0.5
+    assert steps.length(state, 1 / 20) == pytest.approx(first / 4)
 
 
 @pytest.mark.parametrize("window", [2, 3, 10, 100])
@@ -60,36 +120,97 @@ def test_grid_steps_lag_by_the_window(window):
         n = m
 
 
-def test_rule_stops_only_when_the_weights_settle():
-    rule = StoppingRule(window=10, tol=0.005, first_lag=3)
+def stopped_at(rule, n_steps, weights_at, error_at):
     state = RunState(seed=0, weights=np.array([0.5, 0.5]))
-    stopped_at = None
-    for n in range(1, 2000):
+    for n in range(1, n_steps):
         state.step = n
-        drift = 0.08 * np.log(min(n, 400))  # the same change over every lag, until it ends
-        state.weights[:] = [0.5 + drift, 0.5 - drift]
-        if rule.is_met(state):
-            stopped_at = n
-            break
-    assert stopped_at is not None
-    assert 400 < stopped_at <= 400 * (10 / 9) ** 2 + 2
+        state.weights[:] = weights_at(n)
+        state.add(np.array([error_at(n) - 0.01, error_at(n) + 0.01]))
+        if rule.is_due(state) and rule.is_met(state):
+            return n
+    return None
+
+
+def test_rule_stops_only_when_the_weights_settle():
+    def drifting(n):  # the same change over every lag, until it ends
+        drift = 0.08 * np.log(min(n, 400))
+        return [0.5 + drift, 0.5 - drift]
+
+    found = stopped_at(StoppingRule(10, 0.005, first_lag=3), 2000, drifting, lambda n: 0.2)
+    assert found is not None
+    assert 400 < found <= 400 * (10 / 9) ** 2 + 2
+
+
+def test_rule_does_not_stop_while_the_errors_fall():
+    rule = StoppingRule(10, 0.05, first_lag=30)
+    falling = stopped_at(rule, 3000, lambda n: [0.5, 0.5], lambda n: 0.4 - 0.1 * min(n, 1000) / 1000)
+    assert falling is not None
+    assert 1000 < falling < 2600
+    assert stopped_at(rule, 3000, lambda n: [0.5, 0.5], lambda n: 0.4) < 700
 
 
 def test_nothing_is_tested_before_the_first_lag():
-    rule = StoppingRule(window=10, tol=0.05, first_lag=20)
-    state = RunState(seed=0, weights=np.array([0.5, 0.5]))
-    met = []
-    for n in range(1, 400):
-        state.step = n
-        if rule.is_met(state):
-            met.append(n)
-    assert met[0] == next_grid_step(200, 10)
+    still = lambda n: [0.5, 0.5]
+    # Half of the run must have been seen as well.
+    assert 400 <= stopped_at(StoppingRule(10, 0.05, 20), 1000, still, lambda n: 0.2) < 460
+    assert stopped_at(StoppingRule(10, 0.05, 20, first_settled=600), 1000, still, lambda n: 0.2) >= 600
+    assert next_grid_step(200, 10) == 222
 
 
-def test_no_tolerance_no_stop():
-    rule = StoppingRule(window=10, tol=None, first_lag=1)
-    state = RunState(seed=0, weights=np.ones(1), step=10**6)
-    assert not rule.is_met(state)
+# -- collapse -------------------------------------------------------------------------------------------
+
+
+def collapsing_state(error, best=0.2):
+    """Two windows: spread weights with the error ``best``, then 0.9 on one feature with ``error``."""
+    state = RunState(seed=0, weights=np.array([0.25, 0.25, 0.25, 0.25]))
+    for step, weights, mean in ((10, [0.25] * 4, best), (20, [0.9, 0.04, 0.03, 0.03], error)):
+        state.step, state.weights[:] = step, weights
+        state.add(np.full(100, mean) + np.tile([0.01, -0.01], 50))
+        state.record()
+        state.close_window()
+    return state
+
+
+def test_a_collapsed_law_is_given_up_for_an_earlier_one_with_half_the_step():
+    state = collapsing_state(error=0.25)
+    assert CollapseWatch(10, can_go_back=True).goes_back(state)
+    assert state.weights == pytest.approx([0.25] * 4)
+    assert (state.shrinkage, state.n_steps_back) == (0.5, 1)
+    assert state.mean_error == pytest.approx(0.2)
+
+
+def test_one_feature_that_is_better_than_all_is_no_collapse_the_second_time():
+    state = collapsing_state(error=0.05)
+    state.n_steps_back = 1
+    watch = CollapseWatch(10, can_go_back=True)
+    assert not watch.is_collapsed(state)
+    assert not watch.goes_back(state)
+
+
+def test_given_steps_never_go_back_but_know_a_collapse():
+    state = collapsing_state(error=0.25)
+    watch = CollapseWatch(10, can_go_back=False)
+    assert not watch.goes_back(state)
+    assert watch.is_collapsed(state)
+    assert not CollapseWatch(2, can_go_back=False).is_collapsed(state)  # two drawn features may be one
+
+
+def test_a_collapse_is_reported_as_such():
+    X, y = gaussian_classes(n=40, p=30, shift=0.3)
+    with pytest.warns(
+        UserWarning, match=r"the law collapsed: \d+ % of the weight is on one feature|collapsed"
+    ):
+        s = OptimalFeatureWeighting(
+            method="exponential",
+            subset_size=10,
+            base_estimator="centroid",
+            step_size=3.0 * 400,
+            max_iter=400,
+            batch_size=1,
+            random_state=0,
+        ).fit(X, y)
+    assert not s.converged_
+    assert s.weights_.max() > 0.5
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 17, 1000, 10**6])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations_with_replacement
 from math import comb, factorial
 
@@ -10,10 +11,13 @@ import numpy as np
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.batches import BatchEvaluator
 from zeronorm.engines.weighting.run import Outcome
-from zeronorm.engines.weighting.state import RunState, record_steps
+from zeronorm.engines.weighting.state import ErrorSums, RunState
+from zeronorm.engines.weighting.steps import record_steps
+from zeronorm.solvers.simplex_projection import project_on_simplex
 
 MOST_SUBSETS = 200_000
 SMALLEST_STEP = 1e-12
+EXACT_TOL = 1e-6
 
 
 def all_subsets(n_features: int, subset_size: int) -> Int64Array:
@@ -52,9 +56,14 @@ class ExactEnergy:
         return np.asarray(sums, dtype=np.float64)
 
     def gradient(self, P: FloatArray) -> FloatArray:
-        """The gradient for P (eq. 7); zero where P is."""
-        log_gradient = self.log_gradient(P)
-        return np.divide(log_gradient, P, out=np.zeros_like(P), where=P > 0)
+        """The gradient for P (eq. 7), also where P is zero: the derivative of a polynomial."""
+        values = P[self.subsets]
+        ones = np.ones((len(values), 1))
+        before = np.cumprod(np.hstack([ones, values[:, :-1]]), axis=1)
+        after = np.cumprod(np.hstack([ones, values[:, :0:-1]]), axis=1)[:, ::-1]
+        terms = (self._orders * self.errors)[:, None] * before * after
+        sums = np.bincount(self.subsets.ravel(), weights=terms.ravel(), minlength=self.n_features)
+        return np.asarray(sums, dtype=np.float64)
 
     def _masses(self, P: FloatArray) -> FloatArray:
         """Probability of each subset."""
@@ -74,12 +83,29 @@ def exponential_move(P: FloatArray, direction: FloatArray, step_size: float) -> 
     return np.asarray(moved / moved.sum())
 
 
-def descend(energy: ExactEnergy, P: FloatArray, step_size: float) -> tuple[FloatArray, float]:
-    """One step down: the step is halved until the energy falls; returns P unchanged where it cannot."""
+def exponential_descent(energy: ExactEnergy, P: FloatArray) -> Callable[[float], FloatArray]:
+    """The weights after a step of a given size along the gradient for log P."""
     direction = project_for_log(P, energy.log_gradient(P))
+    return lambda step_size: exponential_move(P, direction, step_size)
+
+
+def euclidean_descent(energy: ExactEnergy, P: FloatArray) -> Callable[[float], FloatArray]:
+    """The weights after a step of a given size along the gradient for P, projected on the simplex (eq. 8)."""
+    gradient = energy.gradient(P)
+    return lambda step_size: project_on_simplex(P - step_size * gradient)
+
+
+DESCENTS = {"exponential": exponential_descent, "euclidean": euclidean_descent}
+
+
+def descend(
+    energy: ExactEnergy, P: FloatArray, step_size: float, scheme: str = "exponential"
+) -> tuple[FloatArray, float]:
+    """One step down: the step is halved until the energy falls; returns P unchanged where it cannot."""
+    moved_by = DESCENTS[scheme](energy, P)
     before = energy.value(P)
     while step_size > SMALLEST_STEP:
-        moved = exponential_move(P, direction, step_size)
+        moved = moved_by(step_size)
         if energy.value(moved) < before:
             return moved, step_size
         step_size /= 2.0
@@ -112,22 +138,20 @@ def tabulate_energy(evaluator: BatchEvaluator, n_features: int, n_repeats: int, 
 
 
 def run_exact(
-    energy: ExactEnergy, state: RunState, *, first_step: float, max_iter: int, tol: float | None
+    energy: ExactEnergy, state: RunState, *, scheme: str, max_iter: int, tol: float | None
 ) -> Outcome:
     """Descend from the weights of ``state``; the step doubles after each success and halves as needed."""
     recorded = set(record_steps(max_iter).tolist())
-    step_size = first_step
+    step_size, tol = 1.0, EXACT_TOL if tol is None else tol
     while state.step < max_iter:
-        moved, step_size = descend(energy, state.weights, 2.0 * step_size)
+        moved, step_size = descend(energy, state.weights, 2.0 * step_size, scheme)
         change = float(np.abs(moved - state.weights).max())
         state.weights[:] = moved
         state.step += 1
-        state.error_sum, state.error_count = energy.value(moved), 1
-        settled = step_size == 0.0 or (tol is not None and change <= tol * float(moved.max()))
+        state.recent = ErrorSums(1, energy.value(moved))
+        settled = step_size == 0.0 or change <= tol * float(moved.max())
         if settled or state.step in recorded:
             state.record()
         if settled:
             return Outcome(True, f"the weights settled after {state.step} steps")
-    if tol is None:
-        return Outcome(True, f"all {max_iter} steps were done")
     return Outcome(False, f"the weights still moved after {max_iter} steps; raise max_iter or tol.")

@@ -1,12 +1,18 @@
-"""Where a run stands: everything that is needed to go on from there."""
+"""Where a run stands: everything that is needed to go on from there, in memory or in a file."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from zeronorm._types import FloatArray, Int64Array
+from zeronorm.design import Design
 
 
 @dataclass
@@ -27,125 +33,175 @@ class History:
         self.mean_error = np.append(self.mean_error, mean_error)
         self.weights = np.vstack([previous, weights])
 
+    def safe_record(self, largest_weight: float) -> int:
+        """The row with the lowest mean error among those without a larger weight, -1 if there is none."""
+        if self.steps.size == 0:
+            return -1
+        allowed = self.weights.max(axis=1) <= largest_weight
+        if not allowed.any():
+            return -1
+        return int(np.argmin(np.where(allowed, self.mean_error, np.inf)))
+
+
+@dataclass
+class ErrorSums:
+    """Mean and spread of errors that come in batches."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, errors: FloatArray) -> None:
+        self.count += errors.size
+        self.total += float(errors.sum())
+        self.squares += float(errors @ errors)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+    @property
+    def deviation(self) -> float:
+        return float(np.sqrt(max(0.0, self.squares / self.count - self.mean**2)))
+
 
 @dataclass
 class RunState:
-    """A run after ``step`` steps. ``lagged`` and ``next_test`` belong to the stopping rule."""
+    """A run after ``step`` steps.
+
+    ``recent`` are the errors since the last row of the history, ``current`` those since the last test of the
+    stopping rule, whose ``windows`` (step, mean error, variance of the mean, largest weight), ``lagged`` weights
+    and ``next_test`` follow. ``pilot``, ``mean_error``, ``shrinkage`` and ``n_steps_back`` belong to adaptive steps.
+    """
 
     seed: int
     weights: FloatArray
     step: int = 0
     n_redrawn: int = 0
-    error_sum: float = 0.0
-    error_count: int = 0
-    lagged: FloatArray | None = None
     next_test: int = -1
+    n_steps_back: int = 0
+    mean_error: float = 0.0
+    shrinkage: float = 1.0
+    recent: ErrorSums = field(default_factory=ErrorSums)
+    current: ErrorSums = field(default_factory=ErrorSums)
+    pilot: ErrorSums = field(default_factory=ErrorSums)
+    windows: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
+    lagged: FloatArray | None = None
     history: History = field(default_factory=History)
+
+    def add(self, errors: FloatArray) -> None:
+        """Count the errors of one step."""
+        self.recent.add(errors)
+        self.current.add(errors)
 
     def record(self) -> None:
         """Enter the present state into the trajectory."""
-        if self.error_count:
-            self.history.append(self.step, self.error_sum / self.error_count, self.weights)
-        self.error_sum, self.error_count = 0.0, 0
+        if self.recent.count:
+            self.history.append(self.step, self.recent.mean, self.weights)
+        self.recent = ErrorSums()
+
+    def close_window(self) -> None:
+        """Enter the mean error since the last test."""
+        if self.current.count:
+            variance = self.current.deviation**2 / self.current.count
+            row = [self.step, self.current.mean, variance, self.weights.max()]
+            self.windows = np.vstack([self.windows, row])
+        self.current = ErrorSums()
 
 
-# -- Step sizes, the stopping rule, and the steps at which the trajectory is kept --
+# -- Saving a run to a file and taking it up again with identical results --
 
 
-# Largest relative change of a weight in the first step.
-FIRST_CHANGE = 0.1
-# Errors above this are rare, and harmless in the schemes that cannot fail.
-USUAL_ERROR = 0.5
+class Checkpoint:
+    """One file that always holds a complete state: it is replaced, never rewritten in place.
 
-
-@dataclass(frozen=True)
-class StepSchedule:
-    r"""Step sizes :math:`\varepsilon_n = \varepsilon / (n + c)`."""
-
-    size: float
-    offset: float
-
-    def at(self, n: int) -> float:
-        return self.size / (n + self.offset)
-
-
-def make_schedule(
-    method: str,
-    size: float | None,
-    offset: float | None,
-    *,
-    n_features: int,
-    subset_size: int,
-    batch_size: int,
-    max_iter: int,
-) -> StepSchedule:
-    """The schedule the user gave, or one whose first step changes no weight by more than 10 %.
-
-    From equal weights 1/p, a batch of errors q moves the weight of a feature that it draws c times per
-    subset by a share ε c q (exponential) or ε c q p² (Euclidean, diffusion). A weight of the Euclidean scheme
-    must stay positive, so c and q are the largest possible, k and 1; otherwise c is about the largest number
-    found in a batch, and q one half. Without an offset the step halves over the run.
-    """
-    if offset is None:
-        offset = max(1.0, float(max_iter))
-    if size is None:
-        gradient = float(subset_size)
-        if method != "euclidean":
-            gradient = USUAL_ERROR * _largest_count(n_features, subset_size, batch_size)
-        first = FIRST_CHANGE / gradient
-        size = offset * (first if method == "exponential" else first / n_features**2)
-    return StepSchedule(float(size), float(offset))
-
-
-def _largest_count(n_features: int, subset_size: int, batch_size: int) -> float:
-    """About how often a batch draws its most frequent feature, per subset: a high quantile of a Poisson law."""
-    mean = batch_size * subset_size / n_features
-    return min(float(subset_size), (mean + 4.0 * float(np.sqrt(mean)) + 3.0) / batch_size)
-
-
-@dataclass(frozen=True)
-class StoppingRule:
-    """Stop when the weights moved little over the last part of the run.
-
-    After n steps the test is max |P_n - P_{n - ⌊n/μ⌋}| ≤ a max P_n, with the window μ and the tolerance a
-    (None: never stop). It is made on a geometric grid of n, each point the lagged step of the next, so that
-    one snapshot is enough; and only from a lag on that draws every feature about once, because a single
-    batch without errors moves nothing.
+    ``settings`` describes the run; a file of another run is refused, with the settings that differ.
     """
 
-    window: int
-    tol: float | None
-    first_lag: int
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
+        self.path = Path(path)
+        self.settings = json.loads(json.dumps(settings, default=repr))
 
-    @property
-    def first_test(self) -> int:
-        return self.window * max(1, self.first_lag)
+    def load(self) -> RunState | None:
+        """The saved state, or None when there is no file."""
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as saved:
+                settings = json.loads(str(saved["settings"]))
+                state = _unpack(saved)
+        except (OSError, ValueError, KeyError, EOFError, TypeError) as error:
+            raise ValueError(
+                f"The checkpoint {self.path} cannot be read ({error}). Delete it to start anew."
+            ) from error
+        self._check(settings)
+        return state
 
-    def is_met(self, state: RunState) -> bool:
-        """Whether the run may stop; keeps a snapshot in the state at the steps of the grid."""
-        if self.tol is None or state.step < self.first_test:
-            return False
-        if state.lagged is not None and state.step != state.next_test:
-            return False
-        met = False
-        if state.lagged is not None:
-            change = float(np.abs(state.weights - state.lagged).max())
-            met = change <= self.tol * float(state.weights.max())
-        state.lagged = state.weights.copy()
-        state.next_test = next_grid_step(state.step, self.window)
-        return met
+    def save(self, state: RunState) -> None:
+        """Write the state beside the file, then put it in its place."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self.path.with_name(self.path.name + ".tmp")
+        with temporary.open("wb") as file:
+            np.savez(file, settings=np.array(json.dumps(self.settings)), **_pack(state))
+        temporary.replace(self.path)
+
+    def remove(self) -> None:
+        """Delete the file of a finished run, so that the next fit starts anew."""
+        self.path.unlink(missing_ok=True)
+
+    def _check(self, settings: dict[str, Any]) -> None:
+        names = sorted(set(settings) | set(self.settings))
+        differing = [name for name in names if settings.get(name) != self.settings.get(name)]
+        if differing:
+            found = ", ".join(
+                f"{n}: {settings.get(n)!r} saved, {self.settings.get(n)!r} now" for n in differing
+            )
+            raise ValueError(
+                f"The checkpoint {self.path} belongs to another run ({found}). Use the same data and "
+                "settings, or delete the file to start anew."
+            )
 
 
-def next_grid_step(n: int, window: int) -> int:
-    """The smallest m with m - ⌊m/window⌋ = n."""
-    m = n * window // (window - 1)
-    while m - m // window < n:
-        m += 1
-    while (m - 1) - (m - 1) // window >= n:
-        m -= 1
-    return m
+def data_digest(design: Design, codes: Int64Array) -> str:
+    """A fingerprint of the features and the classes."""
+    digest = hashlib.sha256(np.ascontiguousarray(codes, dtype=np.int64).tobytes())
+    for _, block in design.iter_blocks():
+        digest.update(np.ascontiguousarray(block.T).tobytes())
+    return digest.hexdigest()
 
 
-def record_steps(max_iter: int, size: int = 40) -> Int64Array:
-    """Steps, on a geometric grid that ends at ``max_iter``, at which the trajectory is kept."""
-    return np.unique(np.geomspace(1, max_iter, min(size, max_iter)).round().astype(np.int64))
+COUNTERS = ("step", "n_redrawn", "next_test", "n_steps_back")
+NUMBERS = ("mean_error", "shrinkage")
+SUMS = ("recent", "current", "pilot")
+
+
+def _pack(state: RunState) -> dict[str, Any]:
+    sums = [getattr(state, name) for name in SUMS]
+    return {
+        "seed": np.uint64(state.seed),
+        "weights": state.weights,
+        "counters": np.asarray([getattr(state, name) for name in COUNTERS], dtype=np.int64),
+        "numbers": np.asarray([getattr(state, name) for name in NUMBERS]),
+        "sums": np.asarray([(s.count, s.total, s.squares) for s in sums]),
+        "windows": state.windows,
+        "lagged": np.empty(0) if state.lagged is None else state.lagged,
+        "history_steps": state.history.steps,
+        "history_error": state.history.mean_error,
+        "history_weights": state.history.weights,
+    }
+
+
+def _unpack(saved: Any) -> RunState:
+    fields: dict[str, Any] = {
+        "seed": int(saved["seed"]),
+        "weights": saved["weights"],
+        "windows": saved["windows"],
+    }
+    fields |= {name: int(value) for name, value in zip(COUNTERS, saved["counters"], strict=True)}
+    fields |= {name: float(value) for name, value in zip(NUMBERS, saved["numbers"], strict=True)}
+    for name, (count, total, squares) in zip(SUMS, saved["sums"], strict=True):
+        fields[name] = ErrorSums(int(count), float(total), float(squares))
+    if saved["lagged"].size:
+        fields["lagged"] = saved["lagged"]
+    history = History(saved["history_steps"], saved["history_error"], saved["history_weights"])
+    return RunState(history=history, **fields)

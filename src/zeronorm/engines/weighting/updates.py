@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from zeronorm.solvers.simplex_projection import project_in_place
 
 # -- One step of the three stochastic schemes, in place on the weights of the features --
 #
-# ``features`` holds the drawn features of a batch, one subset per row, ``errors`` the error of each subset.
-# ``gradient`` is scratch memory: all zeros before and after
+# ``features`` holds the drawn features of a batch, one subset per row, ``errors`` the error q of each subset, or
+# its signal, which may be negative. ``gradient`` is scratch memory: all zeros before and after. ``smallest`` is
+# the smallest divisor of the Euclidean gradient: zero for the gradient itself; else features of a tiny weight do
+# not jump when they are drawn for once
 
 
 # Below this the first five terms of the exponential series are exact in double precision.
@@ -31,15 +33,15 @@ def exponential_step(P, gradient, features, errors, step_size):
     """P(δ) ∝ P(δ) exp(-ε (mean of C(ω,δ) q - κ P(δ))), with κ such that the exponents keep Σ P at first order."""
     n_subsets, subset_size = features.shape
     inner = 0.0
-    mean_error = 0.0
+    mean_size = 0.0
     for b in range(n_subsets):
         share = errors[b] / n_subsets
-        mean_error += share
+        mean_size += abs(share)
         for f in features[b]:
             inner += share * P[f]
     square, largest = square_and_largest(P)
     rate = step_size * inner / square
-    if rate * largest < TINY_EXPONENT and step_size * mean_error * subset_size < SAFE_EXPONENT:
+    if abs(rate) * largest < TINY_EXPONENT and step_size * mean_size * subset_size < SAFE_EXPONENT:
         for f in range(P.shape[0]):
             x = rate * P[f]
             P[f] *= 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)))
@@ -76,22 +78,22 @@ def multiply_by_exponentials(P, gradient, rate, step_size):
 
 
 @kernel
-def euclidean_step(P, gradient, features, errors, step_size):
+def euclidean_step(P, gradient, features, errors, step_size, smallest):
     """P -= ε (g - mean of g), g(δ) = mean of C(ω,δ) q / P(δ); False, and no change, if a weight would vanish."""
     add_counts(gradient, features, errors)
     total = 0.0
     for b in range(features.shape[0]):
         for f in features[b]:
-            total += errors[b] / features.shape[0] / P[f]
+            total += errors[b] / features.shape[0] / max(P[f], smallest)
     shift = step_size * total / P.shape[0]
-    is_valid = True
+    is_valid = P.min() + min(shift, 0.0) > 0.0
     for b in range(features.shape[0]):
         for f in features[b]:
-            is_valid = is_valid and P[f] + shift - step_size * gradient[f] / P[f] > 0.0
+            is_valid = is_valid and P[f] + shift - step_size * gradient[f] / max(P[f], smallest) > 0.0
     for b in range(features.shape[0]):
         for f in features[b]:
             if is_valid and gradient[f] != 0.0:
-                P[f] -= step_size * gradient[f] / P[f]
+                P[f] -= step_size * gradient[f] / max(P[f], smallest)
             gradient[f] = 0.0
     if is_valid:
         for f in range(P.shape[0]):
@@ -101,7 +103,7 @@ def euclidean_step(P, gradient, features, errors, step_size):
 
 
 @kernel
-def diffusion_step(P, gradient, features, errors, step_size, noise_sd, seed, step):
+def diffusion_step(P, gradient, features, errors, step_size, smallest, noise_sd, seed, step):
     """P - ε (mean of C(ω,δ) q / P(δ)) + Gaussian noise, projected on the simplex."""
     add_counts(gradient, features, errors)
     noise = np.empty(P.shape[0])
@@ -112,7 +114,7 @@ def diffusion_step(P, gradient, features, errors, step_size, noise_sd, seed, ste
     for b in range(features.shape[0]):
         for f in features[b]:
             if gradient[f] != 0.0:
-                noise[f] -= step_size * gradient[f] / P[f]
+                noise[f] -= step_size * gradient[f] / max(P[f], smallest)
                 gradient[f] = 0.0
     for f in range(P.shape[0]):
         P[f] += noise[f]
@@ -156,25 +158,60 @@ class UpdateRule(ABC):
         self.weights = weights
         self.cumulative = np.empty_like(weights)
         self._gradient = np.zeros_like(weights)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Make the cumulative sums those of the weights."""
         cumulate(self.weights, self.cumulative)
 
+    @property
+    def typical_weight(self) -> float:
+        """The mean weight of a drawn feature, between 1/p and 1."""
+        return float(self.weights @ self.weights)
+
     def learn(self, features: Int64Array, errors: FloatArray, step_size: float, seed: int, step: int) -> bool:
-        """Move the weights; False, with the weights as they were, when the scheme cannot go on."""
-        is_valid = self._move(features, errors, step_size, seed, step)
+        """Move the weights by the paper's formula; False, with the weights as they were, if that is impossible."""
+        return self._learn(Batch(features, errors, seed, step), step_size, step_size, 0.0)
+
+    def learn_relative(
+        self, features: Int64Array, signals: FloatArray, length: float, seed: int, step: int
+    ) -> bool:
+        """The same with a step that changes a typical weight by ``length`` for each draw with a signal of one."""
+        batch = Batch(features, signals, seed, step)
+        return self._learn(batch, self._in_absolute_units(length) * len(signals), length, self.typical_weight)
+
+    def _learn(self, batch: Batch, step_size: float, noise_size: float, smallest: float) -> bool:
+        is_valid = self._move(batch, step_size, noise_size, smallest)
         if is_valid:
-            cumulate(self.weights, self.cumulative)
+            self.refresh()
         return is_valid
 
+    def _in_absolute_units(self, length: float) -> float:
+        """The Euclidean gradient of a typical weight is 1/P, so that its step is in units of P²."""
+        return length * self.typical_weight**2
+
     @abstractmethod
-    def _move(self, features: Int64Array, errors: FloatArray, step_size: float, seed: int, step: int) -> bool:
+    def _move(self, batch: Batch, step_size: float, noise_size: float, smallest: float) -> bool:
         """One step in place."""
+
+
+class Batch(NamedTuple):
+    """The subsets of one step and what they tell: errors, or signals."""
+
+    features: Int64Array
+    errors: FloatArray
+    seed: int
+    step: int
 
 
 class ExponentialRule(UpdateRule):
     """Gradient descent for log P: weights stay positive by construction (eq. 12)."""
 
-    def _move(self, features: Int64Array, errors: FloatArray, step_size: float, seed: int, step: int) -> bool:
-        exponential_step(self.weights, self._gradient, features, errors, step_size)
+    def _in_absolute_units(self, length: float) -> float:
+        return length
+
+    def _move(self, batch: Batch, step_size: float, noise_size: float, smallest: float) -> bool:
+        exponential_step(self.weights, self._gradient, batch.features, batch.errors, step_size)
         return True
 
 
@@ -182,25 +219,30 @@ class EuclideanRule(UpdateRule):
     """Gradient descent for P in the hyperplane of sum one (eq. 15), as long as it stays positive."""
 
     failure = (
-        "a weight would become non-positive. The last valid weights are kept; use a smaller step_size, or "
-        "method='exponential' or 'diffusion', which cannot leave the simplex."
+        "a weight would become non-positive. The last valid weights are kept; use method='diffusion' or "
+        "'exponential', which cannot leave the simplex."
     )
 
-    def _move(self, features: Int64Array, errors: FloatArray, step_size: float, seed: int, step: int) -> bool:
-        return bool(euclidean_step(self.weights, self._gradient, features, errors, step_size))
+    def _move(self, batch: Batch, step_size: float, noise_size: float, smallest: float) -> bool:
+        arrays = (self.weights, self._gradient, batch.features, batch.errors)
+        return bool(euclidean_step(*arrays, step_size, smallest))
 
 
 class DiffusionRule(UpdateRule):
-    """Gradient descent with noise, projected on the simplex (Fig. 5)."""
+    """Gradient descent with noise, projected on the simplex (Fig. 5).
 
-    def __init__(self, weights: FloatArray, sigma: float) -> None:
+    ``noise`` is the standard deviation of the noise in a step of the size ``first_step``, in units of 1/p.
+    """
+
+    def __init__(self, weights: FloatArray, noise: float, first_step: float) -> None:
         super().__init__(weights)
-        self.sigma = sigma
+        self.noise = noise
+        self.first_step = first_step
 
-    def _move(self, features: Int64Array, errors: FloatArray, step_size: float, seed: int, step: int) -> bool:
-        noise_sd = float(np.sqrt(step_size * self.sigma))
-        word = np.uint64(seed)
-        diffusion_step(self.weights, self._gradient, features, errors, step_size, noise_sd, word, step)
+    def _move(self, batch: Batch, step_size: float, noise_size: float, smallest: float) -> bool:
+        noise_sd = self.noise / self.weights.size * float(np.sqrt(noise_size / self.first_step))
+        arrays = (self.weights, self._gradient, batch.features, batch.errors)
+        diffusion_step(*arrays, step_size, smallest, noise_sd, np.uint64(batch.seed), batch.step)
         return True
 
 
@@ -210,4 +252,4 @@ def make_rule(method: str, weights: FloatArray, *, noise: float, first_step: flo
         return ExponentialRule(weights)
     if method == "euclidean":
         return EuclideanRule(weights)
-    return DiffusionRule(weights, (noise / weights.size) ** 2 / first_step)
+    return DiffusionRule(weights, noise, first_step)

@@ -20,15 +20,28 @@ from zeronorm.engines.weighting.experiment import (
     check_positive,
     estimate_energy,
 )
-from zeronorm.engines.weighting.run import Checkpoint, Outcome, Run, data_digest
-from zeronorm.engines.weighting.state import RunState, StepSchedule, StoppingRule, make_schedule
+from zeronorm.engines.weighting.run import Outcome, Run
+from zeronorm.engines.weighting.state import Checkpoint, RunState, data_digest
+from zeronorm.engines.weighting.steps import (
+    DEFAULT_TOL,
+    AdaptiveSteps,
+    CollapseWatch,
+    GivenSteps,
+    Steps,
+    StoppingRule,
+    default_batch_size,
+    default_max_iter,
+)
 from zeronorm.engines.weighting.updates import make_rule
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
 
-METHODS = ("exponential", "euclidean", "diffusion", "exact")
+METHODS = ("exponential", "euclidean", "diffusion", "exact", "exact_euclidean")
+EXACT = {"exact": "exponential", "exact_euclidean": "euclidean"}
+EXACT_STEPS, EXACT_BATCH = 1000, 1024
+NEGLIGIBLE_WEIGHT = 0.1
 
 
 @register(
@@ -38,7 +51,7 @@ METHODS = ("exponential", "euclidean", "diffusion", "exact")
     reference="Gadat & Younes 2007",
     test_params=(
         {"max_iter": 40, "batch_size": 2, "random_state": 0},
-        {"method": "diffusion", "base_estimator": "centroid", "max_iter": 40, "random_state": 0},
+        {"method": "exponential", "base_estimator": "centroid", "max_iter": 40, "random_state": 0},
     ),
 )
 class OptimalFeatureWeighting(BaseSelector):
@@ -65,14 +78,20 @@ class OptimalFeatureWeighting(BaseSelector):
             + \sqrt{\varepsilon_n \sigma}\, \xi_n\right)
 
     with steps :math:`\varepsilon_n = \varepsilon/(n+c)`, Gaussian :math:`\xi_n` and :math:`\Pi` the projection
-    on the simplex. ``method="exact"`` follows the full gradient where the sum over all subsets is feasible.
+    on the simplex. ``method="exact"`` and ``"exact_euclidean"`` follow the full gradient of the exponential and
+    of the Euclidean scheme where the sum over all subsets is feasible.
     Figure 4 of the paper prints :math:`+\kappa P` and leaves q out of :math:`\kappa`; its equations 10 to 12,
     used here, are right.
 
     Use it to find features that are useful in company, for any classifier, when there is time for many
     small fits. It does not remove redundancy (equal features get equal weights), and it needs small steps:
-    a step too large lets chance decide which features win. Several subsets per step (``batch_size``) lower
-    that noise and run in parallel. A feature drawn twice is one active variable of the classifier.
+    a step too large lets chance decide which features win. Without a ``step_size`` the steps follow from the
+    data: the errors are centred by their running mean, which leaves the gradient as it is and takes away most
+    of its noise, and are measured in the standard deviation of the first few hundred; a draw changes a weight by
+    10 % at first, less in long runs, and less as the law gathers on few features and as 1/n later. A law that
+    gathers on one feature, or whose subsets become worse, is given up for an earlier one, and the steps are
+    halved. With a ``step_size`` the steps are literally those above.
+    A feature drawn twice is one active variable of the classifier.
 
     One dense copy of the features under study is held in memory (in single precision when they are
     standardised), unless it is larger than 1 GiB; then a step reads what it needs, which is slower.
@@ -80,18 +99,21 @@ class OptimalFeatureWeighting(BaseSelector):
     Parameters
     ----------
     n_features_to_select : count, fraction, or None for all features with more than the uniform weight.
-    method : "exponential", "euclidean", "diffusion" or "exact".
+    method : "diffusion", "exponential", "euclidean", "exact" or "exact_euclidean".
     subset_size : k, features drawn per subset; by default the root of their number, 100 at most.
     base_estimator : the learner inside: "linear_svm", "knn", "cart", "lda", "centroid" (compiled), one of these
         with settings (``SubsetSVM(C=10)``), or any scikit-learn classifier.
     bootstrap_size : T, size of the training and of the test sample of one subset; by default a quarter of the
         samples, between 20 and 100.
-    step_size, step_offset : ε and c. By default the first step changes a weight by about 10 % at most and
-        the step halves over the run.
+    step_size, step_offset : ε and c of the paper's formulas; None for steps that follow from the data. The
+        offset is by default the number of steps, so that the step halves over the run.
     noise : first standard deviation of the diffusion in units of the uniform weight, at most 0.1.
-    batch_size : subsets per step, whose gradients are averaged.
-    max_iter : number of steps.
-    tol, window : stop when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n; with tol None all steps are done.
+    batch_size : subsets per step, whose gradients are averaged; None for as many as together hold each feature
+        about once, between 4 and 32.
+    max_iter : number of steps; None for 4000 draws of each feature under the uniform law, between 20 000 and
+        400 000 subsets in all. Adaptive steps are shorter in longer runs.
+    tol, window : stop when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer falls; the
+        run has converged only then. None for 0.25; for 1e-6, over one step, in the exact methods.
     cost : "error", or "balanced" for the mean of the classes' error rates.
     class_weight : cost of a mistake by class: None, "balanced" or a mapping.
     multi_class : "native", "one_vs_rest" or "output_code"; "auto" is one_vs_rest for two-class learners.
@@ -108,26 +130,28 @@ class OptimalFeatureWeighting(BaseSelector):
 
     Attributes
     ----------
-    weights_ : P, one weight per feature.
+    weights_ : P, one weight per feature; ``scores_`` are these, except that weights below a tenth of the
+        uniform one are replaced by still smaller numbers in the order of the mean weights on the way.
     history_ : trajectory with ``steps``, ``mean_error`` and ``weights``, thinned.
     n_redrawn_ : training samples of one class that were drawn anew, for learners that need two.
     stop_reason_ : why the run ended.
-    schedule_, subset_size_ : the step sizes and the k that were used.
+    n_steps_back_ : how often an earlier law was taken up again with smaller steps.
+    subset_size_, batch_size_, max_iter_ : k, subsets per step and largest number of steps as used.
     """
 
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
-        method: Literal["exponential", "euclidean", "diffusion", "exact"] = "exponential",
+        method: Literal["exponential", "euclidean", "diffusion", "exact", "exact_euclidean"] = "diffusion",
         subset_size: int | None = None,
         base_estimator: Any = "linear_svm",
         bootstrap_size: int | None = None,
         step_size: float | None = None,
         step_offset: float | None = None,
         noise: float = 0.001,
-        batch_size: int = 1,
-        max_iter: int = 10_000,
+        batch_size: int | None = None,
+        max_iter: int | None = None,
         tol: float | None = None,
         window: int = 10,
         cost: Literal["error", "balanced"] = "error",
@@ -180,9 +204,8 @@ class OptimalFeatureWeighting(BaseSelector):
         codes = np.asarray(problem.y, dtype=np.int64)
         experiment = Experiment.of(self, problem.design.take(active), codes, self.classes_, problem.rng)
         state = RunState(int(problem.rng.integers(2**63)), np.full(active.size, 1.0 / active.size))
-        self.schedule_ = self._schedule(experiment)
-        self.subset_size_ = experiment.subset_size
-        if self.method == "exact":
+        self._resolve_sizes(experiment)
+        if self.method in EXACT:
             outcome = self._run_exact(experiment, state)
         else:
             state, outcome = self._run_stochastic(experiment, state, problem)
@@ -192,37 +215,42 @@ class OptimalFeatureWeighting(BaseSelector):
     def _run_stochastic(
         self, experiment: Experiment, state: RunState, problem: Problem
     ) -> tuple[RunState, Outcome]:
-        checkpoint = self._open_checkpoint(experiment, state, problem.design)
+        steps = self._steps(experiment)
+        checkpoint = self._open_checkpoint(experiment, steps, state, problem.design)
         if checkpoint is not None:
             state = checkpoint.load() or state
         p, k = state.weights.size, experiment.subset_size
-        rule = make_rule(self.method, state.weights, noise=self.noise, first_step=self.schedule_.at(0))
-        lag = max(10, -(-p // (k * self.batch_size)))
+        first_step = steps.length(RunState(0, state.weights), 1.0 / p)
+        lag = max(10, -(-p // (k * self.batch_size_)))
         run = Run(
             state,
-            experiment.evaluator(self.batch_size),
-            rule,
-            self.schedule_,
-            StoppingRule(self.window, self.tol, lag),
-            self.max_iter,
+            experiment.evaluator(self.batch_size_),
+            make_rule(self.method, state.weights, noise=self.noise, first_step=first_step),
+            steps,
+            StoppingRule(self.window, self.tol or DEFAULT_TOL, lag, steps.first_settled),
+            CollapseWatch(k, can_go_back=steps.is_relative),
+            self.max_iter_,
             checkpoint,
             self.checkpoint_every,
         )
         return state, run.go(problem.progress, self.n_jobs)
 
     def _run_exact(self, experiment: Experiment, state: RunState) -> Outcome:
-        evaluator = experiment.evaluator(1024)
+        evaluator = experiment.evaluator(self.batch_size_)
         with evaluator.workers(self.n_jobs):
             energy = tabulate_energy(evaluator, state.weights.size, self.n_evaluations, state.seed)
-        return run_exact(energy, state, first_step=self.schedule_.at(0), max_iter=self.max_iter, tol=self.tol)
+        return run_exact(energy, state, scheme=EXACT[self.method], max_iter=self.max_iter_, tol=self.tol)
 
     # -- parts ----------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_choice(self, "method", METHODS)
         check_choice(self, "cost", ("error", "balanced"))
-        for name in ("batch_size", "max_iter", "n_evaluations", "checkpoint_every"):
+        for name in ("n_evaluations", "checkpoint_every"):
             check_count(self, name)
+        for name in ("batch_size", "max_iter"):
+            if getattr(self, name) is not None:
+                check_count(self, name)
         check_count(self, "window", 2)
         for name in ("step_size", "step_offset", "tol"):
             check_positive(self, name)
@@ -232,8 +260,13 @@ class OptimalFeatureWeighting(BaseSelector):
                 "The 'noise' parameter of OptimalFeatureWeighting must be at most 0.1: more would drown the "
                 f"gradient. Got {self.noise!r} instead."
             )
-        if self.checkpoint is not None and self.method == "exact":
-            raise ValueError("method='exact' is short and keeps no checkpoint. Set checkpoint=None.")
+        if self.checkpoint is not None and self.method in EXACT:
+            raise ValueError(f"method={self.method!r} is short and keeps no checkpoint. Set checkpoint=None.")
+        if self.step_offset is not None and self.step_size is None:
+            raise ValueError(
+                "The 'step_offset' parameter of OptimalFeatureWeighting belongs to a 'step_size', which is None. "
+                "Set both, or neither for steps that follow from the data."
+            )
 
     def _preselect(self, problem: Problem) -> tuple[FloatArray, Int64Array]:
         """Fisher scores (zeros when not needed) and the features above the threshold."""
@@ -249,31 +282,45 @@ class OptimalFeatureWeighting(BaseSelector):
             )
         return scores, active
 
-    def _schedule(self, experiment: Experiment) -> StepSchedule:
-        return make_schedule(
-            "exponential" if self.method == "exact" else self.method,
-            self.step_size,
-            self.step_offset,
-            n_features=experiment.n_features,
-            subset_size=experiment.subset_size,
-            batch_size=self.batch_size,
-            max_iter=self.max_iter,
+    def _resolve_sizes(self, experiment: Experiment) -> None:
+        """Numbers of features, subsets and steps where the user left them open."""
+        p, k = experiment.n_features, experiment.subset_size
+        self.subset_size_ = k
+        if self.method in EXACT:
+            self.batch_size_, self.max_iter_ = EXACT_BATCH, self.max_iter or EXACT_STEPS
+        else:
+            self.batch_size_ = self.batch_size or default_batch_size(p, k)
+            self.max_iter_ = self.max_iter or default_max_iter(p, k, self.batch_size_)
+
+    def _steps(self, experiment: Experiment) -> Steps:
+        if self.step_size is not None:
+            return GivenSteps(float(self.step_size), float(self.step_offset or self.max_iter_))
+        return AdaptiveSteps(
+            experiment.n_features,
+            experiment.subset_size,
+            self.batch_size_,
+            self.max_iter_,
+            1.0 / experiment.bootstrap_size,
         )
 
-    def _open_checkpoint(self, experiment: Experiment, state: RunState, design: Design) -> Checkpoint | None:
+    def _open_checkpoint(
+        self, experiment: Experiment, steps: Steps, state: RunState, design: Design
+    ) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        settings = experiment.describe() | {
-            "method": self.method,
-            "step_size": self.schedule_.size,
-            "step_offset": self.schedule_.offset,
-            "noise": self.noise,
-            "batch_size": self.batch_size,
-            "tol": self.tol,
-            "window": self.window,
-            "max_iter": self.max_iter,
-            "data": data_digest(design, experiment.codes),
-        }
+        settings = (
+            experiment.describe()
+            | steps.describe()
+            | {
+                "method": self.method,
+                "noise": self.noise,
+                "batch_size": self.batch_size_,
+                "tol": self.tol,
+                "window": self.window,
+                "max_iter": self.max_iter_,
+                "data": data_digest(design, experiment.codes),
+            }
+        )
         if self.random_state is not None:
             settings["seed"] = state.seed
         return Checkpoint(self.checkpoint, settings)
@@ -286,7 +333,7 @@ class OptimalFeatureWeighting(BaseSelector):
             rows = np.zeros((len(state.history.steps), n_features))
             rows[:, active] = state.history.weights
             self.history_.weights = rows
-        self.n_redrawn_ = state.n_redrawn
+        self.n_redrawn_, self.n_steps_back_ = state.n_redrawn, state.n_steps_back
         self.stop_reason_ = outcome.reason
 
     def _path(
@@ -294,12 +341,13 @@ class OptimalFeatureWeighting(BaseSelector):
     ) -> SelectionPath:
         """Features by weight; those that the Fisher score left out follow by that score."""
         left_out = np.setdiff1d(np.arange(problem.n_features), active)
+        ranked = self._ranked_scores(active)
         order = np.concatenate(
-            [active[order_by_score(self.weights_[active])], left_out[order_by_score(scores[left_out])]]
+            [active[order_by_score(ranked[active])], left_out[order_by_score(scores[left_out])]]
         )
         path = SelectionPath(
             order=order,
-            scores=self.weights_,
+            scores=ranked,
             own_size=int(np.count_nonzero(self.weights_ > 1.0 / active.size)),
             n_iter=n_iter,
             converged=outcome.converged,
@@ -307,6 +355,20 @@ class OptimalFeatureWeighting(BaseSelector):
         )
         stats = problem.design.column_stats()
         return path.demote(stats.is_constant(problem.design.dtype))
+
+    def _ranked_scores(self, active: Int64Array) -> FloatArray:
+        """The weights; below a tenth of the uniform one, in the order of the mean weights on the way.
+
+        There the noise of the diffusion decides, or the weight is zero, while the way tells which features were
+        given up last.
+        """
+        bound = NEGLIGIBLE_WEIGHT / active.size
+        ranked = self.weights_.copy()
+        small = active[ranked[active] < bound]
+        if small.size and self.history_.steps.size:
+            on_the_way = self.history_.weights[:, small].mean(axis=0)
+            ranked[small] = 0.999 * bound * on_the_way / on_the_way.max()
+        return ranked
 
     # -- the energy -----------------------------------------------------------------------------
 

@@ -27,26 +27,15 @@ PUBLISHED = {
     200: {OFW: 2.4, RFE: 2.4, L0: 2.4},
 }
 MEANS = {UNIFORM: 2.0, EXPONENTIAL: 1.7, DIFFUSION: 1.6}
-STEP = 0.7
 N_DRAWS = 20
 ONE_SPLIT = "one split, no standard error"
 
 
-def _settings(max_iter: int, subset_size: int, step: float | None = STEP) -> dict[str, Any]:
-    return {
-        "subset_size": subset_size,
-        "bootstrap_size": 100,
-        "batch_size": 4,
-        "max_iter": max_iter,
-        "step_size": None if step is None else step * max_iter,
-    }
-
-
 def _drawn(settings: dict[str, Any]) -> tuple[Arm, ...]:
-    """Single machines on features drawn from a law; the diffusion has steps of its own."""
+    """Single machines on features drawn from a law."""
     laws = {
-        EXPONENTIAL: settings,
-        DIFFUSION: {**settings, "method": "diffusion", "step_size": None},
+        EXPONENTIAL: {**settings, "method": "exponential"},
+        DIFFUSION: {**settings, "method": "diffusion"},
         UNIFORM: not_learned(settings),
     }
     machine = LinearSVC(dual=False, max_iter=20_000)
@@ -72,13 +61,13 @@ def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
 
 def full() -> Plan:
     data = one_split(DATA, faces_trial, version=2)
-    arms = _arms(_settings(20_000, 100))
+    arms = _arms({"subset_size": 100, "bootstrap_size": 100})
     return Plan((data,), arms, (20, 100, 200), LinearSVC(dual=True), cap_s=1800.0)
 
 
 def quick() -> Plan:
     data = one_split(DATA, partial(digits_trial, 2))
-    arms = _arms(_settings(300, 10, None))[:2]
+    arms = _arms({"subset_size": 10, "bootstrap_size": 100, "max_iter": 300})[:2]
     return Plan((data,), arms, (5, 20), LinearSVC(dual=True, max_iter=20_000))
 
 

@@ -42,9 +42,11 @@ def _weight_arms(settings: dict[str, dict[str, Any]]) -> tuple[Arm, ...]:
     return (*learned, Arm(WEIGHTS[ALL], metrics=metrics))
 
 
-def _plan(n_trials: int, max_iter: int) -> Plan:
-    shared = {"base_estimator": "cart", "subset_size": 2, "max_iter": max_iter}
-    settings: dict[str, dict[str, Any]] = {OFW: shared, DIFFUSION: {**shared, "method": "diffusion"}}
+def _plan(n_trials: int, **shared: Any) -> Plan:
+    settings: dict[str, dict[str, Any]] = {
+        label: {"base_estimator": "cart", "subset_size": 2, "method": method, **shared}
+        for label, method in ((OFW, "exponential"), (DIFFUSION, "diffusion"))
+    }
     arms = (
         Arm(ALL),
         *(Arm(label, "ofw", params) for label, params in settings.items()),
@@ -56,11 +58,11 @@ def _plan(n_trials: int, max_iter: int) -> Plan:
 
 
 def full() -> Plan:
-    return _plan(20, 10_000)
+    return _plan(20)
 
 
 def quick() -> Plan:
-    return _plan(2, 1_500)
+    return _plan(2, max_iter=400)
 
 
 def _petals_lead(results: Results) -> Judged:

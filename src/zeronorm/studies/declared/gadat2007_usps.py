@@ -32,23 +32,16 @@ DRAWN = {size: f"10 voters a digit, {size} features drawn by OFW" for size in (4
 UNIFORM = {size: f"10 voters a digit, {size} features drawn uniformly" for size in (40, 100)}
 LINEAR, POLYNOMIAL = "linear SVM", "polynomial SVM"
 N_VOTERS = 10
-STEP = 0.7
 ONE_SPLIT = "one published split, so no standard error"
 
 
-def _ofw(max_iter: int, subset_size: int) -> dict[str, Any]:
-    return {
-        "subset_size": subset_size,
-        "bootstrap_size": 100,
-        "batch_size": 4,
-        "max_iter": max_iter,
-        "step_size": STEP * max_iter,
-    }
+def _ofw(subset_size: int) -> dict[str, Any]:
+    return {"subset_size": subset_size, "bootstrap_size": 100}
 
 
-def _drawn(max_iter: int, size: int) -> tuple[Arm, Arm]:
+def _drawn(size: int) -> tuple[Arm, Arm]:
     """Votes with features drawn from the learned law and from the uniform one."""
-    settings = _ofw(max_iter, size)
+    settings = _ofw(size)
     machine = LinearSVC(dual=False, max_iter=20_000)
     learned, uniform = (
         ClassVoters(OptimalFeatureWeighting(**law), machine, n_voters=N_VOTERS, subset_size=size)
@@ -69,9 +62,9 @@ def full() -> Plan:
     edges = (DATA,)
     arms = (
         Arm("linear SVM, all edges", only=edges),
-        *_drawn(20_000, 40),
-        *_drawn(20_000, 100),
-        Arm(OFW, "ofw", _ofw(20_000, 100), only=edges),
+        *_drawn(40),
+        *_drawn(100),
+        Arm(OFW, "ofw", _ofw(100), only=edges),
         Arm(RANDOM, "random", only=edges),
         Arm(LINEAR, only=(PIXELS,)),
         Arm(POLYNOMIAL, estimator=SVC(kernel="poly", degree=3, gamma=1 / 256), only=(PIXELS,)),
@@ -81,7 +74,7 @@ def full() -> Plan:
 
 
 def quick() -> Plan:
-    settings = {**_ofw(300, 10), "step_size": None}
+    settings = {**_ofw(10), "max_iter": 300}
     arms = (Arm(OFW, "ofw", settings), Arm(RANDOM, "random"))
     data = one_split(DATA, partial(digits_trial, 4))
     return Plan((data,), arms, (10,), LinearSVC(dual=True, max_iter=20_000))
