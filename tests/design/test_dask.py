@@ -90,3 +90,70 @@ def test_values_that_are_not_finite_are_named():
     X[2, 7] = np.inf
     with pytest.raises(ValueError, match="contains infinity: first found in row 2, column 7"):
         as_design(da.from_array(X, chunks=(4, 4)))
+
+
+def counted_array(n_chunks=6, width=50, n=20):
+    """A Dask array that notes which chunks are computed."""
+    computed = []
+
+    def chunk(block_info=None):
+        place = block_info[None]["chunk-location"]
+        computed.append(place)
+        return np.random.default_rng(place[1]).normal(size=block_info[None]["chunk-shape"])
+
+    X = da.map_blocks(chunk, chunks=((n,), (width,) * n_chunks), dtype=float, meta=np.empty((0, 0)))
+    return X, computed
+
+
+OPERATIONS = {
+    "gram": lambda d: d.gram(),
+    "scaled gram": lambda d: d.gram(np.arange(d.n_features) + 1.0),
+    "gram_adjoint": lambda d: d.gram_adjoint(np.eye(d.n_samples)),
+    "dot": lambda d: d.dot(np.ones(d.n_features)),
+    "transpose_dot": lambda d: d.transpose_dot(np.ones(d.n_samples)),
+    "sandwich": lambda d: d.sandwich(np.ones(d.n_samples)),
+    "squared_norms": lambda d: d.squared_norms(),
+    "column_stats": lambda d: d.column_stats(np.arange(d.n_samples) % 2),
+    "column_range": lambda d: d.column_range(),
+}
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_each_operation_computes_each_chunk_once(name, standardize):
+    X, computed = counted_array()
+    design = DaskDesign(X)
+    design = design.standardized() if standardize else design
+    computed.clear()
+    OPERATIONS[name](design)
+    assert sorted(computed) == [(0, j) for j in range(6)]
+
+
+def test_what_fits_into_memory_is_computed_once(monkeypatch):
+    X, computed = counted_array()
+    computed.clear()
+    design = as_design(X).standardized()
+    design.gram()
+    assert len(computed) == 6
+    monkeypatch.setattr("zeronorm.design.dask.available_bytes", lambda: X.nbytes)
+    computed.clear()
+    design = as_design(X)
+    design.gram()
+    assert len(computed) == 12
+
+
+@pytest.mark.parametrize("chunks", [(-1, 5), (4, 5)])
+def test_the_standardized_view(chunks):
+    X = data() + 1000.0
+    view = as_design(X).standardized()
+    check_design(
+        lambda: as_design(da.from_array(X, chunks=chunks)).standardized(), (X - view.mean) / view.scale
+    )
+
+
+def test_tall_arrays_are_used_by_rows():
+    X = data((300, 4))
+    design = as_design(da.from_array(X, chunks=(100, 2)))
+    np.testing.assert_allclose(design.sandwich(np.ones(300)), X.T @ X, rtol=1e-12)
+    np.testing.assert_allclose(design.dot(np.ones(4)), X.sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(design.transpose_dot(np.ones(300)), X.sum(axis=0), rtol=1e-12)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from zeronorm.design import StandardizedDesign, as_design
+from zeronorm.design import DenseDesign, StandardizedDesign, as_design
 from zeronorm.testing import check_design
 
 SHAPES = [(13, 29), (40, 5), (1, 7), (9, 1), (1, 1)]
@@ -136,3 +136,11 @@ def test_any_small_matrix(n, p, seed, data):
     make = data.draw(st.sampled_from([np.asfortranarray, np.ascontiguousarray, *SPARSE_CLASSES]))
     X = sparse_data((n, p), density=data.draw(st.sampled_from([0.0, 0.3, 1.0])), seed=seed)
     check_design(lambda: as_design(make(X)), X, random_state=seed)
+
+
+def test_columns_of_a_larger_array_are_recognized():
+    whole = dense_data((20, 60), np.float32)
+    for X in (whole[3:15, 10:31], whole[:, 5:], whole[2:], whole[::2], whole.T, whole[:, ::3], whole[4:4]):
+        design = DenseDesign.of_part(X)
+        np.testing.assert_array_equal(design.block(slice(None)), X)
+        assert (design._array is whole) == (X.size > 0 and X.strides == whole.strides)

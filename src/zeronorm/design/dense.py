@@ -41,6 +41,24 @@ class DenseDesign(Design):
         self._columns: Index = range(array.shape[1]) if columns is None else columns
         super().__init__((len(self._rows), len(self._columns)), array.dtype, feature_names)
 
+    @classmethod
+    def of_part(cls, array: NDArray[Any], feature_names: NDArray[Any] | None = None) -> DenseDesign:
+        """The design of an array that may be consecutive columns of a larger one: sweeps want the whole rows."""
+        whole = array.base
+        if (
+            not isinstance(whole, np.ndarray)
+            or whole.ndim != 2
+            or whole.dtype != array.dtype
+            or not whole.flags.c_contiguous
+            or array.strides != whole.strides
+            or not array.size
+        ):
+            return cls(array, feature_names)
+        distance = (array.ctypes.data - whole.ctypes.data) // array.itemsize
+        row, column = divmod(distance, whole.shape[1])
+        rows, columns = range(row, row + array.shape[0]), range(column, column + array.shape[1])
+        return cls(whole, feature_names, rows=rows, columns=columns)
+
     def _take(self, columns: Index) -> DenseDesign:
         chosen = compose(self._columns, columns)
         return DenseDesign(self._array, self._names_of(columns), rows=self._rows, columns=chosen)
