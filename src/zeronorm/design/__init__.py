@@ -1,14 +1,17 @@
 """The only code that touches the data: one interface, one file per home of the data."""
 
 from zeronorm.design.base import Design
+from zeronorm.design.chunked import DataFileError
 from zeronorm.design.convert import as_design, check_container, gathered
 from zeronorm.design.dense import DenseDesign
+from zeronorm.design.packing import pack
 from zeronorm.design.sparse import SparseDesign
 from zeronorm.design.standardized import StandardizedDesign
 from zeronorm.design.stats import ColumnStats, is_constant_range, require_finite, require_finite_stats
 
 __all__ = [
     "ColumnStats",
+    "DataFileError",
     "DenseDesign",
     "Design",
     "SparseDesign",
@@ -17,6 +20,7 @@ __all__ = [
     "check_container",
     "gathered",
     "is_constant_range",
+    "pack",
     "require_finite",
     "require_finite_stats",
 ]

@@ -206,12 +206,13 @@ class Design(ABC):
 
     def gram(self, scale_sq: ArrayLike | None = None) -> FloatArray:
         r"""Return :math:`X \operatorname{diag}(s) X^\top`, of shape (n, n)."""
+        scale = None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq")
         require_memory(
             2 * 8 * self.n_samples**2,
             f"The Gram matrix of {self.n_samples} samples",
             "use fewer samples, or a linear method that works without it.",
         )
-        return self._gram(None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq"))
+        return self._gram(scale)
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if scale_sq is None:
@@ -294,12 +295,13 @@ class Design(ABC):
 
     def sandwich(self, d: ArrayLike) -> FloatArray:
         r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), reading blocks of rows."""
+        weight = _vector(d, self.n_samples, "d")
         require_memory(
             2 * 8 * self.n_features**2,
             f"The matrix of products of {self.n_features} features",
             "select features with a filter first.",
         )
-        return self._sandwich(_vector(d, self.n_samples, "d"))
+        return self._sandwich(weight)
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if d.min(initial=0.0) < 0.0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -273,7 +273,7 @@ class ParquetFile(ColumnFile):
         return out
 
 
-FILE_TYPES: dict[str, type[NpyFile] | type[ParquetFile]] = {
+FILE_TYPES: dict[str, Callable[[Path], ColumnFile]] = {
     ".npy": NpyFile,
     ".parquet": ParquetFile,
     ".pq": ParquetFile,
@@ -287,8 +287,15 @@ def are_files(X: Any) -> bool:
     return isinstance(X, (str, os.PathLike))
 
 
-def open_files(X: Any, feature_names: NDArray[Any] | None = None) -> ChunkedDesign:
+def open_files(
+    X: Any, feature_names: NDArray[Any] | None = None, memory_budget: int | None = None
+) -> ChunkedDesign:
     """Return the design of the columns in one file, or in several files side by side."""
+    memory_budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
+    if memory_budget < 1:
+        raise ValueError(
+            f"The 'memory_budget' parameter must be a positive number of bytes. Got {memory_budget}."
+        )
     files = [_open(Path(path)) for path in (X if isinstance(X, (list, tuple)) else [X])]
     for file in files[1:]:
         if file.shape[0] != files[0].shape[0]:
@@ -298,7 +305,7 @@ def open_files(X: Any, feature_names: NDArray[Any] | None = None) -> ChunkedDesi
             )
     if feature_names is None and all(file.names is not None for file in files):
         feature_names = np.asarray([name for file in files for name in file.names or ()], dtype=object)
-    return ChunkedDesign(files, feature_names)
+    return ChunkedDesign(files, feature_names, memory_budget=memory_budget)
 
 
 def _open(path: Path) -> ColumnFile:

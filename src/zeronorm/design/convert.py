@@ -25,7 +25,12 @@ Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
 
 def as_design(
-    X: Any, *, feature_names: ArrayLike | None = None, allow_nan: bool = False, check_finite: bool = True
+    X: Any,
+    *,
+    feature_names: ArrayLike | None = None,
+    allow_nan: bool = False,
+    check_finite: bool = True,
+    memory_budget: int | None = None,
 ) -> Design:
     """Return a `Design` for an array, a scipy sparse matrix, a pandas or polars data frame, or files.
 
@@ -33,11 +38,12 @@ def as_design(
     disk. The data are not copied unless their type must change (integers, data frames). A `Design` is
     returned as it is. Values must be finite; ``allow_nan`` lets NaN, but not infinity, pass. The check reads
     the data once; ``check_finite=False`` leaves it to a caller who sees it from the statistics of the columns.
+    ``memory_budget`` is the number of bytes that blocks of files may take, 512 MiB unless told.
     """
     if isinstance(X, Design):
         return X
     names = _names(feature_names)
-    design = _converter_for(X)(X, names)
+    design = open_files(X, names, memory_budget) if are_files(X) else _converter_for(X)(X, names)
     if design.n_samples < 1 or design.n_features < 1:
         raise ValueError(
             f"X must have at least one row and one column. Found array with {design.n_samples} sample(s) "
@@ -140,7 +146,6 @@ def _is_sparse_frame(X: Any) -> bool:
 
 _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
     (sparse.issparse, _from_sparse),
-    (are_files, open_files),
     (is_dask_array, from_dask),
     (is_foreign_array, from_array_api),
     (_is_sparse_frame, _from_sparse_frame),

@@ -1,0 +1,182 @@
+"""A file of columns: written once, read in blocks as often as a method needs, and never trusted blindly.
+
+After a head of 64 bytes come the columns one after the other, then an index in JSON: shape, type, names of the
+features, and a checksum for every few megabytes. The head says where the index is and how it must add up; it is
+written last, into a file with another name, so that an interrupted conversion leaves nothing that loads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zeronorm.design.base import Design
+from zeronorm.design.chunked import FILE_TYPES, ColumnFile, DataFileError, read_lines
+from zeronorm.design.convert import as_design
+from zeronorm.design.index import Index
+
+SUFFIX = ".zncols"
+_MAGIC = b"ZNCOLS1\n"
+_HEAD = struct.Struct("<8sQQI")  # magic, place and length of the index, its checksum
+_HEAD_BYTES = 64
+_PIECE_BYTES = 4 << 20
+_BLOCK_BYTES = 64 << 20
+_TYPES = ("<f4", "<f8")
+
+
+def pack(X: Any, path: str | os.PathLike[str], *, feature_names: ArrayLike | None = None) -> Path:
+    """Write data to a file of columns that `as_design` reads without loading it.
+
+    Parameters
+    ----------
+    X : anything that `as_design` takes: an array, a sparse matrix, a table, files, a Dask array, a design.
+    path : the file to write, with the ending ``.zncols``. A file of that name is replaced when all is written.
+    feature_names : names of the columns, where X has none.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    target = Path(path)
+    if target.suffix != SUFFIX:
+        raise ValueError(
+            f"The name of a file of columns must end with {SUFFIX!r}. Got {str(target)!r} instead."
+        )
+    design = as_design(X, feature_names=feature_names)
+    dtype = np.dtype("<f4" if design.dtype == np.float32 else "<f8")
+    _require_room(target, design.n_samples * design.n_features * dtype.itemsize)
+    with _replacing(target) as stream:
+        stream.write(bytes(_HEAD_BYTES))
+        width = max(1, _PIECE_BYTES // (design.n_samples * dtype.itemsize))
+        checksums = _write_columns(stream, design, dtype, width)
+        index = _index_of(design, dtype, width, checksums)
+        place = stream.tell()
+        stream.write(index)
+        stream.seek(0)
+        stream.write(_HEAD.pack(_MAGIC, place, len(index), zlib.crc32(index)))
+    return target
+
+
+def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], width: int) -> list[int]:
+    """Write all columns; returns the checksum of each piece of ``width`` columns."""
+    checksums = []
+    pieces_per_block = max(1, _BLOCK_BYTES // (8 * design.n_samples * width))
+    for _, block in design.iter_blocks(width * pieces_per_block):
+        columns = np.ascontiguousarray(block.T, dtype=dtype)
+        for start in range(0, len(columns), width):
+            piece = columns[start : start + width].tobytes()
+            checksums.append(zlib.crc32(piece))
+            stream.write(piece)
+    return checksums
+
+
+def _index_of(design: Design, dtype: np.dtype[Any], width: int, checksums: list[int]) -> bytes:
+    names = None if design.feature_names is None else [str(name) for name in design.feature_names]
+    content = {
+        "shape": design.shape,
+        "dtype": dtype.str,
+        "width": width,
+        "checksums": checksums,
+        "names": names,
+    }
+    return json.dumps(content).encode()
+
+
+def _require_room(target: Path, n_bytes: int) -> None:
+    if not target.parent.is_dir():
+        raise ValueError(
+            f"There is no folder {str(target.parent)!r} to write {target.name!r} to; create it first."
+        )
+    free = shutil.disk_usage(target.parent).free
+    if n_bytes > free:
+        raise ValueError(
+            f"{str(target)!r} would take {n_bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free on that disk; "
+            "choose another one."
+        )
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[IO[bytes]]:
+    """A file beside the target that takes its place when all is on the disk, and is removed otherwise."""
+    for abandoned in target.parent.glob(f".{target.name}.*.part"):
+        if not _is_running(abandoned.name.split(".")[-2]):
+            abandoned.unlink(missing_ok=True)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(draft, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _is_running(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except OSError:  # it belongs to somebody else
+        return True
+    return True
+
+
+class PackedFile(ColumnFile):
+    """A file written by `pack`; each piece is compared with its checksum when it is first read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with open(path, "rb") as stream:
+            head = stream.read(_HEAD.size)
+            if len(head) < _HEAD.size or not head.startswith(_MAGIC):
+                raise ValueError(f"The file {path} is not a complete file of columns; pack the data again.")
+            _, place, length, checksum = _HEAD.unpack(head)
+            if place + length != self._stamp[0]:
+                raise ValueError(f"The file {path} is not complete: its end is missing; pack the data again.")
+            stream.seek(place)
+            content = stream.read(length)
+        self._read_index(content, checksum, place)
+        self._checked: set[int] = set()
+
+    def _read_index(self, content: bytes, checksum: int, place: int) -> None:
+        if zlib.crc32(content) != checksum:
+            raise ValueError(f"The file {self.path} is damaged: its index has changed; pack the data again.")
+        index = json.loads(content)
+        n, p = (int(size) for size in index["shape"])
+        if index["dtype"] not in _TYPES or place != _HEAD_BYTES + n * p * np.dtype(index["dtype"]).itemsize:
+            raise ValueError(f"The file {self.path} is damaged: its index does not fit; pack the data again.")
+        self.shape, self.dtype, self.names = (n, p), np.dtype(index["dtype"]), index["names"]
+        self._width, self._checksums = int(index["width"]), index["checksums"]
+
+    def read(self, rows: Index, columns: Index) -> NDArray[Any]:
+        self.require_unchanged()
+        for piece in np.unique(np.asarray(columns, dtype=np.intp) // self._width).tolist():
+            if piece not in self._checked:
+                self._check(piece)
+        return read_lines(self, _HEAD_BYTES, self.shape[0], columns, rows).T
+
+    def _check(self, piece: int) -> None:
+        n, p = self.shape
+        columns = range(piece * self._width, min((piece + 1) * self._width, p))
+        values = read_lines(self, _HEAD_BYTES, n, columns, range(n))
+        if zlib.crc32(values.tobytes()) != self._checksums[piece]:
+            raise DataFileError(
+                f"The file {self.path} is damaged: columns {columns.start} to {columns.stop - 1} do not match their "
+                "checksum; pack the data again."
+            )
+        self._checked.add(piece)
+
+
+FILE_TYPES[SUFFIX] = PackedFile

@@ -1,0 +1,148 @@
+"""Files of columns: what goes in comes out, within the budget, and damage of any kind is noticed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+from zeronorm import AROM, RFE, FisherScore, ZeroNormSVM
+from zeronorm.design import as_design, pack
+from zeronorm.design.chunked import ChunkedDesign, DataFileError
+from zeronorm.testing import check_design
+
+
+def data(shape=(13, 29), dtype=np.float64, seed=0):
+    return (np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_contract(tmp_path, dtype, monkeypatch):
+    monkeypatch.setattr("zeronorm.design.packing._PIECE_BYTES", 500)
+    X = data(dtype=dtype)
+    path = pack(X, tmp_path / "x.zncols")
+    check_design(lambda: as_design(path), X)
+    assert isinstance(as_design(path), ChunkedDesign)
+    assert as_design(path).dtype == dtype
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (1, 3), (6, 1)])
+def test_other_shapes(tmp_path, shape):
+    X = data(shape)
+    path = pack(X, tmp_path / "x.zncols")
+    check_design(lambda: as_design(path), X)
+
+
+def test_anything_that_is_a_design_can_be_packed(tmp_path):
+    X = data()
+    np.save(tmp_path / "x.npy", X)
+    table = pl.DataFrame({f"gene {j}": X[:, j] for j in range(29)})
+    table.write_parquet(tmp_path / "x.parquet")
+    for source in (X, sparse.csr_array(X), table, tmp_path / "x.npy", tmp_path / "x.parquet", as_design(X)):
+        packed = as_design(pack(source, tmp_path / "x.zncols"))
+        np.testing.assert_array_equal(packed.block(slice(None)), X)
+    assert as_design(pack(table, tmp_path / "x.zncols")).feature_names[3] == "gene 3"
+    named = pack(X, tmp_path / "x.zncols", feature_names=[f"g{j}" for j in range(29)])
+    assert as_design(named).feature_names[28] == "g28"
+
+
+@pytest.mark.parametrize("selector", [FisherScore(5), ZeroNormSVM(5), AROM(5), RFE(5, step=0.5)], ids=repr)
+def test_the_same_selection_as_in_memory_within_a_budget(tmp_path, selector):
+    X = data((40, 3000), np.float32)
+    y = np.arange(40) % 2
+    X[:, 12:18] += 2.0 * y[:, None]
+    design = as_design(pack(X, tmp_path / "x.zncols"), memory_budget=1 << 20)
+    assert 8 * 40 * design._block_width() <= (1 << 20) // 8
+    np.testing.assert_array_equal(selector.fit(design, y).support_, selector.fit(X, y).support_)
+
+
+def test_every_cut_is_noticed_when_the_file_is_opened(tmp_path):
+    path = pack(data(), tmp_path / "x.zncols")
+    size = path.stat().st_size
+    for length in (0, 5, 30, 64, 1000, size - 1):
+        os.truncate(path, length)
+        with pytest.raises(ValueError, match=r"x\.zncols is (not|damaged).*pack the data again"):
+            as_design(path)
+        pack(data(), path)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_changed_byte_is_noticed(tmp_path, seed, monkeypatch):
+    monkeypatch.setattr("zeronorm.design.packing._PIECE_BYTES", 500)
+    path = pack(data(), tmp_path / "x.zncols")
+    content = bytearray(path.read_bytes())
+    place = int(np.random.default_rng(seed).choice([k for k in range(len(content)) if not 28 <= k < 64]))
+    content[place] ^= 0x40
+    path.write_bytes(content)
+    with pytest.raises((ValueError, DataFileError), match="pack the data again"):
+        as_design(path).gram()
+
+
+def test_a_file_that_changes_while_it_is_used_is_noticed(tmp_path):
+    path = pack(data(), tmp_path / "x.zncols")
+    design = as_design(path)
+    pack(data(seed=1), path)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(DataFileError, match="has changed"):
+        design.gram()
+
+
+def test_a_conversion_that_fails_leaves_what_was_there(tmp_path):
+    path = pack(data(), tmp_path / "x.zncols")
+    before = path.read_bytes()
+    wrong = data(seed=1)
+    wrong[3, 3] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 3"):
+        pack(wrong, path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["x.zncols"]
+
+
+SLOW_PACK = """
+import sys
+import time
+import numpy as np
+import zeronorm.design.packing as module
+from zeronorm.design import pack
+real = module.zlib.crc32
+module._PIECE_BYTES = 500
+class Slow:
+    crc32 = staticmethod(lambda content: (print("piece", flush=True), time.sleep(0.2), real(content))[2])
+module.zlib = Slow
+pack(np.ones((13, 2900)), sys.argv[1])
+"""
+
+
+def test_a_killed_conversion_leaves_nothing_that_loads_and_the_next_one_cleans_up(tmp_path):
+    path = tmp_path / "x.zncols"
+    process = subprocess.Popen([sys.executable, "-c", SLOW_PACK, str(path)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert not path.exists()
+    (left,) = os.listdir(tmp_path)
+    with pytest.raises(ValueError, match="in files of type"):
+        as_design(tmp_path / left)
+    pack(data(), path)
+    assert os.listdir(tmp_path) == ["x.zncols"]
+
+
+def test_wrong_names_and_places_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="must end with"):
+        pack(data(), tmp_path / "x.npy")
+    with pytest.raises(ValueError, match="There is no folder"):
+        pack(data(), tmp_path / "nowhere" / "x.zncols")
+
+
+def test_a_full_disk_is_noticed_before(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
+    with pytest.raises(ValueError, match="GiB are free on that disk"):
+        pack(data(), tmp_path / "x.zncols")
