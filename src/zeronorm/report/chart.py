@@ -163,6 +163,9 @@ class Picture(Protocol):
 
     def data(self, identifier: str) -> Markup: ...
 
+    @property
+    def inches(self) -> tuple[float, float]: ...
+
     def draw(self, ax: Any) -> None: ...
 
 
@@ -172,7 +175,6 @@ class Chart:
     name: ClassVar[str]
     order: ClassVar[int]
     is_wide: ClassVar[bool] = False
-    plot_height: ClassVar[float] = 2.6
 
     @property
     def title(self) -> str:
@@ -212,12 +214,13 @@ class Chart:
         """Draw with matplotlib, on ``ax`` or on a new figure of a journal column; returns the figure."""
         from zeronorm.report.plots import journal_style, new_axes
 
+        picture = self.picture()
         if ax is not None:
-            self.picture().draw(ax)
+            picture.draw(ax)
             return ax.figure
         with journal_style():
-            ax = new_axes(self.plot_height)
-            self.picture().draw(ax)
+            ax = new_axes(*picture.inches)
+            picture.draw(ax)
         return ax.figure
 
 

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from zeronorm.report.svg import (
     HALF,
+    MOST_WITH_INTERVALS,
     NARROW,
     ZERO_ON_LOG,
     Axes,
@@ -32,9 +33,9 @@ from zeronorm.report.svg import (
 from zeronorm.workflow.result import finite
 
 WIDEST_SHIFT = 14.0
-MOST_WITH_INTERVALS = 6
 LINE_OF_LABELS = 14.0
 CONTINUOUS = ("r", "p")
+COLUMN_INCHES, PAGE_INCHES, LINE_INCHES = 3.5, 7.0, 0.14  # of a journal: column, page, a line of small type
 
 # -- Lines --
 
@@ -97,6 +98,10 @@ class Lines:
 
     def data(self, identifier: str) -> Markup:
         return Markup("")
+
+    @property
+    def inches(self) -> tuple[float, float]:
+        return (5.5 if len(self.series) > 3 else COLUMN_INCHES), 2.6
 
     def draw(self, ax: Any) -> None:
         from zeronorm.report.plots import draw_lines
@@ -269,6 +274,10 @@ class Bars:
     def data(self, identifier: str) -> Markup:
         return Markup("")
 
+    @property
+    def inches(self) -> tuple[float, float]:
+        return COLUMN_INCHES, 0.6 + LINE_INCHES * len(self.bars)
+
     def draw(self, ax: Any) -> None:
         from zeronorm.report.plots import draw_bars
 
@@ -328,6 +337,12 @@ class Grid:
 
     def data(self, identifier: str) -> Markup:
         return _grid_data(f"{identifier}-data", self)
+
+    @property
+    def inches(self) -> tuple[float, float]:
+        row = 0.4 if self.shown is not None else LINE_INCHES
+        width = max(COLUMN_INCHES, 2.0 + LINE_INCHES * len(self.column_ticks))
+        return min(width, PAGE_INCHES), 1.3 + row * len(self.rows)
 
     def draw(self, ax: Any) -> None:
         from zeronorm.report.plots import draw_grid

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.report.svg import N_COLOURS, ZERO_ON_LOG, log_ticks, shape_number, visible
+from zeronorm.report.svg import MOST_WITH_INTERVALS, N_COLOURS, ZERO_ON_LOG, log_ticks, shape_number, visible
 
 if TYPE_CHECKING:
-    from zeronorm.report.marks import Bars, Grid, Lines
+    from zeronorm.report.marks import Bars, Grid, Lines, Point
 
 COLOURS = ("#0072b2", "#c74a00", "#007f5c", "#a8538a", "#a06a00", "#5f7d00", "#4d4d4d", "#7a4fbf")
 SHAPES = ("o", "s", "^", "D")
@@ -31,7 +31,6 @@ STYLE: Any = {
     "ytick.major.width": 0.6,
     "figure.dpi": 150,
 }
-COLUMN_WIDTH = 3.5  # inches
 LEVELS = {
     "d": ("#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f2f2f2", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"),
     "m": ("#eef0f4", "#8db8dc", "#0b63b0"),
@@ -54,8 +53,8 @@ def journal_style() -> Iterator[Any]:
         yield plt
 
 
-def new_axes(height: float = 2.6, width: float = COLUMN_WIDTH) -> Any:
-    """Axes of a new figure, one column wide."""
+def new_axes(width: float, height: float) -> Any:
+    """Axes of a new figure of this size in inches."""
     with journal_style() as plt:
         return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
@@ -66,12 +65,10 @@ def draw_lines(ax: Any, lines: Lines) -> None:
     for index, line in enumerate(series):
         colour = COLOURS[index % N_COLOURS]
         joined = [p for p in line.points if not p.is_chosen] or list(line.points)
-        low = [0.0 if p.low is None else p.y - p.low for p in joined]
-        high = [0.0 if p.high is None else p.high - p.y for p in joined]
         ax.errorbar(
             [_shown_x(p.x, lines) for p in joined],
             [p.y for p in joined],
-            [[max(0.0, v) for v in low], [max(0.0, v) for v in high]],
+            None if len(series) > MOST_WITH_INTERVALS else _half_widths(joined),
             color=colour,
             marker=SHAPES[shape_number(index)],
             linestyle=DASHES[index // N_COLOURS % 3],
@@ -97,8 +94,17 @@ def draw_lines(ax: Any, lines: Lines) -> None:
     for place, _ in lines.guides.places:
         ax.axvline(place, color="#555555", linestyle=":", linewidth=0.8)
     _finish(ax, lines)
-    if len(series) > 1:
-        ax.legend(ncols=1 + (len(series) > 6))
+    if len(series) > 3:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    elif len(series) > 1:
+        ax.legend()
+
+
+def _half_widths(points: Sequence[Point]) -> list[list[float]]:
+    """Lengths of the intervals below and above the points; 0 where there is none."""
+    low = [0.0 if p.low is None else max(0.0, p.y - p.low) for p in points]
+    high = [0.0 if p.high is None else max(0.0, p.high - p.y) for p in points]
+    return [low, high]
 
 
 def _shown_x(x: float, lines: Lines) -> float:

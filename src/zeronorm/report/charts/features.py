@@ -138,7 +138,11 @@ class Panel:
             ax.scatter(self.values, self.target, s=4, color=COLOURS[0], alpha=0.6, linewidths=0)
             return
         ends = ("whislo", "q1", "med", "q3", "whishi")
-        ax.bxp([{**dict(zip(ends, box, strict=True)), "fliers": []} for box in self.boxes], widths=0.5)
+        ax.bxp(
+            [{**dict(zip(ends, box, strict=True)), "fliers": []} for box in self.boxes],
+            widths=0.5,
+            medianprops={"color": "black"},
+        )
         for value, code, shift in zip(self.values, self.target, _jitter(len(self.values)), strict=True):
             ax.plot(code + 1 + 0.5 * shift, value, ".", markersize=2, color=COLOURS[int(code) % 8], alpha=0.6)
         ax.set_xticks(range(1, len(self.classes) + 1), [printable(label, 10) for label in self.classes])
@@ -166,6 +170,10 @@ class Panels:
 
     def data(self, identifier: str) -> Markup:
         return Markup("")
+
+    @property
+    def inches(self) -> tuple[float, float]:
+        return 1.75, 1.6
 
     def draw(self, ax: Any) -> None:
         self.panels[0].draw(ax, self.is_regression)

@@ -22,7 +22,6 @@ class FrequencyChart(Chart):
     n_splits: int
     n_more: int
     title = "Selection frequency"
-    plot_height = 4.0
 
     @classmethod
     def from_facts(cls, facts: Facts) -> Self | None:

@@ -27,7 +27,6 @@ class ImportanceChart(Chart):
     selected: tuple[bool, ...]
     title = "Importance of the leading features"
     caption = "The method's own score, in the order of the method; filled bars are in the final set."
-    plot_height = 4.0
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:

@@ -28,7 +28,6 @@ class PathChart(Chart):
     is_nested: bool
     chosen: int | None
     title = "Path of the selection"
-    plot_height = 4.0
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:

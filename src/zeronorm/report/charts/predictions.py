@@ -119,7 +119,6 @@ class ConfusionChart(Chart):
     classes: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
     title = "Confusion matrix"
-    plot_height = 2.8
 
     @classmethod
     def from_facts(cls, facts: Facts) -> Self | None:

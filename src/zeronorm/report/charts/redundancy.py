@@ -25,7 +25,6 @@ class RedundancyChart(Chart):
     names: tuple[str, ...]
     correlation: tuple[tuple[float, ...], ...]
     title = "Redundancy between the selected features"
-    plot_height = 3.2
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:

@@ -21,7 +21,6 @@ class SharedChart(Chart):
     shares: tuple[tuple[float, ...], ...]
     title = "Features that the methods agree on"
     caption = "How often each method selected the features that are selected most often overall."
-    plot_height = 4.0
 
     @classmethod
     def from_facts(cls, facts: Facts) -> Self | None:

@@ -28,7 +28,6 @@ class ValuesChart(Chart):
     names: tuple[str, ...]
     is_regression: bool
     title = "Selected features across samples"
-    plot_height = 4.0
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
