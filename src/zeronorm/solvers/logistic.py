@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
@@ -20,6 +20,7 @@ from zeronorm.solvers.svm.dual import per_sample
 
 # Probabilities are kept this far from 0 and 1, so that Newton's weights stay positive.
 SATURATION = 1e-12
+MOST_IDLE = 5  # Newton steps in a row that rounding alone decides
 SHORTEST_STEP = 2.0**-30
 
 
@@ -62,7 +63,7 @@ def solve_logistic_dual(
     bias = 0.0 if warm_start is None else warm_start.bias
     inner = K @ a
     objective = _objective(a, inner, bias, labels, price)
-    status, n_iter = Status.ITERATION_LIMIT, 0
+    status, n_iter, n_idle = Status.ITERATION_LIMIT, 0, 0
     while n_iter < max_iter:
         n_iter += 1
         right = np.clip(expit(labels * (inner + bias)), SATURATION, 1.0 - SATURATION)
@@ -71,10 +72,12 @@ def solve_logistic_dual(
             status = Status.CONVERGED
             break
         a_new, bias_new = _newton_point(K, price * right * (1.0 - right), inner + bias, pull)
+        before = objective
         a, bias, inner, objective, moved = _line_search(
             K, labels, price, (a, bias, inner, objective), a_new - a, bias_new - bias
         )
-        if not moved:
+        n_idle = 0 if objective < before - 1e-14 * abs(before) else n_idle + 1
+        if not moved or n_idle > MOST_IDLE:
             status = Status.STALLED
             break
     return LogisticDual(a, float(bias), objective, n_iter, status)
@@ -87,7 +90,11 @@ def _newton_point(
     root = np.sqrt(weight)
     system = root[:, None] * K * root
     system.flat[:: len(K) + 1] += 1.0
-    factor = cho_factor(system, overwrite_a=True, check_finite=False)
+    try:
+        factor = cho_factor(system, check_finite=False)
+    except LinAlgError:  # a column so large that the one on the diagonal is lost in its rounding
+        system.flat[:: len(K) + 1] += len(K) * np.finfo(float).eps * np.diagonal(system).max()
+        factor = cho_factor(system, overwrite_a=True, check_finite=False)
     right_sides = np.column_stack([root * f + pull / root, root])
     solved = root[:, None] * cho_solve(factor, right_sides, check_finite=False)
     bias = float(solved[:, 0].sum() / solved[:, 1].sum())

@@ -11,11 +11,11 @@ class UnsolvableError(ValueError):
 
 
 class Status(IntEnum):
-    """The end of a solver run; the numbers are those the compiled kernels return."""
+    """The end of a solver run, the worse the higher; the numbers are those the compiled kernels return."""
 
     CONVERGED = 0
-    ITERATION_LIMIT = 1
-    STALLED = 2
+    STALLED = 1
+    ITERATION_LIMIT = 2
     UNBOUNDED = 3
     INFEASIBLE = 4
     FAILED = 5
@@ -67,8 +67,8 @@ _MESSAGES = {
 }
 _REMEDIES = {
     Status.CONVERGED: "",
-    Status.ITERATION_LIMIT: "increase max_iter, increase tol, or standardize the features",
-    Status.STALLED: "increase tol, standardize the features, or decrease C",
+    Status.ITERATION_LIMIT: "increase max_iter",
+    Status.STALLED: "increase tol",
     Status.UNBOUNDED: "use a finite C",
     Status.INFEASIBLE: "relax the constraints",
     Status.FAILED: "standardize the features, or scale the costs to similar magnitudes",

@@ -12,7 +12,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.elimination.linear import LinearValue
-from zeronorm.engines.elimination.loop import Elimination
+from zeronorm.engines.elimination.loop import Downdating, Elimination, finite_gram
 from zeronorm.engines.elimination.scan import eliminate_in_block, train_machines
 from zeronorm.selection.path import TIE_TOLERANCE
 from zeronorm.selection.problem import Problem
@@ -40,8 +40,9 @@ class GramMachines(LinearValue):
         self.status, self.n_iter = Status.CONVERGED, 0
         cost = np.broadcast_to(problem.sample_costs(C), problem.n_samples).astype(np.float64)
         self._set_variables(problem, cost, loss, epsilon)
-        self.K = np.ascontiguousarray(self.design.gram())
-        self.n_at_refresh = self.alive.size
+        self.K = finite_gram(self.design)
+        self.downdating = Downdating(self.design)
+        self.inaccurate = False
         self.small_block = max(SMALL_BLOCK, SMALL_BYTES // (8 * problem.n_samples))
 
     def _set_variables(self, problem: Problem, cost: FloatArray, loss: str, epsilon: float) -> None:
@@ -81,19 +82,16 @@ class GramMachines(LinearValue):
     def remove(self, features: IntArray) -> None:
         staying = ~np.isin(self.alive, features)
         self.alive = self.alive[staying]
-        if not self._refresh_is_due():
+        self.inaccurate = self.downdating.is_due(features, self.alive)
+        if not self.inaccurate:
             self.K -= self.design.take(np.sort(features)).gram()
         self.sets.size[self.sets.size > 0] = 0
         self._renew()
 
-    def _refresh_is_due(self) -> bool:
-        """Down-dating loses digits as the matrix shrinks: start afresh each time half the features have gone."""
-        return 2 * self.alive.size <= self.n_at_refresh
-
     def refresh_gram(self) -> None:
         """The Gram matrix of the features that are left, from the data."""
         self.K = np.ascontiguousarray(self.design.take(self.alive).gram())
-        self.n_at_refresh = self.alive.size
+        self.downdating.start(self.alive)
         self._refresh_f()
 
     def _refresh_f(self) -> None:
@@ -107,7 +105,7 @@ class GramMachines(LinearValue):
         problem = record.problem
         removable = np.ones(problem.n_features, dtype=bool)
         removable[problem.always_keep] = False
-        norm = np.sqrt(self.design.squared_norms())
+        norm = np.sqrt(self.downdating.norm_sq)
         must_stay = max(stop_at - 1, 1 if removable.all() else 0)
         with problem.progress.task("Eliminating features", problem.n_features) as advance:
             while True:
@@ -124,6 +122,7 @@ class GramMachines(LinearValue):
                 record.eliminated.extend(leaving.tolist())
                 advance(leaving.size)
                 self.alive = self.alive[~np.isin(self.alive, leaving, assume_unique=True)]
+                self.inaccurate = self.downdating.is_due(leaving, self.alive)
                 self._renew()
         if not record.eliminated:
             self.status.check("Elimination with a hard margin (C=inf)")
@@ -132,7 +131,7 @@ class GramMachines(LinearValue):
 
     def _renew(self) -> None:
         """Fresh numbers in place of updated ones: the Gram matrix now and then, f = Kv always."""
-        if self._refresh_is_due():
+        if self.inaccurate:
             self.refresh_gram()
         else:
             self._refresh_f()
@@ -146,7 +145,7 @@ class GramMachines(LinearValue):
         size = self._block_size(value[ascending], tie)
         block = candidates[ascending[:size]]
         outside = float(np.sqrt(value[ascending[size]])) if size < candidates.size else np.inf
-        # Not more than half in one go: the Gram matrix is then computed afresh, see `_refresh_is_due`.
+        # Not more than half in one go: the Gram matrix is then computed afresh, see `Downdating`.
         half = max(self.small_block, self.alive.size // 2)
         removed = np.empty(min(size, n_out, half), dtype=np.intp)
         left_value = np.empty(removed.size)
@@ -156,6 +155,9 @@ class GramMachines(LinearValue):
             block,
             outside,
             float(norm[self.alive].max()),
+            norm[block] ** 2,
+            self.downdating.gone,
+            float((norm[self.alive] ** 2).sum()),
             tie,
             removed,
             left_value,

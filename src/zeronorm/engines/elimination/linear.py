@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import gathered
+from zeronorm.engines.elimination.loop import Downdating, finite_gram
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
 from zeronorm.solvers.status import Status
@@ -46,7 +49,15 @@ class TallMachines(LinearValue):
     """``Machines`` of the elimination loop, trained from the last solution on the features that are left."""
 
     def __init__(
-        self, problem: Problem, alive: IntArray, *, C: float, loss: str, epsilon: float, tol: float
+        self,
+        problem: Problem,
+        alive: IntArray,
+        *,
+        C: float,
+        loss: str,
+        epsilon: float,
+        tol: float,
+        max_iter: int | None = None,
     ) -> None:
         regression = problem.task == "regression"
         self.design = problem.design
@@ -56,6 +67,7 @@ class TallMachines(LinearValue):
             "C": problem.sample_costs(C),
             "loss": LOSS_NAMES[loss, regression],
             "tol": tol,
+            "max_iter": max_iter,
         }
         if regression:
             self.settings["epsilon"] = epsilon
@@ -85,31 +97,34 @@ class TallMachines(LinearValue):
 class LogisticMachines(LinearValue):
     """One regression per class against the rest; on the Gram matrix for few samples, else by scikit-learn."""
 
-    def __init__(self, problem: Problem, *, C: float, tol: float) -> None:
-        self.problem, self.C, self.tol = problem, C, tol
+    def __init__(self, problem: Problem, *, C: float, tol: float, max_iter: int) -> None:
+        self.problem, self.C, self.tol, self.max_iter = problem, C, tol, max_iter
         self.design = problem.design
         self.targets = problem.targets()
         self.alive: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
         self.duals: list[LogisticDual | None] = [None] * self.targets.shape[1]
         self.primal = np.empty((0, 0))
+        self.bias = np.zeros(self.targets.shape[1])
         self.K: FloatArray | None = None
+        self.downdating: Downdating | None = None
 
     def train(self) -> None:
         if not prefers_gram((self.problem.n_samples, self.alive.size)):
             self._train_tall()
             return
         if self.K is None:
-            self.K = self.design.take(self.alive).gram()
+            self.K = finite_gram(self.design.take(self.alive))
+            self.downdating = self.downdating or Downdating(self.design)
+            self.downdating.start(self.alive)
         cost = self.problem.sample_costs(self.C)
         for c, start in enumerate(self.duals):
-            dual = solve_logistic_dual(self.K, self.targets[:, c], C=cost, warm_start=start, tol=self.tol)
-            # Rounding ends Newton's method before a very small tolerance does: that is as good as it gets.
-            self.status = max(
-                self.status, dual.status if dual.status is not Status.STALLED else Status.CONVERGED
+            dual = solve_logistic_dual(
+                self.K, self.targets[:, c], C=cost, warm_start=start, tol=self.tol, max_iter=self.max_iter
             )
+            self.status = max(self.status, dual.status)
             self.n_iter += dual.n_iter
-            self.duals[c] = dual
+            self.duals[c], self.bias[c] = dual, dual.bias
         self.primal = self.design.take(self.alive).transpose_dot(
             np.column_stack([dual.dual_coef for dual in self.duals if dual is not None])
         )
@@ -117,11 +132,18 @@ class LogisticMachines(LinearValue):
     def _train_tall(self) -> None:
         columns = np.ascontiguousarray(self.design.block(self.alive))
         weights = []
-        for target in self.targets.T:
-            model = LogisticRegression(C=self.C, solver="newton-cholesky", tol=self.tol, max_iter=1000)
-            model.fit(columns, target, sample_weight=self.problem.sample_weight)
+        for c, target in enumerate(self.targets.T):
+            model = LogisticRegression(
+                C=self.C, solver="newton-cholesky", tol=self.tol, max_iter=self.max_iter
+            )
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                model.fit(columns, target, sample_weight=self.problem.sample_weight)
+            if any(issubclass(w.category, ConvergenceWarning) for w in caught):
+                self.status = max(self.status, Status.ITERATION_LIMIT)
             self.n_iter += int(model.n_iter_[0])
             weights.append(model.coef_[0])
+            self.bias[c] = model.intercept_[0]
         self.primal = np.column_stack(weights)
 
     def weights(self) -> FloatArray:
@@ -129,8 +151,7 @@ class LogisticMachines(LinearValue):
 
     def remove(self, features: IntArray) -> None:
         self.alive = self.alive[~np.isin(self.alive, features)]
-        # Fresh Gram matrices of many features are dear, differences of few are exact enough.
-        if self.K is not None and features.size < self.alive.size // 2:
-            self.K = self.K - self.design.take(np.sort(features)).gram()
-        else:
+        if self.downdating is None or self.K is None or self.downdating.is_due(features, self.alive):
             self.K = None
+        else:
+            self.K = self.K - self.design.take(np.sort(features)).gram()

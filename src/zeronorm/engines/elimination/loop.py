@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from zeronorm._threads import one_thread_if_small
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design, require_finite
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
@@ -86,9 +87,48 @@ class Elimination:
             sizes=self.sizes,
             scores=self.scores if self.comparable else None,
             n_iter=self.n_iter,
-            converged=self.status.as_good_as_it_gets or self.status is Status.UNBOUNDED,
-            remedy=self.status.remedy,
+            converged=self.status in (Status.CONVERGED, Status.UNBOUNDED),
+            remedy=f"{self.status.remedy}. {self.status.message}." if self.status.remedy else "",
         )
+
+
+DOWNDATED_ENERGY = 1024.0
+
+
+class Downdating:
+    """Tells when a Gram matrix from which columns were subtracted must be computed afresh.
+
+    Subtracting a column leaves a rounding error of its squared norm times the machine precision. That matters
+    once the columns that have gone outweigh those that are left ``DOWNDATED_ENERGY`` times, or, for columns of one
+    scale, when half of them have gone.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.norm_sq = design.squared_norms()
+        self.start(np.arange(design.n_features))
+
+    def start(self, alive: IntArray) -> None:
+        """The matrix has just been computed from these columns."""
+        self.n_at_start, self.gone = alive.size, 0.0
+
+    def is_due(self, removed: IntArray, alive: IntArray) -> bool:
+        """Whether the matrix is too inaccurate once ``removed`` have left and ``alive`` are there."""
+        self.gone += float(self.norm_sq[removed].sum())
+        left = float(self.norm_sq[alive].sum())
+        return 2 * alive.size <= self.n_at_start or self.gone > DOWNDATED_ENERGY * left
+
+
+def finite_gram(design: Design) -> FloatArray:
+    """The Gram matrix; an error where squares overflow, since no solver ends on infinite numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = np.ascontiguousarray(design.gram())
+    if not np.all(np.isfinite(gram)):
+        require_finite(design)
+        raise ValueError(
+            "The values of X are too large: their squares exceed the largest number. Use standardize=True, or give "
+            "the features in larger units."
+        )
+    return gram
 
 
 def count_to_remove(step: int | float, n_left: int) -> int:
@@ -107,6 +147,22 @@ def check_step(step: int | float, owner: str) -> None:
             f"The 'step' parameter of {owner} must be a count of at least 1 or a fraction in (0, 1). "
             f"Got {step!r} instead."
         )
+
+
+def check_cost_and_tolerance(selector: Any) -> None:
+    """A positive cost ``C``, which may be infinite, and a positive finite ``tol``."""
+    owner = type(selector).__name__
+    for name, largest, kind in (
+        ("C", np.inf, "positive"),
+        ("tol", np.finfo(float).max, "positive and finite"),
+    ):
+        value = getattr(selector, name)
+        if (
+            not isinstance(value, numbers.Real)
+            or isinstance(value, bool)
+            or not 0.0 < float(value) <= largest
+        ):
+            raise ValueError(f"The '{name}' parameter of {owner} must be {kind}. Got {value!r} instead.")
 
 
 def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int = 1) -> None:

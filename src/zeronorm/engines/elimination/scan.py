@@ -17,6 +17,7 @@ import numpy as np
 
 from zeronorm._jit import kernel, reduction
 from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm.engines.elimination.loop import DOWNDATED_ENERGY
 from zeronorm.solvers.svm.smo import UNBOUNDED, smo
 from zeronorm.solvers.svm.tracked_set import TrackedSets, follow, forget_column, start_tracking
 
@@ -197,12 +198,16 @@ def eliminate_in_block(
     feature: Int64Array,
     outside_key: float,
     max_norm: float,
+    norm_sq: FloatArray,
+    energy_gone: float,
+    energy_left: float,
     tie: float,
     removed: Int64Array,
     values: FloatArray,
 ) -> tuple[int, int, int]:
     """Train and remove until the bound on the features outside fails or ``removed`` is full.
 
+    It also ends when the squared norms of what has gone outweigh what is left so far that rounding in K matters.
     The keys inside the block are taken anew whenever scanning has cost as much as that. Returns how many
     left (listed in ``removed`` by position in the block, with their squared weights in ``values``), the worst
     solver status and the number of solver iterations.
@@ -248,4 +253,8 @@ def eliminate_in_block(
         n_left -= 1
         remove_column(K, f, v, columns[best])
         forget_column(sets, sample, columns[best])
+        energy_gone += norm_sq[best]
+        energy_left -= norm_sq[best]
+        if energy_gone > DOWNDATED_ENERGY * energy_left:
+            break
     return n_removed, worst, n_iter

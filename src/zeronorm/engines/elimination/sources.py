@@ -12,7 +12,12 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
-from zeronorm.design import Design
+from zeronorm.design import Design, require_finite
+from zeronorm.engines.elimination.loop import finite_gram
+
+# Exponents γ‖x - z‖² above this are summed term by term: exp(±600) is a number, and rounding of a squared
+# distance from a Gram matrix is far below one.
+STEEPEST = 600.0
 
 # -- How much a quadratic form of an RBF kernel changes when one feature is taken out --
 
@@ -34,6 +39,50 @@ def rbf_removal(M: FloatArray, columns: FloatArray, gamma: float) -> FloatArray:
                 difference = x[i] - x[j]
                 total += M[i, j] * math.expm1(gamma * difference * difference)
         result[k] = 2.0 * total
+    return result
+
+
+@kernel
+def rbf_from_rows(rows: FloatArray, gamma: float) -> FloatArray:
+    """The RBF kernel from distances summed term by term, exact whatever the scales of the columns."""
+    n, p = rows.shape
+    K = np.ones((n, n))
+    for i in range(n):
+        for j in range(i):
+            distance_sq = 0.0
+            for k in range(p):
+                difference = rows[i, k] - rows[j, k]
+                distance_sq += difference * difference
+            K[i, j] = K[j, i] = math.exp(-gamma * distance_sq)
+    return K
+
+
+@kernel
+def rbf_removal_from_rows(v: FloatArray, rows: FloatArray, gamma: float) -> FloatArray:
+    r"""For each column k the sum over pairs of :math:`v_i v_j (e^{-\gamma D_{ij,-k}} - e^{-\gamma D_{ij}})`.
+
+    The squared distance :math:`D_{ij,-k}` without a column is the sum of the terms before and after it: subtracting
+    the term would cancel where it dominates, and dividing its factor out of the kernel would overflow.
+    """
+    n, p = rows.shape
+    result = np.zeros(p)
+    term, after = np.empty(p), np.empty(p + 1)
+    after[p] = 0.0
+    for i in range(n):
+        for j in range(i):
+            weight = 2.0 * v[i] * v[j]
+            for k in range(p):
+                difference = rows[i, k] - rows[j, k]
+                term[k] = gamma * difference * difference
+            for k in range(p - 1, -1, -1):
+                after[k] = after[k + 1] + term[k]
+            full, before = math.exp(-after[0]), 0.0
+            for k in range(p):
+                if term[k] < 1.0:
+                    result[k] += weight * full * math.expm1(term[k])
+                else:
+                    result[k] += weight * (math.exp(-(before + after[k + 1])) - full)
+                before += term[k]
     return result
 
 
@@ -61,7 +110,7 @@ class PolynomialSource(KernelSource):
         self.gram: FloatArray | None = None
 
     def matrix(self, alive: IntArray) -> FloatArray:
-        self.gram = self.design.take(alive).gram()
+        self.gram = finite_gram(self.design.take(alive))
         return self.kernel.matrix(self.gram)
 
     def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
@@ -103,13 +152,31 @@ class RBFSource(KernelSource):
 
     def __init__(self, design: Design, gamma: float, *, rescale: bool) -> None:
         self.design, self.gamma, self.rescale = design, gamma, rescale
+        stats = design.column_stats()
+        with np.errstate(over="ignore"):
+            self.range_sq = (stats.maximum - stats.minimum) ** 2
+
+    def is_steep(self, alive: IntArray) -> bool:
+        """Whether factors of single features may leave the range of numbers, or cancel in a Gram matrix."""
+        return bool(self.width(alive) * self.range_sq[alive].sum() > STEEPEST)
+
+    def rows(self, alive: IntArray, support: IntArray | None = None) -> FloatArray:
+        """The columns as one dense array, sample by sample."""
+        design = self.design.take(alive)
+        chosen = design if support is None else design.take_rows(support)
+        rows = np.ascontiguousarray(chosen.block(slice(None)), dtype=np.float64)
+        if not np.all(np.isfinite(rows)):
+            require_finite(design)
+        return rows
 
     def width(self, alive: IntArray) -> float:
         """γ; with ``rescale`` it grows as features leave, so that γ times their number stays the same."""
         return self.gamma * self.design.n_features / alive.size if self.rescale else self.gamma
 
     def matrix(self, alive: IntArray) -> FloatArray:
-        return RBFKernel(self.width(alive)).matrix(self.design.take(alive).gram())
+        if self.is_steep(alive):
+            return rbf_from_rows(self.rows(alive), self.width(alive))
+        return RBFKernel(self.width(alive)).matrix(finite_gram(self.design.take(alive)))
 
     def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
         gamma = self.width(alive)
@@ -118,6 +185,9 @@ class RBFSource(KernelSource):
         for c in range(V.shape[1]):
             # Only support vectors enter the form.
             support = np.flatnonzero(V[:, c])
+            if self.is_steep(alive):
+                change[:, c] = self._steep_removal(alive, support, V[support, c], units)
+                continue
             M = K[np.ix_(support, support)] * np.outer(V[support, c], V[support, c])
             left = self.design.take(alive).take_rows(support)
             if single:
@@ -128,6 +198,16 @@ class RBFSource(KernelSource):
                     factor = RBFKernel(gamma).matrix(left.take(unit).gram())
                     change[u, c] = float(np.sum(M - M / np.maximum(factor, np.finfo(float).tiny)))
         return change
+
+    def _steep_removal(
+        self, alive: IntArray, support: IntArray, v: FloatArray, units: list[IntArray]
+    ) -> FloatArray:
+        rows, gamma = self.rows(alive, support), self.width(alive)
+        if all(unit.size == 1 for unit in units):
+            return -rbf_removal_from_rows(v, rows, gamma)[np.concatenate(units)]
+        whole = v @ rbf_from_rows(rows, gamma) @ v
+        rests = (np.delete(rows, unit, axis=1) for unit in units)
+        return np.array([whole - v @ rbf_from_rows(np.ascontiguousarray(rest), gamma) @ v for rest in rests])
 
 
 class CallableSource(KernelSource):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,13 @@ from zeronorm.engines.elimination.estimator import EstimatorMachines
 from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import KernelMachines
 from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
-from zeronorm.engines.elimination.loop import Elimination, Machines, check_step, eliminate
+from zeronorm.engines.elimination.loop import (
+    Elimination,
+    Machines,
+    check_cost_and_tolerance,
+    check_step,
+    eliminate,
+)
 from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -22,6 +29,7 @@ from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.linear import prefers_gram
 
 FEW_SAMPLES = 500
+HARDEST = 1e100  # the square of a larger cost is no number: from here on the margin is hard
 
 
 @register(
@@ -70,8 +78,8 @@ class RFE(WeightedSelector):
     combine : "sum" or "product" of the pieces.
     learner : "svm", "logistic" (penalised logistic regression, linear), or a scikit-learn estimator with ``coef_`` or
         ``feature_importances_``, which is refitted in every round.
-    C : cost of errors; ``numpy.inf`` for a hard margin. When the features that are left no longer separate
-        the classes, the rest is ordered by the last values.
+    C : cost of errors; ``numpy.inf`` (or more than 1e100) for a hard margin. When the features that are left no longer
+        separate the classes, the rest is ordered by the last values.
     loss : "hinge" (for regression: ε-insensitive) or "squared", i.e. (C/2) Σ ξ².
     epsilon : half-width of the insensitive tube in regression.
     task : "classification" or "regression".
@@ -144,13 +152,19 @@ class RFE(WeightedSelector):
         return record.path()
 
     def _svm_settings(self) -> dict[str, Any]:
-        return {"C": self.C, "loss": self.loss, "epsilon": self.epsilon, "tol": self.tol}
+        return {
+            "C": self.C if self.C < HARDEST else math.inf,
+            "loss": self.loss,
+            "epsilon": self.epsilon,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
 
     def _eliminate_linear(self, record: Elimination) -> None:
         problem = record.problem
         stop_at = smallest_gram_size(*problem.design.shape)
         if problem.n_features >= stop_at:
-            machines = GramMachines(problem, max_iter=self.max_iter, **self._svm_settings())
+            machines = GramMachines(problem, **self._svm_settings())
             one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
             if one_by_one and problem.feature_groups is None:
                 machines.eliminate_one_by_one(record, stop_at)
@@ -166,7 +180,7 @@ class RFE(WeightedSelector):
             return EstimatorMachines(problem, self.learner)
         if problem.task == "regression":
             raise ValueError("The 'learner' parameter of RFE can be 'logistic' for classification only.")
-        return LogisticMachines(problem, C=self.C, tol=self.tol)
+        return LogisticMachines(problem, C=min(self.C, HARDEST), tol=self.tol, max_iter=self.max_iter)
 
     def _kernel_source(self, problem: Problem) -> KernelSource:
         n, p = problem.design.shape
@@ -189,9 +203,12 @@ class RFE(WeightedSelector):
             raise ValueError(
                 f"The 'loss' parameter of RFE must be 'hinge' or 'squared'. Got {self.loss!r} instead."
             )
-        for name, value in (("C", self.C), ("tol", self.tol)):
-            if not value > 0:
-                raise ValueError(f"The '{name}' parameter of RFE must be positive. Got {value!r} instead.")
+        check_cost_and_tolerance(self)
+        limit = self.max_iter
+        if not isinstance(limit, numbers.Integral) or isinstance(limit, bool) or limit < 1:
+            raise ValueError(
+                f"The 'max_iter' parameter of RFE must be an integer of at least 1. Got {limit!r} instead."
+            )
         if self.epsilon < 0:
             raise ValueError(
                 f"The 'epsilon' parameter of RFE must not be negative. Got {self.epsilon!r} instead."

@@ -72,10 +72,12 @@ def growth_direction(
 
 # Values of Status, as plain integers for the kernels.
 CONVERGED = 0
-ITERATION_LIMIT = 1
-STALLED = 2
+STALLED = 1
+ITERATION_LIMIT = 2
 UNBOUNDED = 3
 
+# Intervals without the violation halving, after which rounding is asked for the reason.
+PATIENCE = 20
 # A pair of vectors closer than this, relative to their length, cannot be told apart from rounding.
 FLAT = 1e-12
 # Shrinking pays only when a sweep over all variables costs more than the bookkeeping.
@@ -112,6 +114,7 @@ def smo(
     stable_work, newton_work = np.inf if n_free <= FEW_FREE else 0.0, 0.0
     interval = max(min(m, 1000), 100)
     newton, blocked = False, False
+    smallest, smallest_before = np.inf, np.inf
     status, n_iter = ITERATION_LIMIT, 0
     while True:
         i, top = first_of_pair(active, sample, sign, linear, upper, alpha, f)
@@ -122,6 +125,14 @@ def smo(
             active = all_variables(m)
             continue
         n_iter += 1
+        smallest = min(smallest, top - bottom)
+        if n_iter % (PATIENCE * interval) == 0:
+            # Rounding in f is at most so large; the search ends when only that can still change.
+            rounding = EPSILON * np.abs(alpha).sum() * diagonal.max()
+            if rounding > tol and smallest > 0.5 * smallest_before:
+                status = STALLED
+                continue
+            smallest_before = smallest
         cost = n_free * (n_free * n_free / 200.0 + n / 30.0)
         growth = (growing and newton) or n_iter % interval == 0
         newton = stable_work >= cost or (blocked and newton_work + cost <= m * n_iter)
