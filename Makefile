@@ -19,6 +19,11 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
+$(VENV)/.app: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[app]'
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@
@@ -27,8 +32,8 @@ $(VENV)/.docs: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
-demo: $(VENV)/.dev  ## run the main job on bundled data and end with the path of a report
-	$(BIN)/zeronorm demo --out demo-report
+demo: $(VENV)/.app  ## run the main job on bundled data and end with the path of a report
+	$(BIN)/zeronorm demo --out demo-report --force
 
 test: $(VENV)/.dev  ## all tests but the slow ones
 	$(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal -q

@@ -21,6 +21,7 @@ from zeronorm.selectors.greedy.perceptron_rfe import PerceptronRFE as Perceptron
 from zeronorm.selectors.greedy.rfe import RFE as RFE
 from zeronorm.selectors.greedy.sensitivity import SensitivityElimination as SensitivityElimination
 from zeronorm.selectors.greedy.tree import TreeSelector as TreeSelector
+from zeronorm.selectors.meta.auto import AutoSelector as AutoSelector
 from zeronorm.selectors.meta.consensus import Consensus as Consensus
 from zeronorm.selectors.meta.knockoff_selector import KnockoffSelector as KnockoffSelector
 from zeronorm.selectors.meta.probe_selector import ProbeSelector as ProbeSelector
@@ -44,6 +45,9 @@ from zeronorm.selectors.sparsity.svm_weights import SVMWeights as SVMWeights
 from zeronorm.selectors.sparsity.zeronorm_logistic import ZeroNormLogistic as ZeroNormLogistic
 from zeronorm.selectors.sparsity.zeronorm_svm import ZeroNormSVM as ZeroNormSVM
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting as OptimalFeatureWeighting
+from zeronorm.workflow.result import Result as Result
+from zeronorm.workflow.run import compare as compare
+from zeronorm.workflow.run import select as select
 
 __version__: str
 

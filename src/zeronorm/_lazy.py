@@ -22,10 +22,13 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
 
 # What a later layer does for an earlier one: a result can be asked for its report without knowing how it is drawn.
-SERVICES = {"collect_figures": "zeronorm.report.chart", "render_report": "zeronorm.report.html"}
+SERVICES = {
+    "collect_figures": "zeronorm.report.chart",
+    "figure": "zeronorm.report",
+    "render_report": "zeronorm.report.html",
+}
 
 
-def service(name: str) -> Callable[..., Any]:
-    """The function that does this work, imported when it is first asked for."""
-    function: Callable[..., Any] = getattr(importlib.import_module(SERVICES[name]), name)
-    return function
+def service(name: str) -> Any:
+    """The function or class that does this work, imported when it is first asked for."""
+    return getattr(importlib.import_module(SERVICES[name]), name)

@@ -3,20 +3,28 @@
 ``@register`` adds a class when its module is imported. So that ``import zeronorm`` stays light, public
 names resolve through a generated index (``zeronorm/_index.py`` and the ``.pyi`` files); after adding a
 method run ``make index``. A test fails when the index is stale.
+
+A package outside adds methods by decorating its classes with ``@register`` and naming them, or the modules
+they are in, as entry points of the group ``zeronorm.selectors``.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=type)
 
 KINDS = ("selector", "meta", "model", "transformer")
+ENTRY_POINTS = "zeronorm.selectors"
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ def register(
 
     def enter(cls: T) -> T:
         known = _METHODS.get(name)
-        if known is not None and known.cls.__qualname__ != cls.__qualname__:
+        if known is not None and _full_name(known.cls) != _full_name(cls):
             raise ValueError(f"Method {name!r} is registered twice: {known.cls} and {cls}.")
         info = MethodInfo(name, cls, kind, family, tasks, reference, params)
         _METHODS[name] = info
@@ -83,14 +91,48 @@ def register(
     return enter
 
 
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
 def all_methods(kind: str | None = None) -> list[MethodInfo]:
     """All registered methods, by family and name."""
     from zeronorm._index import MODULES
 
     for module in MODULES:
         importlib.import_module(module)
-    methods = [m for m in _METHODS.values() if m.cls.__module__.startswith("zeronorm.")]
+    outside = _methods_of_other_packages()
+    methods = [m for m in _METHODS.values() if m.cls.__module__.startswith("zeronorm.") or m.name in outside]
     return sorted((m for m in methods if kind in (None, m.kind)), key=lambda m: (m.kind, m.family, m.name))
+
+
+@cache
+def _methods_of_other_packages() -> frozenset[str]:
+    """Names of the methods that installed packages announce; a package that is broken only loses its own."""
+    found: set[str] = set()
+    for point in metadata.entry_points(group=ENTRY_POINTS):
+        try:
+            found |= _announced(point.load())
+        except Exception as error:  # whatever another package does wrong must not stop this one
+            package = point.dist.name if point.dist is not None else point.value
+            warnings.warn(
+                f"The package {package!r} adds the method {point.name!r} to zeronorm, but it cannot be loaded "
+                f"({type(error).__name__}: {error}). Update or remove that package.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+    return frozenset(found)
+
+
+def _announced(found: Any) -> set[str]:
+    """Names of the registered methods in what an entry point leads to: a class, or a module of classes."""
+    if inspect.ismodule(found):
+        names = {m.name for m in _METHODS.values() if m.cls.__module__ == found.__name__}
+    else:
+        names = {m.name for m in _METHODS.values() if m.cls is found}
+    if not names:
+        raise ValueError(f"{found!r} is not a class decorated with zeronorm.registry.register")
+    return names
 
 
 def get_method(name: str) -> MethodInfo:
@@ -105,6 +147,39 @@ def get_method(name: str) -> MethodInfo:
     raise ValueError(f"There is no method named {name!r}. {hint}")
 
 
+def parameters_of(cls: type) -> list[dict[str, str]]:
+    """Name, default and meaning of each parameter, from the signature and the docstring of a class."""
+    texts = _documented_parameters(inspect.getdoc(cls) or "")
+    signature = list(inspect.signature(cls).parameters.values())
+    return [
+        {
+            "name": parameter.name,
+            "default": "required" if parameter.default is parameter.empty else repr(parameter.default),
+            "text": texts.get(parameter.name, ""),
+        }
+        for parameter in signature
+    ]
+
+
+def _documented_parameters(doc: str) -> dict[str, str]:
+    """Texts of the section "Parameters" of a docstring, by name."""
+    _, _, section = doc.partition("Parameters\n----------\n")
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if line.startswith("---"):  # the heading of the next section is the line before
+            for name in names:
+                texts.pop(name, None)
+            break
+        head, colon, text = line.partition(" :")
+        if line and not line[0].isspace():
+            names = [name.strip().lstrip("*") for name in head.split(",")]
+            texts |= dict.fromkeys(names, text.strip() if colon else "")
+        elif line.strip():
+            texts |= {name: f"{texts[name]} {line.strip()}".strip() for name in names}
+    return texts
+
+
 # -- generation of the index --------------------------------------------------------------------------
 
 # Public names that are not registered classes.
@@ -113,6 +188,9 @@ EXTRA_EXPORTS = {
         "evaluate": "zeronorm.evaluation.protocol",
         "SelectionPath": "zeronorm.selection.path",
         "as_design": "zeronorm.design",
+        "Result": "zeronorm.workflow.result",
+        "compare": "zeronorm.workflow.run",
+        "select": "zeronorm.workflow.run",
     }
 }
 HOME_OF_KIND = {

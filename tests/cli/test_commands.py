@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from zeronorm.cli.main import run
-from zeronorm.workflow import selection
-from zeronorm.workflow.result import RunResult
+from zeronorm.workflow import procedures
+from zeronorm.workflow.result import Result
 
 from .conftest import small_rows, write_csv
 
 FILES = {"selected.csv", "result.json", "records.parquet", "report.html"}
-QUICK = ["--method", "fisher", "--cv", "3"]
+QUICK = ["--method", "fisher", "--cv", "3", "--permutations", "0"]
 
 
 def select(data_file, out, *more):
@@ -45,7 +45,7 @@ def test_select_writes_all_files_and_prints_the_features(data_file, tmp_path, ca
 def test_result_json_says_where_the_result_comes_from(data_file, tmp_path):
     out = tmp_path / "out"
     select(data_file, out, "--features", "2", "--seed", "5", "-q")
-    result = RunResult.read(out / "result.json")
+    result = Result.read(out / "result.json")
     assert result.data["n_features"] == 12
     assert len(result.data["sha256"]) == 64
     assert result.provenance["seed"] == 5
@@ -71,9 +71,9 @@ def test_the_same_seed_gives_the_same_files(data_file, tmp_path):
 
 
 def test_method_auto_compares_and_says_so(data_file, tmp_path, capsys, monkeypatch):
-    from zeronorm.workflow import building
+    from zeronorm.selectors.meta import auto
 
-    monkeypatch.setattr(building, "ROSTER", ("fisher", "lasso"))
+    monkeypatch.setattr(auto, "ROSTER", ("fisher", "lasso"))
     out = tmp_path / "out"
     arguments = [
         "select",
@@ -86,6 +86,8 @@ def test_method_auto_compares_and_says_so(data_file, tmp_path, capsys, monkeypat
         "auto",
         "--cv",
         "3",
+        "--permutations",
+        "0",
     ]
     assert run(arguments) == 0
     assert "2 methods (fisher, lasso) were compared" in capsys.readouterr().out
@@ -108,7 +110,10 @@ def test_strange_names_round_trip(tmp_path):
     rows = [[*row[:10], row[-1]] for row in small_rows()]
     file = write_csv(tmp_path / "d.csv", [*names, "label"], rows)
     assert select(file, tmp_path / "out", "--features", "10", "-q") == 0
-    assert sorted(selected_names(tmp_path / "out")) == sorted(names)
+    # A spreadsheet would run what starts like a formula; the JSON file holds the name itself.
+    written = ["'=cmd()" if name == "=cmd()" else name for name in names]
+    assert sorted(selected_names(tmp_path / "out")) == sorted(written)
+    assert sorted(Result.load(tmp_path / "out").features) == sorted(names)
 
 
 def test_regression_with_categories_groups_and_forced_columns(tmp_path):
@@ -120,11 +125,12 @@ def test_regression_with_categories_groups_and_forced_columns(tmp_path):
     file = write_csv(tmp_path / "d.csv", ["v", "w", "colour", "patient", "y"], rows)
     out = tmp_path / "out"
     arguments = ["select", str(file), "-t", "y", "-m", "lasso", "--cv", "3", "--features", "4", "--keep", "w"]
+    arguments += ["--permutations", "0"]
     assert run([*arguments, "--sample-groups", "patient", "--out", str(out), "-q"]) == 0
     names = selected_names(out)
     assert len(names) == 4
     assert {"w", "colour=r", "colour=g", "colour=b"} <= set(names)
-    result = RunResult.read(out / "result.json")
+    result = Result.read(out / "result.json")
     assert result.data["task"] == "regression"
     assert result.data["sample_groups"] == 18
 
@@ -185,7 +191,8 @@ BAD = {
     "no target": (["data.csv"], "--target"),
     "target absent": (["data.csv", "-t", "lable"], "Did you mean 'label'"),
     "unknown method": (["data.csv", "-t", "label", "-m", "rfee"], "Did you mean rfe"),
-    "meta method": (["data.csv", "-t", "label", "-m", "selector-cv"], "not a selector"),
+    "method that wraps": (["data.csv", "-t", "label", "-m", "selector-cv"], "--features auto"),
+    "model": (["data.csv", "-t", "label", "-m", "kernel-arom"], "not a selector"),
     "wrong task": (["data.csv", "-t", "g3", "-m", "fisher"], "the task is regression"),
     "zero features": (["data.csv", "-t", "label", "-k", "0"], "at least 1"),
     "too many features": (["data.csv", "-t", "label", "-k", "99"], "99 of 12"),
@@ -265,7 +272,7 @@ def test_an_interrupted_run_leaves_nothing(data_file, tmp_path, capsys, monkeypa
     def interrupt(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(selection.procedures, "evaluate_procedures", interrupt)
+    monkeypatch.setattr(procedures, "evaluate_procedures", interrupt)
     assert select(data_file, tmp_path / "out", "-q") == 130
     assert "Interrupted" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
@@ -275,7 +282,7 @@ def test_an_unexpected_failure_is_exit_code_1(data_file, tmp_path, capsys, monke
     def fail(*_arguments, **_options):
         raise RuntimeError("the sky\nfell")
 
-    monkeypatch.setattr(selection.procedures, "evaluate_procedures", fail)
+    monkeypatch.setattr(procedures, "evaluate_procedures", fail)
     assert select(data_file, tmp_path / "out", "-q") == 1
     assert capsys.readouterr().err.startswith("zeronorm: RuntimeError: the sky fell. ")
     assert not (tmp_path / "out").exists()

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 PROGRAM = [sys.executable, "-m", "zeronorm.cli.main"]
@@ -46,7 +47,8 @@ def test_the_installed_program_selects(data_file, tmp_path):
     program = Path(sys.executable).parent / "zeronorm"
     if not program.exists():
         pytest.skip("the package is not installed with its program")
-    command = f"'{program}' select data.csv --target label --method fisher --features 2 --cv 3 --out out | tail -n 1"
+    options = "--target label --method fisher --features 2 --cv 3 --permutations 0 --out out"
+    command = f"'{program}' select data.csv {options} | tail -n 1"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "report: out/report.html\n"
     assert done.stderr == ""
@@ -62,7 +64,7 @@ def test_usage_errors_are_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_leave_no_files(data_file, tmp_path, number, code):
+def test_an_interrupted_run_keeps_its_journal_and_goes_on(data_file, tmp_path, number, code):
     arguments = [
         "select",
         "data.csv",
@@ -73,19 +75,96 @@ def test_signals_leave_no_files(data_file, tmp_path, number, code):
         "--cv",
         "5",
         "--repeats",
-        "2000",
+        "30",
+        "--features",
+        "2",
+        "--permutations",
+        "0",
         "--out",
         "out",
     ]
     process = subprocess.Popen([*PROGRAM, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not list(tmp_path.glob(".zeronorm-*")) and time.monotonic() < deadline:
+    while len(list(tmp_path.glob("out/journal/*.json"))) < 5 and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(1.0)
     os.kill(process.pid, number)
     _, errors = process.communicate(timeout=60)
     # Python may end itself with the signal; a shell reports both as 128 + number.
     seen = process.returncode if process.returncode >= 0 else 128 - process.returncode
     assert seen == code
     assert "Traceback" not in errors
-    assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
+    assert {file.name for file in tmp_path.iterdir()} == {"data.csv", "out"}
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["journal"]
+    refused = shell(*arguments, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--resume" in refused.stderr
+    assert shell(*arguments, "--resume", cwd=tmp_path).returncode == 0
+    assert shell(*arguments[:-1], "whole", cwd=tmp_path).returncode == 0
+    for name in ("selected.csv", "records.parquet"):
+        assert (tmp_path / "out" / name).exists()
+    assert not (tmp_path / "out" / "journal").exists()
+    resumed, whole = (
+        pl.read_parquet(tmp_path / n / "records.parquet").drop("seconds", "fit_seconds")
+        for n in ("out", "whole")
+    )
+    assert resumed.equals(whole)
+
+
+def test_a_killed_run_leaves_nothing_for_ever(data_file, tmp_path):
+    arguments = [
+        "select",
+        "data.csv",
+        "-t",
+        "label",
+        "-m",
+        "rfe",
+        "-k",
+        "2",
+        "--repeats",
+        "400",
+        "--out",
+        "out",
+    ]
+    process = subprocess.Popen([*PROGRAM, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("out/journal/*.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate(timeout=60)
+    assert list(tmp_path.glob(".zeronorm-*"))
+    done = shell(
+        "select",
+        "data.csv",
+        "-t",
+        "label",
+        "-m",
+        "fisher",
+        "-k",
+        "2",
+        "--cv",
+        "3",
+        "--permutations",
+        "0",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.glob(".zeronorm-*"))
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path):
+    code = "import sys; sys.modules['typer'] = None\nfrom zeronorm.cli.main import run\nsys.exit(run(['methods']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "pip install 'zeronorm[app]'" in done.stderr
+
+
+def test_bare_command_prints_help_and_completion_is_offered(tmp_path):
+    done = shell(cwd=tmp_path)
+    assert done.returncode == 0
+    assert "select" in done.stdout
+    for name in ("bash", "zsh", "fish"):
+        environment = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+        shown = shell("--show-completion", name, cwd=tmp_path, env=environment)
+        assert "_ZERONORM_COMPLETE" in shown.stdout, shown.stderr

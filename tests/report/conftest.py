@@ -9,10 +9,7 @@ from report.made_records import made_records
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
 from zeronorm.report.html import facts_of
-from zeronorm.workflow.comparing import run_comparison
-from zeronorm.workflow.procedures import Wishes
-from zeronorm.workflow.provenance import Clock
-from zeronorm.workflow.selection import run_selection
+from zeronorm.workflow.run import compare, select
 
 STRANGE_NAMES = [
     "<script>window.hacked = 1</script>",
@@ -46,22 +43,25 @@ def make_table(names, n_samples=60, task="classification", seed=0):
 def strange_selection():
     """Result and records of a selection in which every name is hostile."""
     names = STRANGE_NAMES + [f"g{i}" for i in range(10)]
-    wishes = Wishes(features=12, cv=3, keep=tuple(STRANGE_NAMES))
-    return run_selection(make_table(names, n_samples=40), "fisher", wishes, (), Clock(), None)
+    table = make_table(names, n_samples=40)
+    result = select(table, method="fisher", features=12, cv=3, keep=STRANGE_NAMES, permutations=0)
+    return result, result.records
 
 
 @pytest.fixture(scope="session")
 def regression_selection():
     """Result and records of a regression."""
     table = make_table([f"g{i}" for i in range(15)], task="regression")
-    return run_selection(table, "lasso", Wishes(cv=3), (), Clock(), "ab" * 32)
+    result = select(table, method="lasso", cv=3, permutations=0)
+    return result, result.records
 
 
 @pytest.fixture(scope="session")
 def comparison():
     """Result and records of a comparison of three methods."""
     table = make_table([f"g{i}" for i in range(25)])
-    return run_comparison(table, "fisher,random,lasso", Wishes(cv=4), Clock(), None)
+    result = compare(table, methods="fisher,random,lasso", cv=4)
+    return result, result.records
 
 
 @pytest.fixture(scope="session")

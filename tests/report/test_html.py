@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from zeronorm.report.html import render_report
-from zeronorm.workflow.result import RunResult
+from zeronorm.workflow.result import Result
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 
@@ -95,10 +95,10 @@ def test_a_comparison_shows_the_score_matrix(comparison):
 
 def test_results_survive_json(strange_selection, regression_selection, comparison):
     for result, records in (strange_selection, regression_selection, comparison):
-        again = RunResult.from_json(result.to_json())
+        again = Result.from_json(result.to_json())
         assert again.selected == result.selected
         assert again.names == result.names
-        assert render_report(again, records) == render_report(RunResult.from_json(again.to_json()), records)
+        assert render_report(again, records) == render_report(Result.from_json(again.to_json()), records)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_results_survive_json(strange_selection, regression_selection, compariso
         ("{", "not valid JSON"),
         ("[]", "not a result"),
         ('{"format": "zeronorm-result", "format_version": 99}', "format version 99"),
-        ('{"format": "zeronorm-result", "format_version": 1}', "incomplete"),
+        ('{"format": "zeronorm-result", "format_version": 2}', "incomplete"),
     ],
 )
 def test_damaged_results(text, message):
     with pytest.raises(ValueError, match=message):
-        RunResult.from_json(text)
+        Result.from_json(text)
 
 
 def test_the_methods_section_names_what_a_reader_needs(strange_selection):

@@ -6,48 +6,43 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
 import sys
 from types import FrameType
 from typing import Any, NoReturn
 
-import typer
-
-from zeronorm.cli.commands import compare, datasets, demo, methods, report, select, study, warmup
-from zeronorm.workflow.errors import FAILED, INTERRUPTED, INVALID, UsageProblem, one_line
-
-TERMINATED = 143
-
-app = typer.Typer(
-    name="zeronorm",
-    help="Find the few features that matter in very wide data, and prove it honestly.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+LONGEST_LINE = 600
+# Parameters of Python whose option on the command line has another name.
+FLAGS = {"random_state": "--seed", "n_jobs": "--jobs", "params": "--param", "rule": "--rule"}
+OPTIONS = (
+    "target",
+    "method",
+    "methods",
+    "features",
+    "metric",
+    "max_features",
+    "cv",
+    "repeats",
+    "permutations",
+    "task",
+    "sample_groups",
+    "feature_groups",
+    "keep",
+    "ignore",
+    "categorical",
+    "missing",
+    "transpose",
+    "delimiter",
+    "decimal_comma",
+    "out",
+    "force",
+    "resume",
+    "save_model",
+    "write_table",
 )
-for command in (select, compare, methods, datasets, report, study, warmup, demo):
-    command.add_to(app)
-
-
-def _version(value: bool) -> None:
-    if value:
-        from zeronorm import __version__
-
-        typer.echo(f"zeronorm {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
-    ),
-) -> None:
-    """Find the few features that matter in very wide data, and prove it honestly.
-
-    Start with: zeronorm select DATA.csv --target COLUMN
-    """
 
 
 def main() -> NoReturn:
@@ -66,7 +61,20 @@ def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     try:
-        result = typer.main.get_command(app)(arguments, prog_name="zeronorm", standalone_mode=False)
+        import typer
+
+        from zeronorm.cli.app import app
+    except ModuleNotFoundError as error:
+        return _complain(
+            f"The command line needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
+            INVALID,
+        )
+    from zeronorm.workflow import COMMAND
+
+    token = COMMAND.set(shlex.join(["zeronorm", *arguments]))
+    try:
+        command = typer.main.get_command(app)
+        result = command(arguments or ["--help"], prog_name="zeronorm", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         result = INTERRUPTED
     except BrokenPipeError:
@@ -75,8 +83,13 @@ def run(arguments: list[str]) -> int:
         return 0
     except Exception as error:
         return _explain(error)
+    finally:
+        COMMAND.reset(token)
     if result == INTERRUPTED:  # some versions of the parser turn Ctrl-C into this code themselves
-        return _complain("Interrupted. Nothing was written.", INTERRUPTED)
+        return _complain(
+            "Interrupted. No result was written. Where parts were finished, the same command with --resume goes on.",
+            INTERRUPTED,
+        )
     return int(result) if isinstance(result, int) else 0
 
 
@@ -88,13 +101,35 @@ def _explain(error: Exception) -> int:
     message: Any = getattr(error, "format_message", None)
     if message is not None:  # a usage error of the command-line parser
         return _complain(f"{message()} Try `zeronorm --help`.", INVALID)
-    if isinstance(error, (UsageProblem, ValueError)):
-        return _complain(str(error), INVALID)
+    if isinstance(error, ValueError):
+        return _complain(in_flags(str(error)), INVALID)
+    if isinstance(error, ModuleNotFoundError) and error.name in ("polars", "jinja2", "markupsafe", "rich"):
+        return _complain(
+            f"This command needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
+            INVALID,
+        )
     return _complain(
         f"{type(error).__name__}: {error}. This is not a problem of the input; set ZERONORM_TRACEBACK=1 to see "
         "where it happened, and report it.",
         FAILED,
     )
+
+
+def in_flags(message: str) -> str:
+    """A message of the library with its parameters as options of the command line."""
+    flags = {name: f"--{name.replace('_', '-')}" for name in OPTIONS} | FLAGS
+    names = "|".join(sorted(flags, key=len, reverse=True))
+    message = re.sub(rf"[Tt]he '({names})' parameter(?: of \w+)?", lambda m: flags[m[1]], message)
+    message = re.sub(rf"parameter '({names})'", lambda m: flags[m[1]], message)
+    message = re.sub(rf"\b(?:[Ss]et )?({names})=True\b", lambda m: f"pass {flags[m[1]]}", message)
+    return re.sub(rf"\b({names})=('[^']*'|[\w.]+)", lambda m: f"{flags[m[1]]} {m[2].strip(chr(39))}", message)
+
+
+def one_line(message: str) -> str:
+    """Text for one line of a terminal: no line breaks or control characters, cut when very long."""
+    text = " ".join(message.split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
 
 
 def _complain(message: str, code: int) -> int:

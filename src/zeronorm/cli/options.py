@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,13 @@ class TaskChoice(StrEnum):
     regression = "regression"
 
 
+class RuleChoice(StrEnum):
+    """How the number of features is chosen inside the folds."""
+
+    one_se = "one-se"
+    best = "best"
+
+
 class MissingWay(StrEnum):
     """What happens to missing values."""
 
@@ -25,11 +32,12 @@ class MissingWay(StrEnum):
     drop_columns = "drop-columns"
 
 
-DATA_HELP = (
-    "A CSV, TSV, Parquet, Arrow, NPZ, LIBSVM, MAT, ARFF or h5ad file, or a name from `zeronorm datasets`."
-)
+DATA_HELP = "A CSV, TSV, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, or a name from `zeronorm datasets`."
 Data = Annotated[str, typer.Argument(help=DATA_HELP, show_default=False)]
-Target = Annotated[str | None, typer.Option("--target", "-t", help="Column to predict.")]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="Column to predict, or a .npy file for data that stay on disk."),
+]
 Task = Annotated[TaskChoice | None, typer.Option(help="Default: inferred from the target, and stated.")]
 Ignore = Annotated[list[str] | None, typer.Option(help="Column to leave out; repeat for more.")]
 Categorical = Annotated[list[str] | None, typer.Option(help="Column of codes; repeat for more.")]
@@ -48,13 +56,64 @@ Folds = Annotated[int, typer.Option("--cv", min=2, help="Number of folds.")]
 Repeats = Annotated[int, typer.Option(min=1, help="How often the outer folds are drawn anew.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=-1, help="Processes; -1 for all cores, 0 decides by size.")
+    int, typer.Option("--jobs", "-j", min=-1, help="Processes; -1 for all cores, 0 decides by the work.")
 ]
 Parameters = Annotated[
     list[str] | None, typer.Option("--param", "-p", help="Parameter of the method, such as C=10; repeat.")
+]
+Rule = Annotated[RuleChoice, typer.Option(help="How auto chooses the number of features.")]
+Features = Annotated[
+    str, typer.Option("--features", "-k", help="Number of features, or auto to choose it inside the folds.")
+]
+Metric = Annotated[
+    str | None, typer.Option(help="What is measured: auc, error_rate, r2 … or any scorer of scikit-learn.")
+]
+Permutations = Annotated[
+    str, typer.Option(help="Permuted targets for a p-value: a number, 0 for none, or auto (by the work).")
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the finished parts of an interrupted run.")
 ]
 MaxFeatures = Annotated[int | None, typer.Option(min=1, help="Largest number of features tried.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are in the folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no table.")]
+
+
+def common(arguments: dict[str, Any], quiet: bool, as_json: bool) -> dict[str, Any]:
+    """The arguments of a command as keywords of ``zeronorm.select`` and ``compare``."""
+    from zeronorm.cli.printing import shows_progress
+
+    renamed = {"seed": "random_state", "jobs": "n_jobs", "param": "params"}
+    found = {renamed.get(name, name): value for name, value in arguments.items()}
+    for name in ("as_json", "quiet"):
+        del found[name]
+    for name in ("task", "missing"):
+        found[name] = found[name] and str(found[name])
+    for name in ("keep", "ignore", "categorical"):
+        found[name] = tuple(found[name] or ())
+    found["rule"] = str(found["rule"]).replace("-", "_")
+    found["permutations"] = _count(found["permutations"])
+    found["n_jobs"] = found["n_jobs"] or None
+    return {**found, "verbose": shows_progress(quiet, as_json)}
+
+
+def _count(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def parameters(items: list[str] | None) -> dict[str, Any]:
+    """Values of --param NAME=VALUE: numbers, True, False, None, or text."""
+    import ast
+
+    parsed: dict[str, Any] = {}
+    for item in items or ():
+        key, sign, text = item.partition("=")
+        if not sign or not key:
+            raise ValueError(f"--param takes NAME=VALUE, such as C=10. Got {item!r} instead.")
+        try:
+            parsed[key] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            parsed[key] = text
+    return parsed

@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zeronorm.cli.main import in_flags
+
 if TYPE_CHECKING:
-    from zeronorm.workflow.result import RunResult
+    from zeronorm.workflow.result import Result
 
 MOST_ROWS = 30
 LONGEST_NAME = 60
+EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "eta²", "correlation": "correlation"}
 
 
 def shows_progress(quiet: bool, as_json: bool) -> bool:
@@ -26,83 +29,107 @@ def print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(finite(content), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def print_table(title: str, headers: list[str], rows: list[list[str]]) -> None:
+def print_table(title: str, headers: list[str], rows: list[list[str]], longest: int = LONGEST_NAME) -> None:
     """A table; cells are shown as plain text, whatever they hold."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(plain(title, longest)), title_justify="left")
     for header in headers:
         table.add_column(header, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
+        table.add_row(*(Text(plain(cell, longest)) for cell in row))
     width = None if sys.stdout.isatty() else 120
     Console(width=width, highlight=False).print(table)
 
 
 def say(text: str) -> None:
-    """One paragraph of plain text."""
-    sys.stdout.write(text + "\n")
+    """One paragraph of plain text; nothing for none. Names of columns cannot move the cursor."""
+    if text:
+        sys.stdout.write("".join(c if c.isprintable() else "�" for c in text) + "\n")
 
 
-def plain(text: str) -> str:
+def plain(text: str, longest: int = LONGEST_NAME) -> str:
     """Text for a cell: control characters made visible, long text cut."""
     shown = "".join(c if c.isprintable() else "␤" if c == "\n" else "�" for c in text)
-    return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1]}…"
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
 
 
-def print_selection(result: RunResult, records: Any, folder: Path) -> None:
-    """The selected features, the error, notes and warnings, and where the report is."""
-    for note in result.notes:
-        say(f"note: {note}")
+def print_rows(title: str, rows: list[dict[str, Any]]) -> None:
+    """Rows with the same keys as a table."""
+    heads = list(rows[0]) if rows else []
+    print_table(title, heads, [[_number(row[head]) for head in heads] for row in rows])
+
+
+def _number(value: Any) -> str:
+    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def print_selection(result: Result, folder: Path) -> None:
+    """The headline, the selected features, the error, notes and warnings, and where the report is."""
+    from zeronorm.workflow.measured import error_sentence, size_sentence
+
+    _print_notes(result)
     rows = [
         [
             str(feature.rank),
             feature.name,
-            "–" if feature.score is None else f"{feature.score:.4g}",
+            _number(feature.score),
             "–" if feature.frequency is None else f"{100 * feature.frequency:.0f} %",
+            feature.direction,
+            _number(feature.effect),
         ]
         for feature in result.selected[:MOST_ROWS]
     ]
-    left = len(result.selected) - len(rows)
+    effect = EFFECTS.get(result.selected[0].effect_kind, "effect") if result.selected else "effect"
     title = f"{len(result.selected)} of {result.data['n_features']} features selected by {result.methods[0]['name']}"
-    print_table(title, ["rank", "feature", "score", "selected in folds"], rows)
+    print_table(title, ["rank", "feature", "score", "in folds", "direction", effect], rows)
+    left = len(result.selected) - len(rows)
     if left > 0:
         say(f"… and {left} more in selected.csv")
-    say(error_sentence(result, records))
+    say(f"{result.headline}.")
+    say(error_sentence(result.procedure))
+    say(size_sentence(result))
     _print_end(result, folder)
 
 
-def print_comparison(result: RunResult, records: Any, folder: Path) -> None:
-    """The methods by error, the verdict, and where the report is."""
-    from zeronorm.evaluation.comparison import compare
-    from zeronorm.evaluation.summary import format_metric, metric_label, primary_metric
+def print_comparison(result: Result, folder: Path) -> None:
+    """The methods by error beside chance, the verdict, and where the report is."""
+    from zeronorm.evaluation.summary import format_metric
+    from zeronorm.workflow.files import method_rows
 
-    for note in result.notes:
-        say(f"note: {note}")
-    metric = primary_metric(records)
-    comparison = compare(records, metric)
-    if comparison is not None:
-        rows = [
-            [row.method, format_metric(row.mean, metric), f"{row.n_selected:.1f}", f"{row.fit_seconds:.2f}"]
-            for row in comparison.rows
+    _print_notes(result)
+    metric, label = result.table[0]["metric"], result.table[0]["label"]
+    sign = -1.0 if result.table[0]["greater_is_better"] else 1.0
+    order = sorted(
+        method_rows(result.table), key=lambda row: (row["value"] is None, sign * (row["value"] or 0.0))
+    )
+    rows = [
+        [
+            row["method"],
+            format_metric(row["value"], metric),
+            "–"
+            if row["low"] is None
+            else f"{format_metric(row['low'], metric)} to {format_metric(row['high'], metric)}",
+            _number(row["p_value"]),
+            _number(row["features"]),
+            _number(row["stability"]),
+            _number(row["seconds"]),
         ]
-        print_table(
-            "Methods on the same folds", ["method", metric_label(metric), "features", "seconds"], rows
-        )
+        for row in order
+    ]
+    heads = ["method", label, "95 % interval", "p", "features", "stability", "seconds"]
+    print_table("Methods on the same folds", heads, rows)
     _print_end(result, folder)
 
 
-def _print_end(result: RunResult, folder: Path) -> None:
+def _print_notes(result: Result) -> None:
+    for note in result.notes:
+        say(f"note: {in_flags(note)}")
+
+
+def _print_end(result: Result, folder: Path) -> None:
     for warning in result.warnings:
-        say(f"warning: {warning}")
+        say(f"warning: {in_flags(warning)}")
     say(f"report: {folder / 'report.html'}")
-
-
-def error_sentence(result: RunResult, records: Any) -> str:
-    """The honest error in one sentence."""
-    from zeronorm.report.chart import Facts
-    from zeronorm.report.text import error_sentence as sentence
-
-    return sentence(Facts(result, records))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from zeronorm.datasets.errors import shown, shown_list
 from zeronorm.datasets.table import Table
+from zeronorm.workflow.inputs import dense_columns
 
 IMBALANCE = 4.0
 FEWEST_SAMPLES = 50
@@ -30,29 +31,12 @@ def data_warnings(table: Table) -> list[str]:
     ]
 
 
-def result_warnings(half_width: float | None, stability: float | None, metric_is_rate: bool) -> list[str]:
-    """What the evaluation itself says about how far the claim can be trusted."""
-    found = []
-    if half_width is not None and metric_is_rate and half_width > 0.15:
-        found.append(
-            f"The 95 % interval of the error is ±{100 * half_width:.0f} percentage points wide: the number of samples "
-            "is too small for a precise claim."
-        )
-    if stability is not None and stability < 0.4:
-        found.append(
-            f"The selection is not stable (stability {stability:.2f}, 1 is best): other samples would have given "
-            "largely other features. Do not read much into single names."
-        )
-    return found
-
-
 def separating_features(X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
     """Features whose values in different classes do not overlap at all."""
     labels = np.unique(y)
     found = []
     for start in range(0, X.shape[1], BLOCK):
-        block = X[:, start : start + BLOCK]
-        block = block.toarray() if hasattr(block, "toarray") else block
+        block = dense_columns(X, slice(start, start + BLOCK))
         lows = np.stack([block[y == label].min(axis=0) for label in labels])
         highs = np.stack([block[y == label].max(axis=0) for label in labels])
         order = np.argsort(lows, axis=0, kind="stable")
@@ -78,7 +62,7 @@ def _leak_warnings(table: Table) -> list[str]:
     listing = "" if len(names) == 1 else f": {shown_list(names)}"
     return [
         f"Possible leak: {subject} {reason}{listing}. Check that it could be known before the target, and leave it "
-        "out with --ignore if not."
+        "out (parameter 'ignore') if not."
     ]
 
 
@@ -95,8 +79,7 @@ def _copies_of_target(table: Table) -> NDArray[np.intp]:
     target = target / np.linalg.norm(target)
     found = []
     for start in range(0, table.n_features, BLOCK):
-        block = table.X[:, start : start + BLOCK]
-        block = np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)
+        block = dense_columns(table.X, slice(start, start + BLOCK))
         block = block - block.mean(axis=0)
         norms = np.linalg.norm(block, axis=0)
         correlation = np.abs(target @ block) / np.where(norms > 0.0, norms, 1.0)
@@ -110,7 +93,7 @@ def _identifier_warnings(table: Table) -> list[str]:
         return []
     return [
         f"These features look like identifiers: {shown_list(kept)}. If rows are sorted by outcome, they leak it; leave "
-        "them out with --ignore."
+        "them out (parameter 'ignore')."
     ]
 
 
@@ -124,7 +107,7 @@ def _repeated_samples(table: Table) -> list[str]:
         return []
     return [
         f"{repeated} samples are exact copies of others, which may stand in training and test data at the same time. "
-        "Remove them, or keep copies together with --sample-groups."
+        "Remove them, or keep copies together (parameter 'sample_groups')."
     ]
 
 
@@ -133,10 +116,9 @@ def _row_hashes(X: Any) -> NDArray[np.float64]:
     weights = np.random.default_rng(20).normal(size=X.shape[1])
     total = np.zeros(X.shape[0])
     for start in range(0, X.shape[1], BLOCK):
-        block = X[:, start : start + BLOCK]
-        block = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        block = dense_columns(X, slice(start, start + BLOCK))
         # Row by row, so that equal rows give the same rounding.
-        total += np.einsum("ij,j->i", block.astype(np.float64), weights[start : start + BLOCK])
+        total += np.einsum("ij,j->i", block, weights[start : start + BLOCK])
     return total
 
 

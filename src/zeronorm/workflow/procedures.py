@@ -2,173 +2,424 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.workflow.building import build_selector
-from zeronorm.workflow.errors import UsageProblem
-from zeronorm.workflow.loading import kept_columns
+import numpy as np
+
+from zeronorm.registry import MethodInfo, all_methods, get_method
+from zeronorm.workflow.inputs import kept_columns, names_of
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
+# Methods used when the user names none: the first that serves the task.
+PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
+# Families whose methods look at each feature once or solve one convex problem.
+FAST_FAMILIES = ("filters", "sparsity")
+# Meta methods that choose their own number of features, by a bound on false selections.
+ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
+# Above this many cells, elimination removes a tenth of the features at a time while many remain.
+LARGE_TABLE = 2_000_000
 LENGTH_OF_GRID = 12
 DEFAULT_LARGEST = 128
 CELLS_WORTH_A_PROCESS = 50_000_000
-SCORING = {"classification": "balanced_accuracy", "regression": "neg_mean_squared_error"}
+# Scorers of scikit-learn that rank sizes as our metrics rank results.
+SCORERS = {
+    "balanced_error_rate": "balanced_accuracy",
+    "error_rate": "accuracy",
+    "auc": "roc_auc",
+    "mse": "neg_mean_squared_error",
+    "mae": "neg_mean_absolute_error",
+    "r2": "r2",
+}
+DEFAULT_METRICS = {"classification": ("balanced_error_rate", "error_rate"), "regression": ("mse", "r2")}
+RULES = ("one_se", "best")
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the user asks of the selection; ``features`` None chooses the number by cross-validation."""
+class Settings:
+    """What the user asks of the procedure; ``features`` None chooses the number by cross-validation."""
 
     features: int | None = None
     max_features: int | None = None
+    rule: str = "one_se"
+    metric: str | None = None
     cv: int = 5
     repeats: int = 1
-    seed: int = 0
-    jobs: int = 0
+    permutations: int | str = "auto"
+    random_state: int = 0
+    n_jobs: int | None = None
     keep: tuple[str, ...] = ()
-    has_groups_file: bool = False
+    params: Mapping[str, Any] = field(default_factory=dict)
+    has_own_groups: bool = False
     verbose: bool = False
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Wishes:
-        """The wishes in the arguments of a command."""
-        names = ("max_features", "cv", "repeats", "seed", "jobs")
-        return cls(
-            features=parse_features(arguments["features"]),
-            keep=tuple(arguments.get("keep") or ()),
-            has_groups_file=arguments.get("feature_groups") is not None,
-            verbose=bool(arguments.get("verbose")),
-            **{name: arguments[name] for name in names},
-        )
+    def taken_from(cls, options: dict[str, Any]) -> Settings:
+        """The settings in ``options``, removed from them and checked."""
+        given = {f.name: options.pop(f.name) for f in fields(cls) if f.name in options}
+        given["features"] = parse_features(given.get("features", "auto"))
+        given["keep"] = names_of(given.get("keep"))
+        given["params"] = dict(given.get("params") or {})
+        found = cls(**given)
+        for name, least in (("cv", 2), ("repeats", 1), ("random_state", 0), ("max_features", 1)):
+            value = getattr(found, name)
+            if value is None and name == "max_features":
+                continue
+            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(
+                    f"The '{name}' parameter must be a whole number of at least {least}. Got {value!r}."
+                )
+        if found.rule not in RULES:
+            raise ValueError(f"The 'rule' parameter must be one of {RULES}. Got {found.rule!r} instead.")
+        check_permutations(found.permutations)
+        return found
 
 
-def parse_features(text: str) -> int | None:
+def parse_features(features: Any) -> int | None:
     """A count, or None for "auto"."""
-    if text == "auto":
+    if features is None or features == "auto":
         return None
     try:
-        count = int(text)
-    except ValueError:
+        count = int(features)
+    except (ValueError, TypeError):
         count = 0
-    if count < 1:
-        raise UsageProblem(f"--features takes a count of at least 1, or auto. Got {text!r} instead.")
+    if count < 1 or count != float(features):
+        raise ValueError(
+            f"The 'features' parameter must be a count of at least 1, or 'auto'. Got {features!r} instead."
+        )
     return count
 
 
-def sizes_to_try(table: Table, wishes: Wishes) -> list[int]:
+def check_permutations(permutations: Any) -> None:
+    """A count from 0, or "auto"."""
+    is_count = isinstance(permutations, numbers.Integral) and not isinstance(permutations, bool)
+    if permutations != "auto" and not (is_count and permutations >= 0):
+        raise ValueError(
+            f"The 'permutations' parameter must be a count (0 for none) or 'auto'. Got {permutations!r} instead."
+        )
+
+
+# -- Methods by name ----------------------------------------------------------------------------------
+
+
+def task_kind(table: Table) -> str:
+    """The task in the registry's words."""
+    if table.task == "regression":
+        return "regression"
+    return "binary" if len(table.class_counts) == 2 else "multiclass"
+
+
+def usable_methods(table: Table) -> dict[str, MethodInfo]:
+    """Selectors that serve the task of the table, by name."""
+    return {info.name: info for info in all_methods("selector") if task_kind(table) in info.tasks}
+
+
+def default_method(table: Table) -> str:
+    """The method used when none is named."""
+    usable = usable_methods(table)
+    return next(name for name in (*PREFERRED, *usable) if name in usable)
+
+
+def named_methods(methods: Any, table: Table) -> list[str]:
+    """The methods of a comparison: names, a text of names with commas, or "all-fast"."""
+    if methods == "all-fast":
+        return [name for name, info in usable_methods(table).items() if info.family in FAST_FAMILIES]
+    names = methods.split(",") if isinstance(methods, str) else list(methods)
+    names = [name.strip() for name in names if name.strip()]
+    if not names:
+        raise ValueError(
+            "The 'methods' parameter is empty. Name methods, such as fisher,rfe, or all-fast for all quick ones."
+        )
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"The 'methods' parameter names {repeated[0]!r} twice. Name each method once.")
+    return names
+
+
+def build_procedure(
+    name: str, table: Table, settings: Settings, sizes: list[int], params: Mapping[str, Any] | None = None
+) -> Any:
+    """The method with its size fixed, chosen by cross-validation, or chosen by its own error control.
+
+    Every ``random_state`` stays unset, so that each fold gets a fresh seed; see ``fold_seeds``.
+    """
+    params = settings.params if params is None else params
+    info = get_method(name)
+    _check_serves(info, table)
+    if name == "auto":
+        return _auto_procedure(table, settings, sizes, params)
+    if name == "selector-cv":
+        raise ValueError(
+            "The method 'selector-cv' chooses the number of features of another method. Name that method and set "
+            "features='auto'."
+        )
+    if info.kind == "meta":
+        return _error_control_procedure(info, table, settings, params)
+    selector = build_selector(info, table, settings, params)
+    return selector if settings.features is not None else _with_chosen_size(selector, table, settings, sizes)
+
+
+def _check_serves(info: MethodInfo, table: Table) -> None:
+    if info.kind not in ("selector", "meta"):
+        raise ValueError(
+            f"The method {info.name!r} is a {info.kind}, not a selector. Use one of "
+            f"{', '.join(list(usable_methods(table))[:8])}."
+        )
+    if task_kind(table) not in info.tasks:
+        raise ValueError(
+            f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {task_kind(table)}. "
+            f"Use one of {', '.join(list(usable_methods(table))[:8])}."
+        )
+
+
+def build_selector(info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]) -> Any:
+    """A selector set up for the table: settings where it has the parameter, the user's own ``params``."""
+    selector = info.cls()
+    known = selector.get_params(deep=False)
+    keep = kept_columns(table, settings.keep)
+    wanted: dict[str, Any] = {
+        "n_features_to_select": settings.features,
+        "task": table.task,
+        "feature_groups": table.feature_groups,
+        "always_keep": keep or None,
+    }
+    for parameter, setting, given in (
+        ("always_keep", "keep", bool(keep)),
+        ("feature_groups", "feature_groups", settings.has_own_groups),
+    ):
+        if given and parameter not in known:
+            raise ValueError(
+                f"The '{setting}' parameter does not apply to the method {info.name!r}, which has no {parameter}. "
+                "Choose another method."
+            )
+    if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
+        wanted["step"] = 0.1
+    chosen = {key: value for key, value in wanted.items() if value is not None and key in known}
+    return selector.set_params(**{**chosen, **_checked_params(params, known, info.name)})
+
+
+def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: str) -> dict[str, Any]:
+    for key in params:
+        if key not in known:
+            raise ValueError(
+                f"The method {name!r} has no parameter {key!r}. It has {', '.join(sorted(known))}."
+            )
+    return dict(params)
+
+
+def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: list[int]) -> Any:
+    return get_method("selector-cv").cls(
+        selector, cv=settings.cv, rule=settings.rule, sizes=sizes, scoring=scorer_name(table, settings)
+    )
+
+
+def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: Mapping[str, Any]) -> Any:
+    info = get_method("auto")
+    if params:
+        raise ValueError("The 'params' parameter does not apply to the method 'auto'. Name a method.")
+    from zeronorm.selectors.meta.auto import ROSTER
+
+    keep = kept_columns(table, settings.keep)
+    usable = usable_methods(table)
+    free = Settings(keep=settings.keep, has_own_groups=settings.has_own_groups)
+    return info.cls(
+        [(name, build_selector(usable[name], table, free, {})) for name in ROSTER if name in usable],
+        n_features_to_select=settings.features,
+        task=table.task,
+        cv=settings.cv,
+        rule=settings.rule,
+        sizes=sizes,
+        scoring=scorer_name(table, settings),
+        always_keep=keep or None,
+        feature_groups=table.feature_groups,
+    )
+
+
+def _error_control_procedure(
+    info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]
+) -> Any:
+    """Knockoffs, probes or stability selection around another method (parameter ``selector``, by name)."""
+    for name, given in (("keep", settings.keep), ("feature_groups", settings.has_own_groups)):
+        if given:
+            raise ValueError(
+                f"The '{name}' parameter does not apply to the method {info.name!r}. Choose another method."
+            )
+    own = dict(params)
+    wrapped = str(own.pop("selector", default_method(table)))
+    inner = get_method(wrapped)
+    if inner.kind != "selector":
+        raise ValueError(f"The 'selector' of {info.name!r} must be the name of a selector. Got {wrapped!r}.")
+    _check_serves(inner, table)
+    plain = Settings()
+    selector = build_selector(inner, _without_groups(table), plain, {})
+    found = info.cls(selector)
+    known = found.get_params(deep=False)
+    if settings.features is not None:
+        own.setdefault("n_features_to_select", settings.features)
+    return found.set_params(**_checked_params(own, known, info.name))
+
+
+def _without_groups(table: Table) -> Table:
+    from dataclasses import replace
+
+    return replace(table, feature_groups=None)
+
+
+def scorer_name(table: Table, settings: Settings) -> str:
+    """The scikit-learn scorer that chooses sizes inside the folds."""
+    metric = primary_metric_of(table, settings)
+    if metric == "auc" and len(table.class_counts) > 2:
+        return "roc_auc_ovr"
+    return SCORERS.get(metric, metric)
+
+
+def primary_metric_of(table: Table, settings: Settings) -> str:
+    """The metric that everything is about: the user's, or the default of the task."""
+    return settings.metric or DEFAULT_METRICS[table.task][0]
+
+
+def metrics_of(table: Table, settings: Settings) -> list[str]:
+    """The metrics that are recorded: the user's, or those of the task."""
+    from zeronorm.evaluation.metrics import parse_metrics
+
+    names = list(DEFAULT_METRICS[table.task]) if settings.metric is None else [settings.metric]
+    try:
+        parse_metrics(names, table.task)
+    except ValueError as error:
+        raise ValueError(
+            f"The 'metric' parameter names {settings.metric!r}, which is not known. Use one of {sorted(SCORERS)} or "
+            "the name of a scikit-learn scorer, such as f1_macro."
+        ) from error
+    return names
+
+
+# -- Sizes, splits, seeds -----------------------------------------------------------------------------
+
+
+def sizes_to_try(table: Table, settings: Settings) -> list[int]:
     """Numbers of features at which the error is measured: few at first, then wider apart.
 
     They start where the forced features and the largest group fit, and end well above the number asked for.
     """
-    import numpy as np
-
     p = table.n_features
-    if wishes.features is not None and wishes.features > p:
-        raise UsageProblem(f"--features asks for {wishes.features} of {p} features. Ask for at most {p}.")
-    smallest = max(1, len(kept_columns(table, wishes.keep)))
+    if settings.features is not None and settings.features > p:
+        raise ValueError(
+            f"The 'features' parameter asks for {settings.features} of {p} features. Ask for at most {p}."
+        )
+    smallest = max(1, len(kept_columns(table, settings.keep)))
     if table.feature_groups is not None:
         smallest = max(smallest, int(np.bincount(table.feature_groups).max()))
-    if wishes.max_features is not None:
-        largest = wishes.max_features
-    elif wishes.features is not None:
-        largest = max(4 * wishes.features, 16)
+    if settings.max_features is not None:
+        largest = settings.max_features
+    elif settings.features is not None:
+        largest = max(4 * settings.features, 16)
     else:
         largest = DEFAULT_LARGEST
     smallest = min(smallest, p)
-    largest = min(max(largest, smallest, wishes.features or 1), p)
+    largest = min(max(largest, smallest, settings.features or 1), p)
     grid = np.geomspace(smallest, largest, LENGTH_OF_GRID).round().astype(int)
     return sorted({int(size) for size in grid})
 
 
-def build_procedure(
-    name: str, table: Table, wishes: Wishes, sizes: list[int], parameters: tuple[str, ...] = ()
-) -> Any:
-    """The method with its size fixed, or wrapped so that the one-standard-error rule chooses the size."""
-    keep = kept_columns(table, wishes.keep)
-    required = [
-        key for key, given in (("always_keep", keep), ("feature_groups", wishes.has_groups_file)) if given
-    ]
-    settings = {
-        "n_features_to_select": wishes.features,
-        "task": table.task,
-        "feature_groups": table.feature_groups,
-        "always_keep": keep or None,
-        "random_state": wishes.seed,
-    }
-    selector = build_selector(name, table, settings, parameters, tuple(required))
-    return selector if wishes.features is not None else with_chosen_size(selector, table, wishes, sizes)
-
-
-def with_chosen_size(selector: Any, table: Table, wishes: Wishes, sizes: list[int]) -> Any:
-    """The selector with its number of features chosen by inner cross-validation."""
-    from zeronorm.registry import get_method
-
-    return get_method("selector-cv").cls(
-        selector,
-        cv=wishes.cv,
-        rule="one_se",
-        sizes=sizes,
-        scoring=SCORING[table.task],
-        random_state=wishes.seed,
-    )
-
-
-def outer_splits(table: Table, wishes: Wishes) -> list[tuple[Any, Any]]:
+def outer_splits(table: Table, settings: Settings) -> list[tuple[Any, Any]]:
     """Training and test rows of all repeats, each drawn with its own seed."""
     from zeronorm.resampling.splits import make_splits
 
     splits = [
         split
-        for repeat in range(wishes.repeats)
+        for repeat in range(settings.repeats)
         for split in make_splits(
-            wishes.cv,
+            settings.cv,
             table.y,
             table.sample_groups,
             classification=table.task == "classification",
-            seed=wishes.seed + repeat,
+            seed=settings.random_state + repeat,
         )
     ]
     return [(split.train, split.test) for split in splits]
 
 
-def fit_procedure(procedure: Any, table: Table, wishes: Wishes) -> Any:
+def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:
+    """The seed of every random part of every procedure, on all samples and on each training part."""
+    from zeronorm.evaluation.cells import cell_seeds
+    from zeronorm.resampling.seeding import seeded_clone, unset_random_states
+
+    seeds: dict[str, Any] = {}
+    for label, procedure in procedures.items():
+        unset = unset_random_states(procedure)
+        if not unset:
+            continue
+        clones = [seeded_clone(procedure, _final_seed(settings), unset)]
+        clones += [
+            seeded_clone(procedure, cell_seeds(settings.random_state, split, label)[0], unset)
+            for split in range(n_splits)
+        ]
+        drawn = [{name: found.get_params()[name] for name in unset} for found in clones]
+        seeds[label] = {"all samples": drawn[0], "training parts": drawn[1:]}
+    return seeds
+
+
+def _final_seed(settings: Settings) -> np.random.SeedSequence:
+    return np.random.SeedSequence(settings.random_state)
+
+
+# -- Fitting and evaluating ---------------------------------------------------------------------------
+
+
+def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
     """The procedure fitted on all samples, with its inner folds side by side."""
-    from sklearn.base import clone
     from sklearn.utils.validation import has_fit_parameter
 
-    fitted = clone(procedure)
+    from zeronorm.resampling.seeding import seeded_clone
+
+    fitted = seeded_clone(procedure, _final_seed(settings))
     if "n_jobs" in fitted.get_params(deep=False):
-        fitted.set_params(n_jobs=n_processes(table, wishes))
+        fitted.set_params(n_jobs=n_processes(table, settings))
     if table.sample_groups is not None and has_fit_parameter(fitted, "groups"):
         return fitted.fit(table.X, table.y, groups=table.sample_groups)
     return fitted.fit(table.X, table.y)
 
 
-def n_processes(table: Table, wishes: Wishes) -> int:
+def n_processes(table: Table, settings: Settings) -> int:
     """Processes for the folds: starting them takes seconds, which only larger work repays."""
-    if wishes.jobs != 0:
-        return wishes.jobs
-    n_fits = wishes.cv * wishes.repeats * (1 if wishes.features is not None else wishes.cv + 1)
+    if settings.n_jobs:
+        return settings.n_jobs
+    n_fits = settings.cv * settings.repeats * (1 if settings.features is not None else settings.cv + 1)
     return -1 if n_fits * table.n_samples * table.n_features > CELLS_WORTH_A_PROCESS else 1
 
 
-def evaluate_procedures(procedures: dict[str, Any], table: Table, wishes: Wishes, sizes: list[int]) -> Any:
-    """Records of all procedures on the outer splits, at their own size and at the sizes of the curve."""
+def evaluate_procedures(
+    procedures: Mapping[str, Any],
+    table: Table,
+    settings: Settings,
+    sizes: list[int],
+    *,
+    y: Any = None,
+    journal: Any = None,
+) -> Any:
+    """Records of all procedures on the outer splits, at their own size and at the sizes of the curve.
+
+    ``y`` stands for other labels than those of the table, on the same splits.
+    """
     from zeronorm.evaluation import evaluate
+    from zeronorm.workflow.chance import WithBaseline
 
     return evaluate(
-        procedures,
+        dict(procedures),
         table.X,
-        table.y,
-        cv=outer_splits(table, wishes),
+        table.y if y is None else y,
+        cv=outer_splits(table, settings),
         sizes=[None, *sizes],
+        estimator=WithBaseline.for_table(table),
+        metrics=metrics_of(table, settings),
         groups=table.sample_groups,
         task=table.task,
-        n_jobs=n_processes(table, wishes),
-        random_state=wishes.seed,
-        verbose=wishes.verbose,
+        n_jobs=n_processes(table, settings),
+        journal=journal,
+        random_state=settings.random_state,
+        verbose=settings.verbose,
     )

@@ -1,15 +1,23 @@
-"""What a run leaves behind besides its records: plain values that go to JSON and back, never a pickle."""
+"""The result of a run: features, records, choice, notes and provenance, to look at, to draw and to save.
+
+Everything but the records goes to JSON and back, never to a pickle.
+"""
 
 from __future__ import annotations
 
+import html
 import json
 import math
-from dataclasses import asdict, dataclass, field
+import os
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from zeronorm._lazy import service
 
 FORMAT = "zeronorm-result"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 
 
 @dataclass(frozen=True)
@@ -22,9 +30,17 @@ class SelectedFeature:
     name : as in the file.
     column : its place in the file, from 0; levels of one text column share it.
     index : its column in the encoded table, from 0.
-    score : the method's score, None where it has none.
-    mean, scale : mean and standard deviation over all samples, for using the features elsewhere.
-    frequency : share of the outer training parts in which it was selected, None without records.
+    score : the method's score, bigger is better; None where it has none.
+    mean, scale : mean and standard deviation over all samples, for using the feature elsewhere.
+    frequency : share of the outer training parts in which it was selected.
+    class_means : mean per class (the share of ones for a column of zeros and ones); None for regression.
+    direction : where the feature is high, in words.
+    effect, effect_kind : Cohen's d ("cohens_d"), "eta_squared" with more than two classes, or the
+        "correlation" with the target in regression.
+    fold_change : ratio of the class means, where all values are positive and there are two classes.
+    p_value, q_value : of the feature alone, and adjusted for the false discovery rate over all features. They
+        come after selection on the same samples: orientation, not evidence.
+    coefficient : weight in the linear predictor on the standardised selected features.
     """
 
     rank: int
@@ -35,11 +51,19 @@ class SelectedFeature:
     mean: float
     scale: float
     frequency: float | None = None
+    class_means: dict[str, float] | None = None
+    direction: str = ""
+    effect: float | None = None
+    effect_kind: str = ""
+    fold_change: float | None = None
+    p_value: float | None = None
+    q_value: float | None = None
+    coefficient: float | None = None
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """Everything the report needs besides the records.
+class Result:
+    """What ``select`` and ``compare`` return.
 
     Parameters
     ----------
@@ -47,13 +71,18 @@ class RunResult:
     data : source, target, task, n_samples, n_features, class_counts, sha256.
     methods : name, class, reference and parameters of each method.
     chosen_method : the method of the selection, None for a comparison.
-    size : chosen number of features, the rule that chose it, and the sizes tried.
+    size : the final set: chosen number of features, the rule that chose it, the sizes tried.
+    procedure : the whole procedure on the outer folds: metric, value with interval, chance, p-value, stability,
+        the number of features in each fold. Empty for a comparison.
+    table : the same for each method of a comparison.
     selected : the selected features.
     names : names of the features that appear in figures, by index.
     notes : what was inferred or changed in the data, and statements about the result.
     warnings : what the reader should look at, in words.
-    provenance : command, versions, seed, folds, start and duration.
+    provenance : command, versions, seeds, folds, start and duration.
     figures : figure data that come from the table and not from the records.
+    records : frame of ``evaluate``: one row per split, method and size.
+    model : the predictor on the selected features, see ``zeronorm.workflow.models``; None for a comparison.
     """
 
     kind: str
@@ -61,25 +90,145 @@ class RunResult:
     methods: list[dict[str, Any]]
     chosen_method: str | None = None
     size: dict[str, Any] = field(default_factory=dict)
+    procedure: dict[str, Any] = field(default_factory=dict)
+    table: list[dict[str, Any]] = field(default_factory=list)
     selected: list[SelectedFeature] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     provenance: dict[str, Any] = field(default_factory=dict)
     figures: dict[str, Any] = field(default_factory=dict)
+    records: Any = field(default=None, compare=False, repr=False)
+    model: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the selected features, best first."""
+        return [feature.name for feature in self.selected]
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """What was chosen, and how: the method, the number of features, the rule, the sizes tried."""
+        return {"method": self.chosen_method, **self.size}
+
+    @property
+    def chance(self) -> float | None:
+        """The metric of a predictor that sees no feature, on the same folds."""
+        rows = [self.procedure] if self.procedure else self.table
+        return rows[0].get("chance") if rows else None
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one line."""
+        from zeronorm.workflow.measured import headline
+
+        return headline(self)
+
+    def name_of(self, index: int) -> str:
+        """Name of a feature, or its number when the name was not kept."""
+        return self.names.get(index, f"feature {index}")
+
+    # -- tables and figures ----------------------------------------------------------------------------
+
+    def to_frame(self) -> Any:
+        """The selected features, or the methods of a comparison, as a polars (else pandas) frame."""
+        from zeronorm.evaluation.records import frame_of_rows
+        from zeronorm.workflow.files import feature_rows, method_rows
+
+        rows = feature_rows(self.selected) if self.kind == "selection" else method_rows(self.table)
+        if not rows:
+            raise ValueError(
+                "Nothing was selected, so there is no table. See 'records' for what was measured."
+            )
+        return frame_of_rows(rows)
+
+    def plot_errors(self, ax: Any = None) -> Any:
+        """Error against the number of features, as a matplotlib figure."""
+        return self.plot("error", ax)
+
+    def plot_stability(self, ax: Any = None) -> Any:
+        """Stability of the selected sets against their size, as a matplotlib figure."""
+        return self.plot("stability", ax)
+
+    def plot_path(self, ax: Any = None) -> Any:
+        """Which features are in the subset of each size, as a matplotlib figure."""
+        return self.plot("path", ax)
+
+    def plot(self, chart: str, ax: Any = None) -> Any:
+        """Any chart of the report by name, on ``ax`` or as a new matplotlib figure."""
+        return service("figure")(chart, self.records, self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """The headline, the error and the first features, for notebooks."""
+        from zeronorm.workflow.files import feature_rows, method_rows
+        from zeronorm.workflow.measured import error_sentence
+
+        rows = feature_rows(self.selected) if self.kind == "selection" else method_rows(self.table)
+        shown = {
+            "rank",
+            "name",
+            "score",
+            "frequency",
+            "direction",
+            "effect",
+            "method",
+            "value",
+            "features",
+            "chance",
+        }
+        heads = [name for name in (rows[0] if rows else {}) if name in shown]
+        cells = [[_cell(row[name]) for name in heads] for row in rows[:20]]
+        parts = [f"<p><strong>{html.escape(self.headline)}</strong></p>"]
+        if self.procedure:
+            parts.append(f"<p>{html.escape(error_sentence(self.procedure))}</p>")
+        parts.append(
+            "<table><thead><tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>"
+        )
+        parts += ["<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in cells]
+        parts.append("</tbody></table>")
+        parts += [f"<p>{html.escape(warning)}</p>" for warning in self.warnings]
+        return "\n".join(parts)
+
+    # -- files -----------------------------------------------------------------------------------------
+
+    def report(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the HTML report to a file, or as report.html into a folder."""
+        from zeronorm.workflow.files import write_report
+
+        return write_report(self, Path(path), force=force)
+
+    def save(self, folder: str | os.PathLike[str], *, model: bool = False, force: bool = False) -> Path:
+        """Write result.json, records.parquet, report.html and, for a selection, selected.csv.
+
+        With ``model`` also the predictor on the selected features, as model.json.
+        """
+        from zeronorm.workflow.files import save
+
+        return save(self, Path(folder), with_model=model, force=force)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """The result that ``save`` wrote to a folder; a records.parquet alone will do."""
+        from zeronorm.workflow.files import load
+
+        return load(cls, Path(folder))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in the JSON file; values that are not finite become None."""
-        content: dict[str, Any] = finite({"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)})
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("records", "model")}
+        kept["selected"] = [asdict(feature) for feature in self.selected]
+        content: dict[str, Any] = finite(
+            {"format": FORMAT, "format_version": FORMAT_VERSION, "headline": self.headline, **kept}
+        )
         return content
 
     def to_json(self) -> str:
         """JSON text, one field per line."""
-        fields = (f"{json.dumps(key)}: {_dump(value)}" for key, value in self.to_dict().items())
-        return "{\n" + ",\n".join(fields) + "\n}\n"
+        items = (f"{json.dumps(key)}: {_dump(value)}" for key, value in self.to_dict().items())
+        return "{\n" + ",\n".join(items) + "\n}\n"
 
     @classmethod
-    def from_json(cls, text: str) -> RunResult:
+    def from_json(cls, text: str) -> Self:
         """The result in a JSON text; a ValueError when it is not one."""
         try:
             content = json.loads(text)
@@ -92,6 +241,7 @@ class RunResult:
             raise ValueError(
                 f"The result has format version {version!r}, but this program reads {FORMAT_VERSION}. Run it again."
             )
+        content.pop("headline", None)
         try:
             content["selected"] = [SelectedFeature(**feature) for feature in content["selected"]]
             content["names"] = {int(index): name for index, name in content["names"].items()}
@@ -100,13 +250,24 @@ class RunResult:
             raise ValueError(f"The result is incomplete: {error}. Run the selection again.") from error
 
     @classmethod
-    def read(cls, file: Path) -> RunResult:
-        """The result in a file."""
+    def read(cls, file: Path) -> Self:
+        """The result in a JSON file, without its records."""
         return cls.from_json(file.read_text(encoding="utf-8"))
 
-    def name_of(self, index: int) -> str:
-        """Name of a feature, or its number when the name was not kept."""
-        return self.names.get(index, f"feature {index}")
+
+RunResult = Result  # the name that the report uses
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of result.json."""
+    content: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    return content
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "–" if value is None else html.escape(str(value))
 
 
 def _dump(value: Any) -> str:

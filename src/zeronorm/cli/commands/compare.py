@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from zeronorm.cli import options as o
 
-EPILOG = "Example: zeronorm compare genes.csv --target tumour --methods fisher,rfe,lasso --features 20"
+EPILOG = (
+    "Examples: zeronorm compare genes.csv --target tumour --methods fisher,rfe,lasso --features 20 | "
+    "zeronorm compare genes.csv -t tumour -m rfe,l1-svm -p rfe.C=3"
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,47 +27,59 @@ def compare(
         typer.Option("--methods", "-m", help="Methods separated by commas, or all-fast.", show_default=False),
     ],
     target: o.Target = None,
-    features: Annotated[
-        str, typer.Option("--features", "-k", help="Number of features, or auto (one-standard-error rule).")
-    ] = "auto",
+    features: o.Features = "auto",
+    rule: o.Rule = o.RuleChoice.one_se,
+    metric: o.Metric = None,
+    permutations: o.Permutations = "0",
     task: o.Task = None,
     out: o.Out = Path("zeronorm-comparison"),
+    feature_groups: o.FeatureGroups = None,
     sample_groups: o.SampleGroups = None,
+    keep: o.Keep = None,
     ignore: o.Ignore = None,
     categorical: o.Categorical = None,
     missing: o.Missing = o.MissingWay.error,
     transpose: o.Transpose = False,
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", help="Parameter of one method, such as rfe.C=3; repeat for more."),
+    ] = None,
     max_features: o.MaxFeatures = None,
     cv: o.Folds = 5,
     repeats: o.Repeats = 1,
     seed: o.Seed = 0,
     jobs: o.Jobs = 0,
     force: o.Force = False,
+    resume: o.Resume = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Compare methods on the same folds, with tests of significance.
+    """Compare methods on the same folds, beside random features and a predictor without features.
 
     Writes result.json, records.parquet and report.html to the output folder.
     """
-    arguments = locals()
-    from zeronorm.cli.printing import print_comparison, print_json, shows_progress
-    from zeronorm.workflow.comparing import run_comparison
-    from zeronorm.workflow.loading import DataRequest, load_table
-    from zeronorm.workflow.procedures import Wishes
-    from zeronorm.workflow.provenance import Clock, file_checksum
-    from zeronorm.workflow.saving import output_folder, write_results
+    arguments = o.common(dict(locals()), quiet, as_json)
+    from zeronorm.cli.printing import print_comparison, print_json
+    from zeronorm.workflow import run
 
-    clock = Clock()
-    arguments["verbose"] = shows_progress(quiet, as_json)
-    wishes, request = Wishes.from_arguments(arguments), DataRequest.from_arguments(arguments)
-    with output_folder(out, force=force) as folder:
-        table = load_table(request)
-        result, records = run_comparison(table, methods, wishes, clock, file_checksum(data))
-        write_results(folder, result, records)
+    arguments["params"] = by_method(o.parameters(param))
+    result = run.compare(**arguments)
     if as_json:
         print_json({"folder": str(out), **result.to_dict()})
     elif not quiet:
-        print_comparison(result, records, out)
+        print_comparison(result, out)
+
+
+def by_method(parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Parameters named "method.parameter", by method."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in parameters.items():
+        method, dot, name = key.partition(".")
+        if not dot or not name:
+            raise ValueError(
+                f"--param of compare takes METHOD.NAME=VALUE, such as rfe.C=3. Got {key!r} instead."
+            )
+        found.setdefault(method, {})[name] = value
+    return found

@@ -24,6 +24,7 @@ def demo(
     out: o.Out = Path("demo-report"),
     jobs: o.Jobs = 0,
     seed: o.Seed = 0,
+    force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Run the main job on data that come with scikit-learn, with shuffled columns added as a test.
@@ -31,18 +32,18 @@ def demo(
     Of 200 columns 30 are measurements of breast tumours and 170 are shuffled copies that cannot help.
     """
     from zeronorm.cli.printing import print_selection, shows_progress
-    from zeronorm.workflow.procedures import Wishes
-    from zeronorm.workflow.provenance import Clock
-    from zeronorm.workflow.saving import output_folder, write_results
-    from zeronorm.workflow.selection import run_selection
+    from zeronorm.workflow import run
 
-    clock = Clock()
-    wishes = Wishes(seed=seed, jobs=jobs, verbose=shows_progress(quiet, False))
-    with output_folder(out, force=True) as folder:
-        result, records = run_selection(demo_table(seed), None, wishes, (), clock, None)
-        write_results(folder, result, records)
+    result = run.select(
+        demo_table(seed),
+        random_state=seed,
+        n_jobs=jobs or None,
+        out=out,
+        force=force,
+        verbose=shows_progress(quiet, False),
+    )
     if not quiet:
-        print_selection(result, records, out)
+        print_selection(result, out)
 
 
 def demo_table(seed: int) -> Table:

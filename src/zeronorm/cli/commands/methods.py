@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zeronorm.cli import options as o
 
+if TYPE_CHECKING:
+    from zeronorm.registry import MethodInfo
+
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("methods", epilog="Example: zeronorm methods --task regression")(methods)
+    app.command("methods", epilog="Examples: zeronorm methods --task regression | zeronorm methods rfe")(
+        methods
+    )
 
 
 def methods(
+    name: Annotated[
+        str | None, typer.Argument(help="Show the parameters of this method.", show_default=False)
+    ] = None,
     task: Annotated[
         str | None, typer.Option(help="Only methods for binary, multiclass, multilabel or regression.")
     ] = None,
     as_json: o.AsJson = False,
 ) -> None:
-    """List the methods."""
+    """List the methods, or describe one with its parameters and their defaults."""
     from zeronorm.cli.printing import print_json, print_table
-    from zeronorm.registry import all_methods
-    from zeronorm.workflow.errors import UsageProblem
+    from zeronorm.registry import all_methods, get_method
 
+    if name is not None:
+        _show(get_method(name), as_json)
+        return
     found = [info for info in all_methods() if task is None or task in info.tasks]
     if not found:
-        raise UsageProblem(
-            f"No method serves the task {task!r}. Use binary, multiclass, multilabel or regression."
+        raise ValueError(
+            f"No method serves --task {task!r}. Use binary, multiclass, multilabel or regression."
         )
     if as_json:
-        print_json(
-            [
-                {
-                    "name": info.name,
-                    "class": info.cls.__name__,
-                    "kind": info.kind,
-                    "family": info.family,
-                    "tasks": list(info.tasks),
-                    "reference": info.reference,
-                    "summary": info.summary,
-                }
-                for info in found
-            ]
-        )
+        print_json([_described(info) for info in found])
         return
     rows = [[info.name, info.family, ", ".join(info.tasks), info.reference] for info in found]
     print_table(f"{len(found)} methods", ["name", "family", "tasks", "reference"], rows)
+
+
+def _described(info: MethodInfo) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "class": info.cls.__name__,
+        "kind": info.kind,
+        "family": info.family,
+        "tasks": list(info.tasks),
+        "reference": info.reference,
+        "summary": info.summary,
+    }
+
+
+def _show(info: MethodInfo, as_json: bool) -> None:
+    from zeronorm.cli.printing import print_json, print_table, say
+    from zeronorm.registry import parameters_of
+
+    parameters = parameters_of(info.cls)
+    if as_json:
+        print_json({**_described(info), "parameters": parameters})
+        return
+    say(f"{info.name} ({info.cls.__name__}): {info.summary}")
+    say(f"tasks: {', '.join(info.tasks)}; reference: {info.reference}")
+    rows = [[row["name"], row["default"], row["text"]] for row in parameters]
+    print_table("Parameters, set with -p NAME=VALUE", ["name", "default", "meaning"], rows, longest=400)

@@ -28,9 +28,8 @@ def report(
     Uses the result.json beside the records where there is one; records of `evaluate` alone will do.
     """
     from zeronorm.cli.printing import say
-    from zeronorm.workflow.saving import read_saved, write_report
+    from zeronorm.workflow.result import Result
 
-    result, frame = read_saved(records)
     folder = out if out is not None else (records if records.is_dir() else records.parent)
-    file = write_report(folder, result, frame, force=force or out is None)
+    file = Result.load(records).report(folder, force=force or out is None)
     say(f"report: {file}")

@@ -11,7 +11,7 @@ from zeronorm.cli import options as o
 
 EPILOG = (
     "Examples: zeronorm select genes.csv --target tumour --features 20 | "
-    "zeronorm select genes.tsv --transpose --target label --method rfe | "
+    "zeronorm select genes.tsv --transpose --target label --method rfe -p C=10 | "
     "zeronorm select visits.parquet -t outcome --sample-groups patient --missing median --method auto"
 )
 
@@ -25,11 +25,13 @@ def select(
     data: o.Data,
     target: o.Target = None,
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="Method, or auto to compare a few. Default: by task.")
+        str | None,
+        typer.Option("--method", "-m", help="A name from `zeronorm methods`, or auto. Default: by task."),
     ] = None,
-    features: Annotated[
-        str, typer.Option("--features", "-k", help="Number of features, or auto (one-standard-error rule).")
-    ] = "auto",
+    features: o.Features = "auto",
+    rule: o.Rule = o.RuleChoice.one_se,
+    metric: o.Metric = None,
+    permutations: o.Permutations = "auto",
     task: o.Task = None,
     out: o.Out = Path("zeronorm-out"),
     feature_groups: o.FeatureGroups = None,
@@ -47,7 +49,14 @@ def select(
     repeats: o.Repeats = 1,
     seed: o.Seed = 0,
     jobs: o.Jobs = 0,
+    save_model: Annotated[
+        bool, typer.Option("--save-model", help="Write model.json, which `zeronorm apply` uses.")
+    ] = False,
+    write_table: Annotated[
+        Path | None, typer.Option(help="CSV or Parquet file for the selected columns and the target.")
+    ] = None,
     force: o.Force = False,
+    resume: o.Resume = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -56,22 +65,13 @@ def select(
     Selection is repeated inside every fold, so the error is that of the whole procedure on new samples.
     Writes selected.csv, result.json, records.parquet and report.html to the output folder.
     """
-    arguments = locals()
-    from zeronorm.cli.printing import print_json, print_selection, shows_progress
-    from zeronorm.workflow.loading import DataRequest, load_table
-    from zeronorm.workflow.procedures import Wishes
-    from zeronorm.workflow.provenance import Clock, file_checksum
-    from zeronorm.workflow.saving import output_folder, write_results
-    from zeronorm.workflow.selection import run_selection
+    arguments = o.common(dict(locals()), quiet, as_json)
+    from zeronorm.cli.printing import print_json, print_selection
+    from zeronorm.workflow import run
 
-    clock = Clock()
-    arguments["verbose"] = shows_progress(quiet, as_json)
-    wishes, request = Wishes.from_arguments(arguments), DataRequest.from_arguments(arguments)
-    with output_folder(out, force=force) as folder:
-        table = load_table(request)
-        result, records = run_selection(table, method, wishes, tuple(param or ()), clock, file_checksum(data))
-        write_results(folder, result, records)
+    arguments["params"] = o.parameters(param)
+    result = run.select(**arguments)
     if as_json:
         print_json({"folder": str(out), **result.to_dict()})
     elif not quiet:
-        print_selection(result, records, out)
+        print_selection(result, out)

@@ -37,13 +37,12 @@ def study(
     Finished parts are kept in a journal, so a run that was stopped goes on where it was.
     """
     from zeronorm.cli.printing import print_json
-    from zeronorm.workflow.errors import UsageProblem
 
     if show_list:
         _list(as_json)
         return
     if name is None:
-        raise UsageProblem("Name a study, or pass --list.")
+        raise ValueError("Name a study, or pass --list.")
     findings, files = _run(name, quick, out, jobs, cap, allow_missing, quiet or as_json)
     if as_json:
         print_json({"files": files, "findings": findings})
@@ -60,7 +59,7 @@ def _run(
     from zeronorm.studies.pages import build_page, judge, write_study
     from zeronorm.studies.runner import run_study
     from zeronorm.studies.study import get_study
-    from zeronorm.workflow.provenance import Clock, provenance
+    from zeronorm.workflow.files import Clock, provenance
 
     clock, found = Clock(), get_study(name)
     results = run_study(

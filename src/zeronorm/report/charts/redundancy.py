@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zeronorm.report.chart import Chart, Facts, Rows, Run, clustered, register_chart, standardized
 from zeronorm.report.marks import Grid
 from zeronorm.report.svg import visible
-from zeronorm.workflow.describing import dense_columns
+from zeronorm.workflow.inputs import dense_columns
 
 MOST_FEATURES = 60
 STRONG = 0.9

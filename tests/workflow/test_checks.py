@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
-from zeronorm.workflow.checks import data_warnings, result_warnings, separating_features
+from zeronorm.workflow.checks import data_warnings, separating_features
+from zeronorm.workflow.measured import result_warnings
 
 
 def table_of(X, y, names=None, **options):
@@ -85,7 +87,39 @@ def test_identifier_columns():
     assert any("'row'" in text for text in found)
 
 
-def test_wide_intervals_and_unstable_selections():
-    assert result_warnings(0.05, 0.9, True) == []
-    assert result_warnings(3.0, None, False) == []
-    assert len(result_warnings(0.2, 0.1, True)) == 2
+def measured(**changes):
+    found = {
+        "failed": [],
+        "n_splits": 5,
+        "chance": 0.5,
+        "p_value": None,
+        "beats_chance": True,
+        "metric": "error_rate",
+        "label": "error rate",
+        "low": 0.1,
+        "high": 0.2,
+        "stability": {"value": 0.9},
+    }
+    return found | changes
+
+
+def test_a_sound_result_has_no_warning():
+    assert result_warnings(measured(), {"chosen": 3, "at_largest": False}) == []
+    assert result_warnings(measured(metric="mse", low=1.0, high=9.0), {}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "size", "words"),
+    [
+        ({"low": 0.0, "high": 0.4}, {}, "±20 percentage points"),
+        ({"stability": {"value": 0.1}}, {}, "not stable"),
+        ({"beats_chance": False, "p_value": 0.4}, {}, "does not differ from chance (p = 0.4)"),
+        ({"failed": ["ValueError: no"]}, {}, "1 of 6 test parts could not be evaluated: ValueError: no"),
+        ({}, {"chosen": 128, "at_largest": True}, "128, is the largest that was tried"),
+    ],
+)
+def test_each_doubt_about_a_result_is_told(changes, size, words):
+    found = result_warnings(measured(**changes), size)
+    assert len(found) == 1
+    assert words in found[0]
+    assert "--" not in found[0]

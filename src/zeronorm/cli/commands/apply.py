@@ -1,0 +1,52 @@
+"""zeronorm apply"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zeronorm.cli import options as o
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        "apply", epilog="Example: zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv"
+    )(apply)
+
+
+def apply(
+    model: Annotated[
+        Path, typer.Argument(help="model.json of `select --save-model`, or its folder.", show_default=False)
+    ],
+    data: Annotated[
+        Path, typer.Argument(help="File with new samples; columns are found by name.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV file; the terminal by default.")
+    ] = None,
+    transpose: o.Transpose = False,
+    delimiter: o.Delimiter = None,
+    decimal_comma: o.DecimalComma = False,
+    force: o.Force = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Predict the target of new samples with a saved model."""
+    from zeronorm.cli.printing import print_json, print_rows
+    from zeronorm.workflow.files import write_csv
+    from zeronorm.workflow.models import LinearModel, apply_model
+
+    if out is not None and out.exists() and not force:
+        raise ValueError(f"{str(out)!r} exists. Choose another file, or set force=True to replace it.")
+    found = apply_model(
+        LinearModel.load(model), data, transpose=transpose, delimiter=delimiter, decimal_comma=decimal_comma
+    )
+    rows = [dict(zip(found, cells, strict=True)) for cells in zip(*found.values(), strict=True)]
+    if out is not None:
+        write_csv(out, rows)
+    elif as_json:
+        print_json(rows)
+    else:
+        print_rows(f"{len(rows)} predictions", rows)

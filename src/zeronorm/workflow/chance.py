@@ -1,0 +1,207 @@
+"""What chance alone would give: a predictor that sees no feature, and the whole procedure on permuted targets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+
+from zeronorm.evaluation.metrics import parse_metrics
+from zeronorm.resampling.scoring import default_estimator
+from zeronorm.selection.path import SelectionPath
+from zeronorm.workflow import procedures
+from zeronorm.workflow.procedures import Settings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zeronorm.datasets import Table
+
+BASELINE = "baseline"
+LEVEL = 0.05
+# Seconds that permutations may take when the user does not say how many; what one fit of a predictor and one
+# look of a selector at a cell take, roughly. An estimate, not a clock, so that one seed gives one result.
+AFFORDABLE_SECONDS = 20.0
+SECONDS_PER_PREDICTOR = 3e-3
+SECONDS_PER_CELL = 2e-7
+COUNTS = (99, 39, 19)  # what "auto" chooses from; 19 is the fewest that can give p = 0.05
+
+
+def _wrapped_has(name: str) -> Any:
+    return lambda self: hasattr(self.estimator, name)
+
+
+class WithBaseline(BaseEstimator):
+    """A predictor that, given no feature at all, predicts the most frequent class or the mean target.
+
+    Parameters
+    ----------
+    estimator : the predictor with features.
+    task : "classification" or "regression".
+    """
+
+    def __init__(self, estimator: Any, task: str = "classification") -> None:
+        self.estimator = estimator
+        self.task = task
+
+    @classmethod
+    def for_table(cls, table: Table) -> WithBaseline:
+        """The default predictor of the table's task."""
+        is_sparse = hasattr(table.X, "tocsr")
+        return cls(default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse), table.task)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on the features, or on the target alone when there is none."""
+        if X.shape[1] > 0:
+            self.estimator_ = clone(self.estimator).fit(X, y)
+        elif self.task == "regression":
+            self.estimator_ = DummyRegressor().fit(X, y)
+        else:
+            self.estimator_ = DummyClassifier(strategy="most_frequent").fit(X, y)
+        if self.task != "regression":
+            self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predictions."""
+        return self.estimator_.predict(X)
+
+    @available_if(_wrapped_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """Decision values; all equal without features."""
+        if X.shape[1] > 0:
+            return self.estimator_.decision_function(X)
+        n_classes = len(self.classes_)
+        return np.zeros(X.shape[0]) if n_classes == 2 else np.zeros((X.shape[0], n_classes))
+
+    @available_if(_wrapped_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities."""
+        return self.estimator_.predict_proba(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        wrapped = get_tags(self.estimator)
+        tags.estimator_type = wrapped.estimator_type
+        tags.classifier_tags, tags.regressor_tags = wrapped.classifier_tags, wrapped.regressor_tags
+        return tags
+
+
+class NoFeatures(BaseEstimator):
+    """Selects nothing, so that a predictor can use the target of the training part only."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the number of features."""
+        self.path_ = SelectionPath.from_scores(np.zeros(X.shape[1]))
+        return self
+
+    def get_support(self) -> NDArray[np.bool_]:
+        """Nothing."""
+        return np.zeros(self.path_.n_features, dtype=bool)
+
+
+def baseline_records(table: Table, settings: Settings) -> Any:
+    """Records of the baseline predictor on the same splits."""
+    return procedures.evaluate_procedures({BASELINE: NoFeatures()}, table, settings, [])
+
+
+# -- Permutations -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """How often the procedure did as well on permuted targets.
+
+    Parameters
+    ----------
+    p_value : (1 + b) / (1 + m), with b of m permutations at least as good as the observed value.
+    values : the metric on each permutation.
+    """
+
+    p_value: float
+    values: tuple[float, ...]
+
+
+def permutation_count(table: Table, settings: Settings, sizes: list[int], n_procedures: int = 1) -> int:
+    """The number asked for; with "auto", what an estimate of the work allows, none where it is long."""
+    if settings.permutations != "auto":
+        return int(settings.permutations)
+    n_splits = settings.cv * settings.repeats
+    inner = 0 if settings.features is not None else settings.cv
+    seconds = n_splits * (1 + inner) * table.n_samples * table.n_features * SECONDS_PER_CELL
+    seconds += n_splits * (1 + inner * len(sizes)) * SECONDS_PER_PREDICTOR
+    affordable = AFFORDABLE_SECONDS / (seconds * n_procedures)
+    return next((count for count in COUNTS if count <= affordable), 0)
+
+
+def permutation_test(
+    label: str,
+    procedure: Any,
+    table: Table,
+    settings: Settings,
+    observed: float,
+    count: int,
+    journal: Any = None,
+) -> PermutationTest | None:
+    """The whole procedure, from the folds to the choice of a size, on permuted targets.
+
+    Under the hypothesis that target and features are independent, the observed value and those of the
+    permutations are exchangeable, so the p-value is exact.
+    """
+    if count == 0:
+        return None
+    metric, sign = procedures.primary_metric_of(table, settings), direction(table, settings)
+    values = []
+    for number in range(count):
+        permuted = replace(table, y=permuted_target(table, settings.random_state, number))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # fits on meaningless targets may fail to converge
+            records = procedures.evaluate_procedures(
+                {label: procedure}, permuted, settings, [], journal=journal
+            )
+        measured = (
+            records[metric].drop_nulls()
+            if hasattr(records[metric], "drop_nulls")
+            else records[metric].dropna()
+        )
+        values.append(float(measured.mean()) if len(measured) else observed)
+    as_good = sum(sign * value >= sign * observed - 1e-12 * abs(observed) for value in values)
+    return PermutationTest((1 + as_good) / (1 + count), tuple(values))
+
+
+def direction(table: Table, settings: Settings) -> int:
+    """+1 where a greater metric is better, -1 for errors."""
+    metric = parse_metrics([procedures.primary_metric_of(table, settings)], table.task)[0]
+    return 1 if metric.greater_is_better else -1
+
+
+def permuted_target(table: Table, seed: int, number: int) -> NDArray[Any]:
+    """The target in another order; with sample groups, whole groups change places or samples within one.
+
+    Samples of one group are not exchangeable with those of others. Where the target is the same within
+    every group (one diagnosis per patient), it is permuted between groups; otherwise within them.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, number)))
+    if table.sample_groups is None:
+        return rng.permutation(table.y)
+    _, first, codes = np.unique(table.sample_groups.astype(str), return_index=True, return_inverse=True)
+    if np.array_equal(table.y[first][codes], table.y):
+        return rng.permutation(table.y[first])[codes]
+    permuted = table.y.copy()
+    for code in range(len(first)):
+        rows = np.flatnonzero(codes == code)
+        permuted[rows] = table.y[rng.permutation(rows)]
+    return permuted
+
+
+def chance_level(baseline: Mapping[str, list[Any]], metric: str) -> float | None:
+    """Mean of the metric of the baseline predictor over the test parts."""
+    values = [value for value in baseline[metric] if value is not None]
+    return float(np.mean(values)) if values else None

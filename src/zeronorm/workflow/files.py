@@ -1,0 +1,458 @@
+"""Results as files: they appear in the output folder all at once or not at all, and can be read back."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import itertools
+import os
+import platform
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from zeronorm._lazy import service
+from zeronorm.workflow import COMMAND
+
+if TYPE_CHECKING:
+    from zeronorm.datasets import Table
+    from zeronorm.workflow.result import Result, SelectedFeature
+
+R = TypeVar("R", bound="Result")
+
+RESULT_FILES = ("selected.csv", "result.json", "records.parquet", "report.html", "model.json")
+JOURNAL = "journal"
+NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+TEMPORARY = ".zeronorm-"
+STALE_SECONDS = 7 * 24 * 3600  # a temporary folder of an unknown process is left over after a week
+
+
+# -- The output folder --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run writes: files that move to the output folder at the end, and the journal of finished parts."""
+
+    folder: Path
+    journal: Path
+
+
+@contextmanager
+def output_folder(folder: Path, *, force: bool = False, resume: bool = False) -> Iterator[Place]:
+    """A temporary folder whose files move to ``folder`` at the end, if nothing went wrong.
+
+    It is made beside ``folder``, so that moving is renaming, and before any work, so that a place that
+    cannot be written is noticed first. After an interruption the journal stays in ``folder``.
+    """
+    _check_free(folder, force, resume)
+    is_new = not folder.exists()
+    journal = folder / JOURNAL
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder.parent)
+        temporary = Path(tempfile.mkdtemp(prefix=_temporary_prefix(), dir=folder.parent))
+        if not resume:
+            shutil.rmtree(journal, ignore_errors=True)
+        journal.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"The output folder {str(folder)!r} cannot be written: {error.strerror}. Choose another (parameter 'out')."
+        ) from error
+    try:
+        yield Place(temporary, journal)
+        _publish(temporary, folder)
+        shutil.rmtree(journal, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        _remove_empty(journal)
+        if is_new:
+            _remove_empty(folder)
+
+
+def has_journal(folder: Path) -> bool:
+    """Whether an interrupted run left finished parts there."""
+    return (folder / JOURNAL).is_dir() and any((folder / JOURNAL).iterdir())
+
+
+def _temporary_prefix() -> str:
+    return f"{TEMPORARY}{_host()}-{os.getpid()}-"
+
+
+def _host() -> str:
+    return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove temporary folders of processes that were killed and could not do it themselves."""
+    for folder in parent.glob(f"{TEMPORARY}*"):
+        parts = folder.name.removeprefix(TEMPORARY).split("-")
+        if len(parts) == 3 and parts[0] == _host() and parts[1].isdigit():
+            is_stale = not _is_running(int(parts[1]))
+        else:
+            is_stale = time.time() - folder.stat().st_mtime > STALE_SECONDS
+        if is_stale and folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _remove_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return  # not empty, or never made
+
+
+def _check_free(folder: Path, force: bool, resume: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"The 'out' parameter names {str(folder)!r}, which is a file. Choose a folder.")
+    found = [name for name in RESULT_FILES if (folder / name).exists()]
+    if found and not force:
+        raise ValueError(
+            f"The folder {str(folder)!r} already holds results ({', '.join(found)}). Choose another (parameter "
+            "'out'), or set force=True to replace them."
+        )
+    if has_journal(folder) and not (resume or force):
+        raise ValueError(
+            f"The folder {str(folder)!r} holds finished parts of a run that was interrupted. Set resume=True to go on, "
+            "or force=True to start anew."
+        )
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        raise ValueError(
+            f"The output folder {str(folder)!r} cannot be written. Choose another (parameter 'out')."
+        )
+
+
+def _publish(temporary: Path, folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+        for name in RESULT_FILES:  # results of an earlier run that this run does not write
+            if not (temporary / name).exists():
+                (folder / name).unlink(missing_ok=True)
+        for file in sorted(temporary.iterdir()):
+            os.replace(file, folder / file.name)
+    except OSError as error:
+        raise ValueError(f"The results cannot be moved to {str(folder)!r}: {error.strerror}.") from error
+
+
+# -- Writing ------------------------------------------------------------------------------------------
+
+
+def save(result: Result, folder: Path, *, with_model: bool, force: bool) -> Path:
+    """All files of a result in a folder."""
+    with output_folder(folder, force=force) as place:
+        write_files(result, place.folder, with_model=with_model)
+    return folder
+
+
+def write_files(result: Result, folder: Path, *, with_model: bool = False) -> None:
+    """selected.csv (for a selection), result.json, records.parquet, report.html and, on request, model.json."""
+    if result.kind == "selection":
+        write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)
+    if with_model and result.model is None:
+        raise ValueError("No feature was selected, so there is no model to save. Leave save_model=True out.")
+    if with_model:
+        result.model.save(folder / "model.json")
+    (folder / "result.json").write_text(result.to_json(), encoding="utf-8")
+    _polars_frame(result.records).write_parquet(folder / "records.parquet")
+    text = service("render_report")(result, result.records)
+    (folder / "report.html").write_text(text, encoding="utf-8")
+
+
+def _polars_frame(records: Any) -> Any:
+    if hasattr(records, "write_parquet"):
+        return records
+    import polars as pl
+
+    return pl.from_pandas(records)
+
+
+def write_report(result: Result, path: Path, *, force: bool) -> Path:
+    """The HTML report, written at once or not at all."""
+    file = path if path.suffix.lower() in (".html", ".htm") else path / "report.html"
+    if file.exists() and not force:
+        raise ValueError(
+            f"{str(file)!r} exists. Choose another place (parameter 'out'), or set force=True to replace it."
+        )
+    text = service("render_report")(result, result.records)
+    temporary = file.parent / f".report-{os.getpid()}.part"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ValueError(
+            f"The report cannot be written to {str(file)!r}: {error.strerror}. Choose another place (parameter 'out')."
+        ) from error
+    return file
+
+
+FEATURE_COLUMNS = (
+    "rank",
+    "name",
+    "column",
+    "score",
+    "frequency",
+    "direction",
+    "effect",
+    "effect_kind",
+    "fold_change",
+    "p_value",
+    "q_value",
+    "coefficient",
+    "mean",
+    "scale",
+)
+
+
+def feature_rows(selected: Sequence[SelectedFeature]) -> list[dict[str, Any]]:
+    """One row per selected feature, with a column for the mean of each class."""
+    rows = []
+    for feature in selected:
+        content = asdict(feature)
+        means = content["class_means"] or {}
+        rows.append(
+            {name: content[name] for name in FEATURE_COLUMNS}
+            | {f"mean in {label}": value for label, value in means.items()}
+        )
+    return rows
+
+
+def method_rows(table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row per method of a comparison."""
+    return [
+        {
+            "method": row["method"],
+            "value": row["value"],
+            "low": row["low"],
+            "high": row["high"],
+            "chance": row["chance"],
+            "p_value": row["p_value"],
+            "features": sum(row["sizes"]) / len(row["sizes"]) if row["sizes"] else None,
+            "stability": row["stability"]["value"],
+            "seconds": row["seconds"],
+            "failed": len(row["failed"]),
+        }
+        for row in table
+    ]
+
+
+def write_csv(file: Path, rows: Sequence[Mapping[str, Any]], header: Sequence[str] = ()) -> None:
+    """Rows as CSV; texts that a spreadsheet would run as a formula get an apostrophe in front."""
+    heads = list(rows[0]) if rows else list(header)
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([as_csv_text(head) for head in heads])
+        for row in rows:
+            writer.writerow([as_csv_text(row[head]) for head in heads])
+
+
+def as_csv_text(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not _is_number(value):
+        return f"'{value}"
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+TABLE_ENDINGS = (".csv", ".parquet", ".pq")
+
+
+def check_table_place(file: Path, force: bool) -> None:
+    """Refuse a place for the reduced table before any work is done."""
+    if file.suffix.lower() not in TABLE_ENDINGS:
+        raise ValueError(
+            f"The 'write_table' parameter must name a file that ends in {', '.join(TABLE_ENDINGS)}. Got {str(file)!r}."
+        )
+    if file.exists() and not force:
+        raise ValueError(f"{str(file)!r} exists. Choose another file, or set force=True to replace it.")
+
+
+def write_table(table: Table, columns: Any, file: Path) -> None:
+    """The samples' names, the target and the selected columns, under distinct names."""
+    import polars as pl
+
+    from zeronorm.workflow.inputs import dense_columns
+
+    found: dict[str, Any] = {} if table.sample_ids is None else {"sample": [str(i) for i in table.sample_ids]}
+    found[_distinct(table.target_name, found)] = table.y
+    for index, values in zip(columns.tolist(), dense_columns(table.X, columns).T, strict=True):
+        found[_distinct(str(table.feature_names[index]), found)] = values
+    if file.suffix.lower() == ".csv":
+        rows = list(zip(*(np.asarray(v).tolist() for v in found.values()), strict=True))
+        write_csv(file, [dict(zip(found, row, strict=True)) for row in rows])
+    else:
+        pl.DataFrame(found).write_parquet(file)
+
+
+def _distinct(name: str, taken: Mapping[str, Any]) -> str:
+    return next(
+        text
+        for text in itertools.chain([name], (f"{name} ({i})" for i in itertools.count(2)))
+        if text not in taken
+    )
+
+
+# -- Reading ------------------------------------------------------------------------------------------
+
+
+def load(cls: type[R], path: Path) -> R:
+    """The result of a run, from its folder or its records file."""
+    import polars as pl
+
+    file = path / "records.parquet" if path.is_dir() else path
+    if not file.is_file():
+        raise ValueError(
+            f"There are no records at {str(file)!r}. Give the folder of a run or a records.parquet."
+        )
+    try:
+        records = pl.read_parquet(file)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise ValueError(
+            f"The file {str(file)!r} is damaged or not Parquet. Run the selection again."
+        ) from error
+    missing = [name for name in NEEDED if name not in records.columns]
+    if missing or records.height == 0:
+        raise ValueError(
+            f"The file {str(file)!r} does not hold records of an evaluation (no {', '.join(missing) or 'rows'}). "
+            "Give the records.parquet of a run."
+        )
+    beside = file.parent / "result.json"
+    result = cls.read(beside) if beside.is_file() else cls(**_described(records, file))
+    return replace(result, records=records, model=_model_beside(file.parent))
+
+
+def _model_beside(folder: Path) -> Any:
+    from zeronorm.workflow.models import LinearModel
+
+    return LinearModel.load(folder) if (folder / "model.json").is_file() else None
+
+
+def _described(records: Any, file: Path) -> dict[str, Any]:
+    """What can be said about records alone."""
+    methods = records["method"].unique(maintain_order=True).to_list()
+    indices = [i for row in records["selected"].to_list() if row for i in row]
+    is_regression = "mse" in records.columns
+    data: dict[str, Any] = {
+        "source": str(file),
+        "target": "",
+        "task": "regression" if is_regression else "classification",
+        "n_samples": int(records["n_train"][0]) + int(records["n_test"][0]),
+        "n_features": max(indices, default=0) + 1,
+        "class_counts": {},
+        "sha256": None,
+    }
+    return {
+        "kind": "comparison" if len(methods) > 1 else "selection",
+        "data": data,
+        "methods": [
+            {"name": name, "label": name, "class": "", "reference": "", "parameters": {}} for name in methods
+        ],
+        "chosen_method": methods[0] if len(methods) == 1 else None,
+        "notes": [
+            "There is no result.json beside the records, so names of features and details of the run are missing."
+        ],
+    }
+
+
+# -- Provenance ---------------------------------------------------------------------------------------
+
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
+CHUNK_BYTES = 1 << 22
+
+
+class Clock:
+    """Start and duration of a run."""
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC)
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+
+def provenance(clock: Clock, call: str = "", **settings: Any) -> dict[str, Any]:
+    """Everything needed to repeat a run."""
+    from zeronorm import __version__
+
+    return {
+        "command": COMMAND.get() or call,
+        "version": __version__,
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "started": clock.started.isoformat(timespec="seconds"),
+        "seconds": round(clock.seconds, 2),
+        **settings,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def call_text(name: str, arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """A call in Python with the arguments that differ from their defaults; data in memory are only named."""
+    shown = []
+    for key, value in arguments.items():
+        if key in defaults and _is_same(value, defaults[key]):
+            continue
+        is_plain = isinstance(value, (str, int, float, bool, Path)) or value is None
+        is_plain = is_plain or (isinstance(value, (list, tuple, dict)) and len(repr(value)) < 200)
+        text = (
+            repr(str(value) if isinstance(value, Path) else value)
+            if is_plain
+            else f"<{type(value).__name__}>"
+        )
+        shown.append(f"{key}={text}")
+    return f"zeronorm.{name}({', '.join(shown)})"
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and not hasattr(value, "shape") and bool(value == default)
+
+
+def file_checksum(data: Any) -> str | None:
+    """SHA-256 of a data file; None for data that are not a file."""
+    if not isinstance(data, (str, os.PathLike)) or not Path(data).is_file():
+        return None
+    state = hashlib.sha256()
+    with Path(data).open("rb") as stream:
+        while piece := stream.read(CHUNK_BYTES):
+            state.update(piece)
+    return state.hexdigest()

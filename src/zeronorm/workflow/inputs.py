@@ -1,0 +1,296 @@
+"""From what users have to a table: arrays, data frames, files, data sets by name, data that stay on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zeronorm.design import Design, as_design
+from zeronorm.design.dask import is_dask_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zeronorm.datasets import Table
+    from zeronorm.datasets.raw import RawTable
+
+STAYS_ON_DISK = (".npy", ".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What the user says about the data; see ``zeronorm.select``."""
+
+    target: Any = None
+    task: str | None = None
+    ignore: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    missing: str = "error"
+    sample_groups: Any = None
+    feature_groups: Any = None
+    transpose: bool = False
+    delimiter: str | None = None
+    decimal_comma: bool = False
+    random_state: int = 0
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> DataOptions:
+        """The options of this kind, removed from ``options``."""
+        given = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
+        for name in ("ignore", "categorical"):
+            if name in given:
+                given[name] = names_of(given[name])
+        return cls(**given)
+
+
+def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One name or several as a tuple."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+
+
+def load_data(data: Any, options: DataOptions) -> Table:
+    """The table of anything ``select`` accepts; a ``Table`` is taken as it is."""
+    from zeronorm.datasets import Table
+
+    if isinstance(data, Table):
+        table = data
+    elif isinstance(data, (str, os.PathLike)):
+        table = _from_path(data, options)
+    elif isinstance(data, Design) or is_dask_array(data):
+        table = _from_design(as_design(data), options, source=f"{type(data).__name__}")
+    elif hasattr(data, "columns") and hasattr(data, "shape"):
+        table = _from_raw(raw_from_data_frame(data), options, f"data frame of {_extent(data)}")
+    else:
+        from zeronorm.datasets.raw import RawTable
+
+        X = data.tocsr() if hasattr(data, "tocsr") else np.asarray(data)
+        if X.ndim != 2 or (X.dtype.kind not in "biuf" and not hasattr(X, "tocsr")):
+            raise ValueError(
+                "The 'data' parameter must be a two-dimensional array of numbers, a data frame, a Design, a Dask "
+                f"array, or the path of a file. Got {type(data).__name__} of shape {getattr(X, 'shape', None)} and "
+                f"type {X.dtype} instead."
+            )
+        table = _from_raw(RawTable.from_matrix(X), options, f"array of {_extent(X)}")
+    if options.feature_groups is not None:
+        table = replace(table, feature_groups=_feature_groups(options.feature_groups, table))
+    return table
+
+
+def _extent(data: Any) -> str:
+    return f"{data.shape[0]} × {data.shape[1]}"
+
+
+def _from_path(data: Any, options: DataOptions) -> Table:
+    from zeronorm.datasets import known_names, load_dataset, read_table
+
+    path = Path(data)
+    if path.suffix.lower() in STAYS_ON_DISK and _is_apart(options.target, path):
+        from zeronorm.datasets.readers import check_readable
+
+        check_readable(path)
+        return _from_design(as_design(path), options, source=str(path))
+    table_options = _table_options(options)
+    if _is_array(options.target):
+        from zeronorm.datasets.readers import read_raw
+
+        raw = read_raw(path, delimiter=options.delimiter, decimal_comma=options.decimal_comma)
+        return _from_raw(raw, options, str(path))
+    if not path.exists() and str(data) in known_names():
+        return load_dataset(str(data), random_state=options.random_state, **table_options)
+    return read_table(
+        path,
+        delimiter=options.delimiter,
+        decimal_comma=options.decimal_comma,
+        transpose=options.transpose,
+        **table_options,
+    )
+
+
+def _is_apart(target: Any, data: Path) -> bool:
+    """Whether the target is no column of the data: an array, or a NumPy file of its own."""
+    return _is_array(target) or data.suffix.lower() == ".npy" or str(target).endswith(".npy")
+
+
+def _is_array(target: Any) -> bool:
+    return target is not None and not isinstance(target, (str, os.PathLike))
+
+
+def _table_options(options: DataOptions) -> dict[str, Any]:
+    names = ("target", "task", "ignore", "categorical", "missing", "sample_groups")
+    return {name: getattr(options, name) for name in names}
+
+
+def _from_raw(raw: RawTable, options: DataOptions, source: str) -> Table:
+    """The table of columns in memory, with a target and sample groups that may be arrays."""
+    from zeronorm.datasets import TableOptions, build_table
+
+    given: dict[str, Any] = _table_options(options)
+    for parameter in ("target", "sample_groups"):
+        if _is_array(given[parameter]):
+            values = _vector(given[parameter], raw.n_samples, parameter)
+            name = str(getattr(given[parameter], "name", None) or parameter)
+            name = name if name not in raw.names else f"{name} (given)"
+            raw = replace(raw, targets={**raw.targets, name: values})
+            given[parameter] = name
+    return build_table(raw, TableOptions(**given), source=source)
+
+
+def _vector(values: Any, n_samples: int, parameter: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.shape != (n_samples,):
+        raise ValueError(
+            f"The '{parameter}' parameter must be the name of a column or hold one value for each of the "
+            f"{n_samples} samples. Got an array of shape {array.shape} instead."
+        )
+    return array
+
+
+def raw_from_data_frame(frame: Any) -> RawTable:
+    """The columns of a pandas or polars frame: numbers, and everything else as text."""
+    if hasattr(frame, "iloc"):
+        return _raw_from_pandas(frame)
+    from zeronorm.datasets.readers.frame import raw_from_frame
+
+    return raw_from_frame([str(name) for name in frame.columns], frame, keep_text=True)
+
+
+def _raw_from_pandas(frame: Any) -> RawTable:
+    from zeronorm.datasets.raw import RawTable
+
+    names = [str(name) for name in frame.columns]
+    is_number = np.asarray([_is_number(dtype) for dtype in frame.dtypes], dtype=bool)
+    values = frame.loc[:, is_number].to_numpy(dtype=np.float64, na_value=np.nan)
+    texts = {}
+    for place in np.flatnonzero(~is_number).tolist():
+        column = frame.iloc[:, place]
+        cells = zip(column.tolist(), column.isna().tolist(), strict=True)
+        texts[place] = [None if missing else str(cell) for cell, missing in cells]
+    return RawTable(names=names, values=values, positions=np.flatnonzero(is_number), texts=texts)
+
+
+def _is_number(dtype: Any) -> bool:
+    kind = getattr(dtype, "kind", "O")
+    return kind in "biuf" and not hasattr(dtype, "categories")
+
+
+def _from_design(design: Design, options: DataOptions, source: str) -> Table:
+    """The table of data that stay where they are: numbers only, all values present."""
+    from zeronorm.datasets import Table
+    from zeronorm.datasets.table import check_target, infer_task
+
+    for name in ("ignore", "categorical", "transpose"):
+        if getattr(options, name):
+            raise ValueError(
+                f"The '{name}' parameter does not apply to {source}, whose columns stay where they are. Prepare the "
+                "columns before, or read the table into memory."
+            )
+    target, name = _separate_target(options.target, source)
+    y = _vector(target, design.n_samples, "target")
+    task, note = (options.task, "") if options.task else infer_task(y, name)
+    y = check_target(y, name, task, task_was_given=options.task is not None)  # type: ignore[arg-type]
+    groups = options.sample_groups
+    names = design.feature_names
+    if names is None:
+        names = np.asarray([f"x{i}" for i in range(1, design.n_features + 1)], dtype=object)
+    return Table(
+        X=design,
+        y=y,
+        task=task,  # type: ignore[arg-type]
+        feature_names=np.asarray(names, dtype=object),
+        source_columns=np.arange(design.n_features),
+        target_name=name,
+        sample_groups=None if groups is None else _vector(groups, design.n_samples, "sample_groups"),
+        notes=(note,) if note else (),
+        source=source,
+    )
+
+
+def _separate_target(target: Any, source: str) -> tuple[Any, str]:
+    if target is None or (isinstance(target, str) and not target.endswith(".npy")):
+        raise ValueError(
+            f"The 'target' parameter must be an array, or the path of a .npy file, for {source}, which holds "
+            f"features only. Got {target!r} instead."
+        )
+    if _is_array(target):
+        return target, str(getattr(target, "name", None) or "target")
+    from zeronorm.datasets.readers import check_readable
+
+    check_readable(Path(target))
+    return np.load(target, allow_pickle=False), Path(target).stem
+
+
+def _feature_groups(groups: Any, table: Table) -> NDArray[np.intp]:
+    """A group code per feature, from a file, a mapping from feature to group, or labels."""
+    if isinstance(groups, (str, os.PathLike)):
+        from zeronorm.datasets import read_feature_groups
+
+        return read_feature_groups(Path(groups), table)
+    if isinstance(groups, Mapping):
+        unknown = set(map(str, groups)) - set(map(str, table.feature_names))
+        if unknown:
+            raise ValueError(
+                f"The 'feature_groups' parameter names {sorted(unknown)[0]!r}, which is not a feature of the table. "
+                "Check the name."
+            )
+        groups = [str(groups.get(name, f"alone {i}")) for i, name in enumerate(table.feature_names)]
+    labels: NDArray[Any] = np.asarray(groups)
+    if labels.shape != (table.n_features,):
+        raise ValueError(
+            f"The 'feature_groups' parameter must hold one label for each of the {table.n_features} features, map "
+            f"features to groups, or be the path of a file. Got shape {labels.shape} instead."
+        )
+    return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+
+
+def dense_columns(X: Any, columns: NDArray[np.intp] | slice) -> NDArray[np.float64]:
+    """Some columns of a table in any home as a dense array."""
+    if isinstance(X, Design):
+        return X.block(columns)
+    part = X[:, columns]
+    return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+
+
+def check_folds(table: Table, n_folds: int) -> None:
+    """Every fold needs every class, and every group of samples a fold."""
+    if table.task == "classification":
+        rarest, count = min(table.class_counts.items(), key=lambda pair: pair[1])
+        if count < n_folds:
+            raise ValueError(
+                f"The 'cv' parameter must be at most the size of the smallest class. The class {rarest!r} has {count} "
+                f"samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer, or add samples."
+            )
+    elif table.n_samples < 2 * n_folds:
+        raise ValueError(
+            f"The 'cv' parameter must leave at least two samples in each fold. {table.n_samples} samples are too few "
+            f"for cv={n_folds}. Set a smaller one or add samples."
+        )
+    if table.sample_groups is not None:
+        n_groups = len(np.unique(table.sample_groups.astype(str)))
+        if n_groups < n_folds:
+            raise ValueError(
+                f"The 'sample_groups' parameter has {n_groups} groups, too few for cv={n_folds}. Set cv={n_groups} "
+                "or fewer."
+            )
+
+
+def kept_columns(table: Table, names: Sequence[str]) -> list[int]:
+    """Features that must be selected, from the names of columns (all levels of a text column)."""
+    kept: list[int] = []
+    for name in names:
+        exact = np.flatnonzero(table.feature_names == name)
+        levels = [i for i, known in enumerate(table.feature_names) if str(known).startswith(f"{name}=")]
+        found = exact.tolist() or levels
+        if not found:
+            raise ValueError(
+                f"The 'keep' parameter names {name!r}, which is not a feature of the table. Check the name."
+            )
+        kept.extend(found)
+    return sorted(set(kept))

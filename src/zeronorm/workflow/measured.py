@@ -1,0 +1,217 @@
+"""What was measured, and what follows from it: error, chance, stability, sizes, the headline, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zeronorm.evaluation import summary
+from zeronorm.evaluation.records import columns_of
+from zeronorm.workflow.chance import BASELINE, LEVEL, PermutationTest, chance_level, direction
+from zeronorm.workflow.procedures import Settings, primary_metric_of
+
+if TYPE_CHECKING:
+    from zeronorm.datasets import Table
+    from zeronorm.workflow.result import Result
+
+WIDE_INTERVAL = 0.15  # half-width of a rate
+UNSTABLE = 0.4
+
+
+def measure(
+    label: str,
+    records: Any,
+    baseline: Any,
+    table: Table,
+    settings: Settings,
+    permuted: PermutationTest | None = None,
+) -> dict[str, Any]:
+    """One procedure on the outer folds: error with interval, chance, p-value, stability, sizes."""
+    metric = primary_metric_of(table, settings)
+    own = next((c.own for c in summary.error_curves(records, metric) if c.method == label), None)
+    chance = chance_level(columns_of(baseline), metric)
+    found: dict[str, Any] = {
+        "method": label,
+        "metric": metric,
+        "label": summary.metric_label(metric),
+        "greater_is_better": direction(table, settings) > 0,
+        "value": None if own is None else own.mean,
+        "low": None if own is None else own.low,
+        "high": None if own is None else own.high,
+        "n_splits": 0 if own is None else own.n_splits,
+        "chance": chance,
+        "p_value": None if permuted is None else permuted.p_value,
+        "n_permutations": 0 if permuted is None else len(permuted.values),
+        "permutation_values": None if permuted is None else list(permuted.values),
+        "also": _other_metrics(records, label, metric),
+        "stability": _stability(records, label, table.n_features),
+        **_per_fold(records, label),
+    }
+    found["beats_chance"] = beats_chance(found)
+    return found
+
+
+def beats_chance(measured: dict[str, Any]) -> bool:
+    """Whether the procedure predicts: p at most 0.05 or, without permutations, chance outside the interval."""
+    value, chance, p_value = measured["value"], measured["chance"], measured["p_value"]
+    if value is None or chance is None:
+        return False
+    sign = 1.0 if measured["greater_is_better"] else -1.0
+    if sign * value <= sign * chance:
+        return False
+    if p_value is not None:
+        return bool(p_value <= LEVEL)
+    worse_end = measured["low"] if sign > 0 else measured["high"]
+    return worse_end is not None and sign * worse_end > sign * chance
+
+
+def _other_metrics(records: Any, label: str, metric: str) -> dict[str, float]:
+    """Means of the other recorded metrics at the procedure's own size."""
+    columns = columns_of(records)
+    rows = _own_rows(columns, label)
+    others = [name for name in summary.PRIMARY_METRICS if name in columns and name != metric]
+    means = {name: [columns[name][row] for row in rows if columns[name][row] is not None] for name in others}
+    return {name: float(np.mean(values)) for name, values in means.items() if values}
+
+
+def _own_rows(columns: dict[str, list[Any]], label: str) -> list[int]:
+    pairs = enumerate(zip(columns["method"], columns["size"], strict=True))
+    return [row for row, (method, size) in pairs if method == label and size is None]
+
+
+def _per_fold(records: Any, label: str) -> dict[str, Any]:
+    """Numbers of features per training part, time, and what failed."""
+    columns = columns_of(records)
+    rows = _own_rows(columns, label)
+    seconds = [columns["fit_seconds"][row] for row in rows if columns["fit_seconds"][row] is not None]
+    return {
+        "sizes": [columns["n_selected"][row] for row in rows if columns["n_selected"][row] is not None],
+        "seconds": float(np.mean(seconds)) if seconds else None,
+        "failed": [columns["error"][row] for row in rows if columns["error"][row] is not None],
+    }
+
+
+def _stability(records: Any, label: str, n_features: int) -> dict[str, Any]:
+    points = [p for p in summary.stabilities(records, n_features) if p.size is None and p.method == label]
+    if not points:
+        return {"value": None, "low": None, "high": None}
+    return {"value": points[0].nogueira, "low": points[0].low, "high": points[0].high}
+
+
+# -- In words -----------------------------------------------------------------------------------------
+
+
+def headline(result: Result) -> str:
+    """What was found in one line; it claims prediction only where ``beats_chance`` does."""
+    data = result.data
+    extent = f"{data['n_samples']} samples and {data['n_features']} features"
+    if result.kind == "comparison":
+        return f"{len(result.methods)} methods compared on {extent}"
+    found = result.procedure
+    count = len(result.selected)
+    if not found:
+        return f"Selection from {data['n_features']} features"
+    if count == 0:
+        return f"No feature of {data['n_features']} was selected for {data['target']}"
+    if found["beats_chance"]:
+        return f"{count} of {data['n_features']} features {'predicts' if count == 1 else 'predict'} {data['target']}"
+    those = "this feature predicts" if count == 1 else f"these {count} features predict"
+    return f"No evidence that {those} {data['target']}"
+
+
+def error_sentence(found: dict[str, Any]) -> str:
+    """The measured value beside chance, with its interval and p-value."""
+    if not found or found["value"] is None:
+        return "The error could not be measured."
+
+    def shown(value: float) -> str:
+        return summary.format_metric(value, found["metric"])
+
+    interval = (
+        f" (95 % interval {shown(found['low'])} to {shown(found['high'])})"
+        if found["low"] is not None
+        else ""
+    )
+    others = "".join(
+        f", {summary.metric_label(name)} {summary.format_metric(value, name)}"
+        for name, value in found["also"].items()
+        if name == "r2"
+    )
+    text = (
+        f"The {found['label']} on samples that were not used for selection is {shown(found['value'])}{interval}"
+        f"{others}, over {found['n_splits']} test parts."
+    )
+    if found["chance"] is not None:
+        text += f" Without any feature it is {shown(found['chance'])}."
+    if found["p_value"] is not None:
+        text += (
+            f" On {found['n_permutations']} permuted targets the whole procedure did as well with p = "
+            f"{found['p_value']:.2g}."
+        )
+    return text
+
+
+def size_sentence(result: Result) -> str:
+    """The sizes of the procedure and of the final set, apart."""
+    sizes = result.procedure.get("sizes") or []
+    if not sizes or result.kind != "selection":
+        return ""
+    listed = ", ".join(str(size) for size in sizes) if len(sizes) <= 10 else f"{min(sizes)} to {max(sizes)}"
+    return (
+        f"The error is that of the procedure, which selected {listed} features in the training parts; on all samples "
+        f"it selected {len(result.selected)}."
+    )
+
+
+def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
+    """What the evaluation itself says about how far the claim can be trusted."""
+    notes = []
+    if found["failed"]:
+        notes.append(
+            f"{len(found['failed'])} of {found['n_splits'] + len(found['failed'])} test parts could not be evaluated: "
+            f"{found['failed'][0]}. The error is the mean over the others."
+        )
+    if found["chance"] is not None and not found["beats_chance"]:
+        reason = (
+            "p = " + f"{found['p_value']:.2g}"
+            if found["p_value"] is not None
+            else "by the interval of the error"
+        )
+        notes.append(
+            f"The result does not differ from chance ({reason}). Do not use the features for prediction."
+        )
+    if found["metric"] in summary.RATES and found["low"] is not None:
+        half_width = (found["high"] - found["low"]) / 2
+        if half_width > WIDE_INTERVAL:
+            notes.append(
+                f"The 95 % interval of the {found['label']} is ±{100 * half_width:.0f} percentage points wide: the "
+                "number of samples is too small for a precise claim."
+            )
+    stability = found["stability"]["value"]
+    if stability is not None and stability < UNSTABLE:
+        notes.append(
+            f"The selection is not stable (stability {stability:.2f}, 1 is best): other samples would have given "
+            "largely other features. Do not read much into single names."
+        )
+    if size.get("at_largest"):
+        notes.append(
+            f"The chosen number of features, {size['chosen']}, is the largest that was tried. More may be better: "
+            "raise the parameter 'max_features'."
+        )
+    return notes
+
+
+def check_something_worked(records: Any, metric: str, methods: Sequence[str]) -> None:
+    """A method that failed on every fold is an error, with the reason of its first failure."""
+    columns = columns_of(records)
+    for label in methods:
+        if label == BASELINE:
+            continue
+        rows = _own_rows(columns, label)
+        if all(columns[metric][row] is None for row in rows):
+            reason = next(
+                (columns["error"][row] for row in rows if columns["error"][row]), "no reason was recorded"
+            )
+            raise ValueError(f"The method {label!r} failed on every fold: {reason}")

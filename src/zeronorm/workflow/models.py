@@ -1,0 +1,201 @@
+"""The predictor on the selected features: plain numbers in a JSON file, applied to new samples by name.
+
+Nothing is pickled, so a model from a stranger can do no more than give wrong predictions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zeronorm.workflow.chance import WithBaseline
+from zeronorm.workflow.inputs import dense_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zeronorm.datasets import Table
+    from zeronorm.datasets.raw import RawTable
+
+FORMAT = "zeronorm-model"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Standardisation and a linear predictor.
+
+    Parameters
+    ----------
+    task : "classification" or "regression".
+    target : name of the target.
+    features : names of the features, in the order of the weights.
+    mean, scale : the standardisation of each feature.
+    weights : one row for two classes and for regression; for more classes one row per pair of classes
+        ("pairs", decided by votes) or per class ("classes", decided by the largest value).
+    intercepts : one per row.
+    scheme : "single", "pairs" or "classes".
+    classes : labels, empty for regression.
+    """
+
+    task: str
+    target: str
+    features: list[str]
+    mean: list[float]
+    scale: list[float]
+    weights: list[list[float]]
+    intercepts: list[float]
+    scheme: str
+    classes: list[Any]
+
+    def decision(self, X: Any) -> NDArray[np.float64]:
+        """Values of the linear functions, one column per row of weights."""
+        standard = (np.asarray(X, dtype=np.float64) - np.asarray(self.mean)) / np.asarray(self.scale)
+        return np.asarray(standard @ np.asarray(self.weights).T + np.asarray(self.intercepts))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predictions for samples whose columns are ``features``."""
+        values = self.decision(X)
+        if self.task == "regression":
+            return np.asarray(values[:, 0])
+        labels: NDArray[Any] = np.asarray(self.classes)
+        if self.scheme == "single":
+            return np.asarray(labels[(values[:, 0] > 0.0).astype(int)])
+        if self.scheme == "classes":
+            return np.asarray(labels[values.argmax(axis=1)])
+        votes = np.zeros((len(values), len(labels)))
+        pairs = [(i, j) for i in range(len(labels)) for j in range(i + 1, len(labels))]
+        for column, (first, second) in zip(values.T, pairs, strict=True):
+            votes[:, first] += column > 0.0
+            votes[:, second] += column <= 0.0
+        return np.asarray(labels[votes.argmax(axis=1)])
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the model as JSON."""
+        content = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
+        Path(file).write_text(
+            json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n", "utf-8"
+        )
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> LinearModel:
+        """The model in a file that ``save`` wrote; a ValueError when it is none."""
+        path = Path(file)
+        path = path / "model.json" if path.is_dir() else path
+        if not path.is_file():
+            raise ValueError(f"There is no model at {str(path)!r}. Save one with a selection first.")
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            known = (
+                content.pop("format", None) == FORMAT
+                and content.pop("format_version", None) == FORMAT_VERSION
+            )
+            model = cls(**content) if known else None
+        except (ValueError, TypeError, AttributeError, UnicodeDecodeError) as error:
+            raise ValueError(f"The file {str(path)!r} is not a model of zeronorm: {error}.") from error
+        if model is None:
+            raise ValueError(
+                f"The file {str(path)!r} is not a model of zeronorm of version {FORMAT_VERSION}. Save it again."
+            )
+        model._check()
+        return model
+
+    def _check(self) -> None:
+        k, rows = len(self.features), len(self.intercepts)
+        sizes = {len(self.mean), len(self.scale), *(len(row) for row in self.weights)}
+        n_classes = len(self.classes)
+        expected = {"single": 1, "pairs": n_classes * (n_classes - 1) // 2, "classes": n_classes}
+        numbers = [*self.mean, *self.scale, *self.intercepts, *(v for row in self.weights for v in row)]
+        if sizes != {k} or rows != len(self.weights) or expected.get(self.scheme) != rows:
+            raise ValueError("The numbers of features and weights in the model do not agree. Save it again.")
+        if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in numbers) or 0 in self.scale:
+            raise ValueError("The model holds values that are not finite numbers. Save it again.")
+
+
+def fit_model(table: Table, columns: Any) -> LinearModel | None:
+    """The default predictor fitted on some columns of all samples; None without columns."""
+    if columns.size == 0:
+        return None
+    fitted = WithBaseline.for_table(table).fit(dense_columns(table.X, columns), table.y).estimator_
+    scaler, predictor = fitted[0], fitted[-1]
+    weights = np.atleast_2d(np.asarray(predictor.coef_, dtype=np.float64))
+    classes = [] if table.task == "regression" else predictor.classes_.tolist()
+    n_rows = len(weights)
+    scheme = "single" if n_rows == 1 else "classes" if type(predictor).__name__ == "LinearSVC" else "pairs"
+    mean = np.zeros(columns.size) if scaler.mean_ is None else scaler.mean_
+    return LinearModel(
+        task=table.task,
+        target=table.target_name,
+        features=[str(table.feature_names[i]) for i in columns],
+        mean=mean.tolist(),
+        scale=scaler.scale_.tolist(),
+        weights=weights.tolist(),
+        intercepts=np.atleast_1d(np.asarray(predictor.intercept_, dtype=np.float64)).tolist(),
+        scheme=scheme,
+        classes=classes,
+    )
+
+
+# -- New samples --------------------------------------------------------------------------------------
+
+
+def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]:
+    """Predictions for new samples: a file, a data frame, or an array with the features in order.
+
+    Returns
+    -------
+    Columns by name: ``sample`` (where the data name them), ``prediction`` and, for two classes, ``decision``.
+    """
+    if not isinstance(data, (str, os.PathLike)) and not hasattr(data, "columns"):
+        X = np.asarray(data, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != len(model.features):
+            raise ValueError(
+                f"The array must have the {len(model.features)} columns {', '.join(model.features[:5])} … of the "
+                f"model. Got shape {X.shape} instead."
+            )
+        samples = None
+    else:
+        raw = _read(data, reading)
+        X = np.column_stack([_column(raw, name) for name in model.features])
+        samples = raw.sample_ids
+    wrong = np.argwhere(~np.isfinite(X))
+    if wrong.size:
+        row, column = wrong[0]
+        raise ValueError(
+            f"The feature {model.features[column]!r} has no finite value in data row {row + 1}. Fill in all "
+            "features of the model."
+        )
+    found: dict[str, Any] = {"prediction": model.predict(X).tolist()}
+    if model.task == "classification" and model.scheme == "single":
+        found["decision"] = model.decision(X)[:, 0].tolist()
+    return found if samples is None else {"sample": [str(name) for name in samples], **found}
+
+
+def _read(data: Any, reading: dict[str, Any]) -> RawTable:
+    from zeronorm.datasets.readers import read_raw
+    from zeronorm.workflow.inputs import raw_from_data_frame
+
+    return (
+        read_raw(Path(data), **reading) if isinstance(data, (str, os.PathLike)) else raw_from_data_frame(data)
+    )
+
+
+def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
+    """The values of a feature: a column of numbers, or whether a text column has the level in its name."""
+    places = [place for place, known in enumerate(raw.names) if known == name]
+    if len(places) > 1:
+        raise ValueError(f"The new data have the column {name!r} {len(places)} times. Rename the others.")
+    if places and places[0] not in raw.texts:
+        return np.asarray(raw.column(places[0]), dtype=np.float64)
+    if places:
+        raise ValueError(f"The column {name!r} of the new data holds text, but the model needs numbers.")
+    for cut in (i for i, letter in enumerate(name) if letter == "="):
+        for place in raw.texts:
+            if raw.names[place] == name[:cut]:
+                return np.asarray([cell == name[cut + 1 :] for cell in raw.texts[place]], dtype=np.float64)
+    raise ValueError(f"The new data have no column {name!r}, which the model needs. Add it.")

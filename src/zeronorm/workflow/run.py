@@ -1,0 +1,522 @@
+"""Select and compare: from data to a result in one call."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zeronorm._lazy import service
+from zeronorm.workflow import chance, checks, files, measured, procedures
+from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
+from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
+from zeronorm.workflow.models import fit_model
+from zeronorm.workflow.procedures import Settings
+from zeronorm.workflow.result import Result
+
+if TYPE_CHECKING:
+    from zeronorm.datasets import Table
+
+ALWAYS_COMPARED = "random"  # together with the baseline: what a method must beat
+RULES = {
+    "fixed": "was set in advance",
+    "one_se": "was chosen by the one-standard-error rule on inner cross-validation",
+    "best": "was chosen by the best mean score on inner cross-validation",
+    "own": "was chosen by the method's own control of false selections",
+}
+
+
+def select(
+    data: Any,
+    target: Any = None,
+    *,
+    method: str | None = None,
+    features: int | str = "auto",
+    params: Mapping[str, Any] | None = None,
+    rule: str = "one_se",
+    metric: str | None = None,
+    max_features: int | None = None,
+    cv: int = 5,
+    repeats: int = 1,
+    permutations: int | str = "auto",
+    task: str | None = None,
+    sample_groups: Any = None,
+    feature_groups: Any = None,
+    keep: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    missing: str = "error",
+    transpose: bool = False,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    resume: bool = False,
+    save_model: bool = False,
+    write_table: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
+) -> Result:
+    """Select the features that predict the target, and measure the error of the whole procedure.
+
+    Selection, and the choice of the number of features, are repeated inside every outer fold; the predictor
+    without features and permuted targets say what chance would give.
+
+    Parameters
+    ----------
+    data : array, sparse matrix, pandas or polars data frame, Design, Dask array, path of a file, or name of a
+        known data set. Files .npy, and .parquet with a target apart, stay on disk.
+    target : name of a column, or an array; for data on disk also the path of a .npy file.
+    method : name of a selector, of "knockoff-selector", "probe-selector" or "stability-selection" (around the
+        selector named in ``params``), or "auto" to choose among a few. None takes one that serves the task.
+    features : number of features, or "auto" to choose it inside the folds.
+    params : parameters of the method.
+    rule : "one_se" or "best", how "auto" chooses the number of features.
+    metric : what is reported and optimised: "balanced_error_rate", "error_rate", "auc", "mse", "mae", "r2" or
+        the name of a scikit-learn scorer. None takes the balanced error rate, or the mean squared error.
+    max_features : largest number of features tried; 128 by default.
+    cv, repeats : number of outer folds, and how often they are drawn anew.
+    permutations : permuted targets on which the whole procedure is repeated for a p-value. "auto" takes up to 99
+        where an estimate of the work allows, none otherwise.
+    task : "classification" or "regression"; None infers it from the target and notes so.
+    sample_groups : column name or array that tells which samples belong together (patients, batches).
+    feature_groups : labels per feature, mapping from feature to group, or path of a file: groups enter whole.
+    keep : features that must be selected.
+    ignore, categorical, missing, transpose, delimiter, decimal_comma : how a table is read, see ``read_table``.
+    random_state : seed of everything random. Each fold has its own, recorded in ``provenance``.
+    n_jobs : processes; None decides by the size of the work. The result does not depend on it.
+    out : folder for the results, which also keeps finished parts if the run is interrupted.
+    force : replace results in ``out``.
+    resume : go on with finished parts in ``out``.
+    save_model : write the predictor on the selected features to ``out`` as model.json.
+    write_table : file (.csv or .parquet) for the target and the selected columns.
+    verbose : show progress.
+
+    Returns
+    -------
+    Result
+        Features, records, choice, notes and provenance.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> len(result.features)
+    2
+    """
+    return _run(select, _select, dict(locals()))
+
+
+def compare(
+    data: Any,
+    target: Any = None,
+    *,
+    methods: str | Sequence[str] = ("fisher", "rfe"),
+    features: int | str = "auto",
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    rule: str = "one_se",
+    metric: str | None = None,
+    max_features: int | None = None,
+    cv: int = 5,
+    repeats: int = 1,
+    permutations: int = 0,
+    task: str | None = None,
+    sample_groups: Any = None,
+    feature_groups: Any = None,
+    keep: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    missing: str = "error",
+    transpose: bool = False,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    resume: bool = False,
+    verbose: bool = False,
+) -> Result:
+    """Compare methods on the same folds, with random features and the predictor without features beside them.
+
+    Parameters
+    ----------
+    data, target : as in ``select``.
+    methods : names, or a text of names with commas, or "all-fast" for all filters and sparse methods.
+    params : parameters by method, such as ``{"rfe": {"C": 3}}``.
+    permutations : permuted targets for a p-value of each method; none by default.
+    features, rule, metric, max_features, cv, repeats, task, sample_groups, feature_groups, keep, ignore, \
+categorical, missing, transpose, delimiter, decimal_comma, random_state, n_jobs, out, force, resume, verbose :
+        as in ``select``.
+
+    Returns
+    -------
+    Result
+        ``table`` and ``to_frame()`` have one row per method.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> result = zeronorm.compare("linear-toy", methods=["fisher", "golub"], features=2)
+    >>> [row["method"] for row in result.table]
+    ['fisher', 'golub', 'random', 'baseline']
+    """
+    return _run(compare, _compare, dict(locals()))
+
+
+# -- What both do -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: the data, what is asked for, and where finished parts are kept."""
+
+    table: Table
+    settings: Settings
+    checksum: str | None
+    clock: files.Clock
+    call: str
+    methods: Any = None
+    params: Mapping[str, Any] | None = None
+    method: str | None = None
+    journal: Path | None = None
+    write_table: Path | None = None
+
+    def provenance(self, built: Mapping[str, Any]) -> dict[str, Any]:
+        """Versions, settings and the seeds of all folds."""
+        s = self.settings
+        return files.provenance(
+            self.clock,
+            self.call,
+            seed=s.random_state,
+            folds=s.cv,
+            repeats=s.repeats,
+            seeds=procedures.fold_seeds(built, s.cv * s.repeats, s),
+        )
+
+
+def _run(function: Callable[..., Result], work: Callable[[Job], Result], arguments: dict[str, Any]) -> Result:
+    """Check the output folder, load the data, do the work, write the files."""
+    clock = files.Clock()
+    signature = inspect.signature(function).parameters
+    call = files.call_text(function.__name__, arguments, {k: v.default for k, v in signature.items()})
+    data, out = arguments.pop("data"), arguments.pop("out")
+    resume, save_model = arguments.pop("resume"), arguments.pop("save_model", False)
+    if out is None:
+        return work(_job(data, arguments, clock, call, None))
+    with files.output_folder(Path(out), force=arguments["force"], resume=resume) as place:
+        result = work(_job(data, arguments, clock, call, place.journal))
+        files.write_files(result, place.folder, with_model=save_model)
+    return result
+
+
+def _job(data: Any, arguments: dict[str, Any], clock: files.Clock, call: str, journal: Path | None) -> Job:
+    options = dict(arguments)
+    method, methods, params = options.pop("method", None), options.pop("methods", None), options.pop("params")
+    force, write_table = options.pop("force"), options.pop("write_table", None)
+    if write_table is not None:
+        files.check_table_place(Path(write_table), force)
+    has_groups = options["feature_groups"] is not None
+    loading = DataOptions.taken_from(dict(options))
+    settings = Settings.taken_from({**options, "has_own_groups": has_groups})
+    table = load_data(data, loading)
+    check_folds(table, settings.cv)
+    procedures.metrics_of(table, settings)
+    return Job(
+        table=table,
+        settings=settings,
+        checksum=files.file_checksum(data),
+        clock=clock,
+        call=call,
+        methods=methods,
+        params=params or {},
+        method=method,
+        journal=journal,
+        write_table=None if write_table is None else Path(write_table),
+    )
+
+
+def _describe_data(job: Job) -> dict[str, Any]:
+    table = job.table
+    return {
+        "source": table.source,
+        "target": table.target_name,
+        "task": table.task,
+        "n_samples": table.n_samples,
+        "n_features": table.n_features,
+        "class_counts": table.class_counts,
+        "sample_groups": None if table.sample_groups is None else len(set(map(str, table.sample_groups))),
+        "sha256": job.checksum,
+    }
+
+
+UNTOLD = (
+    "feature_groups",
+    "always_keep",
+    "selector",
+    "selectors",
+    "sizes",
+    "verbose",
+    "n_jobs",
+    "random_state",
+)
+
+
+def _describe_method(name: str, selector: Any, label: str) -> dict[str, Any]:
+    """A method with the parameters that differ from the defaults of its class."""
+    info = getattr(type(selector), "_method", None)
+    defaults = type(selector)().get_params(deep=False) if info is not None and info.kind == "selector" else {}
+    parameters = {
+        key: value
+        for key, value in selector.get_params(deep=False).items()
+        if key not in UNTOLD and (key not in defaults or repr(value) != repr(defaults[key]))
+    }
+    return {
+        "name": name,
+        "label": label,
+        "class": type(selector).__name__,
+        "reference": "" if info is None else info.reference,
+        "summary": "" if info is None else info.summary,
+        "parameters": {key: _plain(value) for key, value in parameters.items()},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _messages(caught: list[Any]) -> list[str]:
+    """Warnings of the computation, each once, in one line."""
+    relevant = [
+        w for w in caught if w.category.__name__ not in ("DeprecationWarning", "PendingDeprecationWarning")
+    ]
+    return list(dict.fromkeys(" ".join(str(w.message).split()) for w in relevant))
+
+
+# -- Selection ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The procedure fitted on all samples, and what it chose."""
+
+    label: str
+    procedure: Any
+    selector: Any
+    path: Any
+    columns: Any  # of the selected features, in the order of the path
+
+    @property
+    def innermost(self) -> Any:
+        """The method inside the choice of a method and of a size."""
+        selector = self.selector
+        while hasattr(selector, "selector_"):
+            selector = selector.selector_
+        return selector
+
+
+def _select(job: Job) -> Result:
+    table, settings = job.table, job.settings
+    sizes = procedures.sizes_to_try(table, settings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = _fit(job, sizes)
+        built = {fitted.label: fitted.procedure}
+        records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
+        metric = procedures.primary_metric_of(table, settings)
+        measured.check_something_worked(records, metric, [fitted.label])
+        found = _measure(job, fitted.label, fitted.procedure, records, sizes)
+    if job.write_table is not None:
+        files.write_table(table, fitted.columns, job.write_table)
+    return _selection_result(job, fitted, records, found, sizes, _messages(caught))
+
+
+def _measure(job: Job, label: str, procedure: Any, records: Any, sizes: list[int]) -> dict[str, Any]:
+    """What the records say, beside the baseline and permuted targets."""
+    table, settings = job.table, job.settings
+    baseline = chance.baseline_records(table, settings)
+    found = measured.measure(label, records, baseline, table, settings)
+    count = chance.permutation_count(table, settings, sizes)
+    permuted = chance.permutation_test(
+        label, procedure, table, settings, found["value"], count, journal=job.journal
+    )
+    return (
+        found if permuted is None else measured.measure(label, records, baseline, table, settings, permuted)
+    )
+
+
+def _fit(job: Job, sizes: list[int]) -> Fitted:
+    from zeronorm.resampling.fitted import fitted_path, own_support
+
+    table, settings = job.table, job.settings
+    name = job.method or procedures.default_method(table)
+    procedure = procedures.build_procedure(name, table, settings, sizes, job.params)
+    try:
+        selector = procedures.fit_procedure(procedure, table, settings)
+    except TypeError as error:
+        if not job.params:
+            raise
+        raise ValueError(
+            f"The method {name!r} cannot use the parameters {dict(job.params)}: {error}"
+        ) from error
+    path = fitted_path(selector, table.n_features)
+    columns = own_support(selector, path)
+    ordered = columns[np.argsort(path.position()[columns], kind="stable")]
+    return Fitted(name, procedure, selector, path, ordered)
+
+
+def _selection_result(
+    job: Job, fitted: Fitted, records: Any, found: dict[str, Any], sizes: list[int], messages: list[str]
+) -> Result:
+    from zeronorm.evaluation.summary import selection_frequencies
+
+    table, settings = job.table, job.settings
+    frequencies = selection_frequencies(records, fitted.label, table.n_features)
+    model = fit_model(table, fitted.columns)
+    selected = describe_selected(table, fitted.path, fitted.columns, dict(frequencies.shares), model)
+    figures = _figures(table, fitted, sizes)
+    named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
+    named |= {index for figure in figures.values() for index in figure.get("features", ())}
+    rule = _rule_of(fitted.label, settings)
+    result = Result(
+        kind="selection",
+        data=_describe_data(job),
+        methods=[_describe_method(_method_name(fitted), fitted.innermost, fitted.label)],
+        chosen_method=fitted.label,
+        size={
+            "chosen": len(selected),
+            "rule": RULES[rule],
+            "tried": sizes,
+            "at_largest": rule in ("one_se", "best") and len(selected) >= sizes[-1] < table.n_features,
+        },
+        procedure=found,
+        selected=selected,
+        names={index: str(table.feature_names[index]) for index in sorted(named)},
+        notes=[*table.notes, *_notes(fitted, selected)],
+        provenance=job.provenance({fitted.label: fitted.procedure}),
+        figures=figures,
+        records=records,
+        model=model,
+    )
+    own = measured.result_warnings(found, result.size)
+    return replace(result, warnings=[*checks.data_warnings(table), *own, *messages])
+
+
+def _rule_of(method: str, settings: Settings) -> str:
+    if settings.features is not None:
+        return "fixed"
+    return "own" if method in procedures.ERROR_CONTROL else settings.rule
+
+
+def _method_name(fitted: Fitted) -> str:
+    return str(getattr(fitted.selector, "chosen_", fitted.label))
+
+
+def _notes(fitted: Fitted, selected: Sequence[Any]) -> list[str]:
+    notes = [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
+    return [*notes, AFTER_SELECTION] if selected else notes
+
+
+def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
+    """What the charts of the report need of the table and the fitted procedure."""
+    if fitted.columns.size == 0:
+        return {}
+    figures: dict[str, Any] = service("collect_figures")(
+        X=table.X,
+        y=table.y,
+        task=table.task,
+        selector=fitted.selector,
+        method=fitted.innermost,
+        path=fitted.path,
+        columns=fitted.columns,
+        sizes=sizes,
+    )
+    return figures
+
+
+# -- Comparison ---------------------------------------------------------------------------------------
+
+
+def _compare(job: Job) -> Result:
+    from zeronorm.evaluation.comparison import compare as compare_records
+
+    table, settings = job.table, job.settings
+    metric = procedures.primary_metric_of(table, settings)
+    sizes = procedures.sizes_to_try(table, settings)
+    built = _built_methods(job, sizes)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
+        measured.check_something_worked(records, metric, [n for n in built if job.params and n in job.params])
+        baseline = chance.baseline_records(table, settings)
+        rows = [_measured_method(job, name, built[name], records, baseline, sizes) for name in built]
+    rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
+    comparison = compare_records(records, metric)
+    return Result(
+        kind="comparison",
+        data=_describe_data(job),
+        methods=[_describe_method(n, getattr(s, "selector", s), n) for n, s in built.items()],
+        size={
+            "chosen": settings.features,
+            "rule": RULES["fixed" if settings.features is not None else settings.rule],
+            "tried": sizes,
+        },
+        table=rows,
+        names=_names_in_figures(table, records, list(built)),
+        notes=[*table.notes, *([comparison.verdict] if comparison is not None else [])],
+        warnings=[*checks.data_warnings(table), *_failures(rows), *_messages(caught)],
+        provenance=job.provenance(built),
+        records=records,
+    )
+
+
+def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:
+    """The methods asked for and random features, each with its own parameters."""
+    names = procedures.named_methods(job.methods, job.table)
+    params = job.params or {}
+    unknown = [name for name in params if name not in names]
+    if unknown:
+        raise ValueError(
+            f"The 'params' parameter names the method {unknown[0]!r}, which is not compared. Use one of {names}."
+        )
+    everything = list(dict.fromkeys((*names, ALWAYS_COMPARED)))
+    return {
+        name: procedures.build_procedure(name, job.table, job.settings, sizes, params.get(name, {}))
+        for name in everything
+    }
+
+
+def _measured_method(
+    job: Job, name: str, procedure: Any, records: Any, baseline: Any, sizes: list[int]
+) -> dict[str, Any]:
+    found = measured.measure(name, records, baseline, job.table, job.settings)
+    count = int(job.settings.permutations) if job.settings.permutations != "auto" else 0
+    if found["value"] is None or count == 0:
+        return found
+    permuted = chance.permutation_test(
+        name, procedure, job.table, job.settings, found["value"], count, journal=job.journal
+    )
+    return measured.measure(name, records, baseline, job.table, job.settings, permuted)
+
+
+def _names_in_figures(table: Table, records: Any, methods: list[str]) -> dict[int, str]:
+    from zeronorm.evaluation.summary import selection_frequencies
+
+    found = [selection_frequencies(records, name, table.n_features).shares[:50] for name in methods]
+    named = sorted({index for shares in found for index, _ in shares})
+    return {index: str(table.feature_names[index]) for index in named}
+
+
+def _failures(rows: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{row['method']} failed on {len(row['failed'])} test parts: {row['failed'][0]}."
+        for row in rows
+        if row["failed"]
+    ]

@@ -1,0 +1,198 @@
+"""What chance gives: the baseline, permuted targets, and a headline that follows from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import zeronorm
+from zeronorm.workflow import chance
+from zeronorm.workflow.chance import WithBaseline, permuted_target
+from zeronorm.workflow.inputs import DataOptions, load_data
+from zeronorm.workflow.measured import beats_chance
+from zeronorm.workflow.procedures import Settings
+
+FIXED = {"method": "fisher", "features": 3, "cv": 3}
+
+
+def simulated(seed, strength, n_samples=40, n_features=60):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    y = rng.permutation(np.arange(n_samples) % 2)
+    X[:, :3] += strength * y[:, None]
+    return X, y
+
+
+def claims(result):
+    return "No evidence" not in result.headline
+
+
+# -- The baseline ---------------------------------------------------------------------------------------
+
+
+def test_chance_is_measured_on_the_same_folds():
+    X, y = simulated(0, 2.0)
+    y = np.where(np.arange(40) < 30, 0, 1)
+    result = zeronorm.select(X, y, **FIXED, metric="error_rate", permutations=0)
+    own = result.records.filter(result.records["size"].is_null())
+    expected = np.mean([np.mean(np.asarray(truth) != 0) for truth in own["truth"].to_list()])
+    assert result.chance == pytest.approx(expected)
+
+
+def test_the_baseline_of_a_regression_predicts_the_mean_of_the_training_part():
+    X, _ = simulated(0, 0.0)
+    y = np.random.default_rng(1).normal(size=40)
+    result = zeronorm.select(X, y, method="lasso", features=3, cv=4, permutations=0)
+    rows = result.records.filter(result.records["size"].is_null()).iter_rows(named=True)
+    expected = [np.mean((y[row["test_rows"]] - np.delete(y, row["test_rows"]).mean()) ** 2) for row in rows]
+    assert result.chance == pytest.approx(np.mean(expected))
+    assert "R²" in zeronorm.workflow.measured.error_sentence(result.procedure)
+    assert result.procedure["also"]["r2"] < 0.2
+
+
+def test_a_predictor_without_features_knows_the_training_target_only():
+    X, y = simulated(0, 2.0)
+    y = np.where(np.arange(40) < 25, "a", "b")
+    model = WithBaseline(LogisticRegression()).fit(X[:, :0], y)
+    assert set(model.predict(X[:, :0])) == {"a"}
+    assert np.ptp(model.decision_function(X[:, :0])) == 0.0
+    whole = WithBaseline(LogisticRegression()).fit(X, y)
+    np.testing.assert_array_equal(whole.predict(X), LogisticRegression().fit(X, y).predict(X))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_empty_selection_is_evaluated_as_the_baseline():
+    X, y = simulated(3, 0.0)
+    result = zeronorm.select(
+        X, y, method="probe-selector", params={"selector": "fisher", "level": 0.02}, cv=3, permutations=0
+    )
+    empty = result.records.filter(result.records["n_selected"] == 0)
+    assert empty.height > 0
+    assert empty["balanced_error_rate"].to_list() == pytest.approx([0.5] * empty.height)
+
+
+# -- Permutations ---------------------------------------------------------------------------------------
+
+
+def test_the_p_value_counts_permutations_at_least_as_good(monkeypatch):
+    X, y = simulated(0, 0.0)
+    result = zeronorm.select(X, y, **FIXED, permutations=9)
+    found = result.procedure
+    as_good = sum(value <= found["value"] + 1e-12 for value in found["permutation_values"])
+    assert found["p_value"] == pytest.approx((1 + as_good) / 10)
+    assert found["n_permutations"] == 9
+    again = zeronorm.select(X, y, **FIXED, permutations=9)
+    assert again.procedure["permutation_values"] == found["permutation_values"]
+
+
+def test_greater_is_better_metrics_count_the_other_way():
+    X, y = simulated(1, 3.0)
+    result = zeronorm.select(X, y, **FIXED, metric="auc", permutations=19)
+    assert result.procedure["value"] > 0.9
+    assert result.procedure["p_value"] == pytest.approx(1 / 20)
+
+
+def test_the_p_value_is_valid_when_there_is_nothing():
+    p_values = [
+        zeronorm.select(
+            *simulated(100 + seed, 0.0, n_samples=24, n_features=8),
+            method="golub",
+            features=1,
+            cv=2,
+            permutations=9,
+        ).procedure["p_value"]
+        for seed in range(15)
+    ]
+    for level in (0.1, 0.2, 0.5):  # up to four standard errors of a simulation of this length
+        share = np.mean(np.asarray(p_values) <= level + 1e-12)
+        assert share <= level + 4 * np.sqrt(level * (1 - level) / len(p_values))
+
+
+def test_one_diagnosis_per_patient_is_permuted_between_patients():
+    groups = np.repeat(np.arange(12), 3)
+    y = np.repeat(np.arange(12) % 2, 3)
+    table = load_data(np.zeros((36, 2)) + np.arange(36)[:, None], DataOptions(target=y, sample_groups=groups))
+    permuted = permuted_target(table, 0, 0)
+    assert all(len(set(permuted[groups == group])) == 1 for group in range(12))
+    assert np.bincount(permuted).tolist() == np.bincount(y).tolist()
+    assert not np.array_equal(permuted, y)
+
+
+def test_a_target_that_varies_within_patients_is_permuted_within_them():
+    groups = np.repeat(np.arange(12), 3)
+    y = np.tile([0, 1, 1], 12)
+    table = load_data(np.zeros((36, 2)) + np.arange(36)[:, None], DataOptions(target=y, sample_groups=groups))
+    permuted = permuted_target(table, 0, 0)
+    assert all(permuted[groups == group].sum() == 2 for group in range(12))
+    assert not np.array_equal(permuted, y)
+
+
+def test_auto_takes_fewer_permutations_as_the_work_grows():
+    small = load_data(*_data(40, 50))
+    assert chance.permutation_count(small, Settings(features=3, cv=3), [1, 2]) == 99
+    wide = load_data(*_data(40, 50))
+    counts = [
+        chance.permutation_count(wide, Settings(features=None, cv=cv, repeats=repeats), list(range(12)))
+        for cv, repeats in ((2, 1), (5, 1), (10, 10))
+    ]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == 0
+    assert chance.permutation_count(wide, Settings(permutations=7, cv=10, repeats=10), [1]) == 7
+
+
+def _data(n_samples, n_features):
+    X, y = simulated(0, 0.0, n_samples, n_features)
+    return X, DataOptions(target=y)
+
+
+# -- The headline ---------------------------------------------------------------------------------------
+
+
+MEASURED = {"value": 0.2, "chance": 0.5, "low": 0.1, "high": 0.3, "greater_is_better": False, "p_value": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True),
+        ({"high": 0.55}, False),
+        ({"p_value": 0.05}, True),
+        ({"p_value": 0.06}, False),
+        ({"high": 0.55, "p_value": 0.01}, True),
+        ({"value": 0.6, "p_value": 0.01}, False),
+        ({"greater_is_better": True}, False),
+        ({"greater_is_better": True, "value": 0.8, "low": 0.7, "high": 0.9}, True),
+        ({"value": None}, False),
+        ({"high": None, "low": None}, False),
+    ],
+)
+def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, expected):
+    assert beats_chance(MEASURED | changes) is expected
+
+
+def simulate_headlines(strength, n_sets, **options):
+    found = []
+    for seed in range(n_sets):
+        result = zeronorm.select(*simulated(seed, strength), **options)
+        found.append((claims(result), result.procedure["p_value"]))
+    return found
+
+
+def test_headlines_on_simulated_data():
+    nothing = simulate_headlines(0.0, 5, **FIXED, permutations=19)
+    assert not any(claim and p_value > 0.05 for claim, p_value in nothing)
+    assert sum(claim for claim, _ in nothing) <= 1
+    strong = simulate_headlines(2.0, 5, **FIXED, permutations=19)
+    assert all(claim for claim, _ in strong)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", ["zeronorm-svm", "rfe", "fisher"])
+def test_headlines_on_twenty_data_sets_each(method):
+    options = {"method": method, "features": "auto", "cv": 4, "permutations": 19}
+    nothing = simulate_headlines(0.0, 20, **options)
+    assert not any(claim and p_value > 0.05 for claim, p_value in nothing)
+    strong = simulate_headlines(2.0, 20, **options)
+    assert sum(claim for claim, _ in strong) >= 19
