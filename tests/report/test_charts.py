@@ -17,13 +17,14 @@ from report.made_records import made_records
 from zeronorm import FisherScore, SelectorCV
 from zeronorm.evaluation import evaluate, summary
 from zeronorm.report import ErrorChart, Facts, ImportanceChart, render, render_report
+from zeronorm.report.cells import Bar, Bars, Grid
 from zeronorm.report.chart import Chart, chart_classes, charts_of, register_chart
 from zeronorm.report.charts.features import feature_values
 from zeronorm.report.charts.path import path_figure
 from zeronorm.report.charts.predictions import ConfusionChart, RocChart, mean_roc
 from zeronorm.report.charts.sizes import SizesChart
 from zeronorm.report.html import facts_of
-from zeronorm.report.marks import Bar, Bars, Grid, Lines, Point, Series, spread
+from zeronorm.report.lines import Lines, Point, Series, spread
 from zeronorm.report.svg import Axes, log_ticks, value_range
 from zeronorm.report.text import is_largest_tried, key_figures, next_steps
 from zeronorm.selection.path import SelectionPath

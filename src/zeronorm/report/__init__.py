@@ -9,7 +9,7 @@ from zeronorm.report.chart import Chart, Facts, Run, chart_classes, register_cha
 from zeronorm.report.charts.error import ErrorChart
 from zeronorm.report.charts.importance import ImportanceChart
 from zeronorm.report.charts.path import PathChart
-from zeronorm.report.charts.stability import StabilityChart
+from zeronorm.report.charts.selections import StabilityChart
 from zeronorm.report.html import facts_of, render, render_report
 
 __all__ = [

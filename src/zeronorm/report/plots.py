@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from zeronorm.report.svg import MOST_WITH_INTERVALS, N_COLOURS, ZERO_ON_LOG, log_ticks, shape_number, visible
 
 if TYPE_CHECKING:
-    from zeronorm.report.marks import Bars, Grid, Lines, Point
+    from zeronorm.report.cells import Bars, Grid
+    from zeronorm.report.lines import Lines, Point
 
 COLOURS = ("#0072b2", "#c74a00", "#007f5c", "#a8538a", "#a06a00", "#5f7d00", "#4d4d4d", "#7a4fbf")
 SHAPES = ("o", "s", "^", "D")

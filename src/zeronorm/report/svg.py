@@ -18,6 +18,7 @@ N_COLOURS = 8
 N_SHAPES = 4
 MOST_WITH_INTERVALS = 6  # lines
 ZERO_ON_LOG = 0.5  # where a count of 0 stands on a logarithmic axis
+COLUMN_INCHES = 3.5  # of a journal
 TEXT_WIDTH = 6.6  # of a common character at the size of the labels
 WIDE_TEXT = 7.6  # of a wide one, for the number of characters that surely fit
 

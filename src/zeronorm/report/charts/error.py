@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from zeronorm.evaluation.summary import Curve, CurvePoint
 from zeronorm.report.chart import Chart, Facts, Rows, register_chart
-from zeronorm.report.marks import Guides, Lines, Point, Series
+from zeronorm.report.lines import Guides, Lines, Point, Series
 from zeronorm.report.svg import Axes
 
 

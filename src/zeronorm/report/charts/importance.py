@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from zeronorm.report.cells import Bar, Bars
 from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
-from zeronorm.report.marks import Bar, Bars, Lines, Point, Series
+from zeronorm.report.lines import Lines, Point, Series
 from zeronorm.report.svg import Axes, visible
 
 MOST_RANKED = 200

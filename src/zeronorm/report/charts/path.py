@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from zeronorm.report.cells import Grid
 from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
-from zeronorm.report.marks import Grid
 from zeronorm.selection.path import SelectionPath
 
 MOST_FEATURES = 40

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
+from zeronorm.report.cells import Grid
 from zeronorm.report.chart import Chart, Facts, Rows, register_chart
-from zeronorm.report.marks import Grid, Guides, Lines, Point, Series
+from zeronorm.report.lines import Guides, Lines, Point, Series
 from zeronorm.report.svg import Axes, visible
 
 N_PLACES = 41  # of the averaged ROC curve

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.report.cells import Grid
 from zeronorm.report.chart import Chart, Facts, Rows, Run, clustered, register_chart, standardized
-from zeronorm.report.marks import Grid
 from zeronorm.report.svg import visible
 from zeronorm.workflow.inputs import dense_columns
 

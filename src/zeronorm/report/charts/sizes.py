@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
-from zeronorm.report.marks import Guides, Lines, Point, Series
+from zeronorm.report.lines import Guides, Lines, Point, Series
 from zeronorm.report.svg import Axes
 
 
