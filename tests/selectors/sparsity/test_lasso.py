@@ -104,6 +104,64 @@ def test_a_bound_that_does_not_bind_is_least_squares():
     assert np.allclose(selector.coef_, np.linalg.lstsq(X, y - y.mean(), rcond=None)[0])
 
 
+def dependent(kind, seed):
+    """Columns that repeat others, in ways the homotopy of scikit-learn does not survive."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 12))
+    if kind == "copies":
+        X = np.hstack([X, X[:, :4]])
+    if kind == "complements":
+        X[:, 3] = X[:, 3] > 0.0
+        X = np.hstack([X, 1.0 - X[:, 3:4], -X[:, :2]])
+    if kind == "nearly":
+        X = np.hstack([X, X[:, :4] + 1e-7 * rng.normal(size=(40, 4))])
+    if kind == "one-hot":
+        X = np.hstack([X, rng.integers(0, 4, size=40)[:, None] == np.arange(4)])
+    X = StandardScaler().fit_transform(X)
+    return X, X[:, 0] + X[:, -1] - X[:, 3] + rng.normal(size=40)
+
+
+@pytest.mark.parametrize("kind", ["copies", "complements", "nearly", "one-hot"])
+@pytest.mark.parametrize("seed", range(6))
+def test_dependent_columns_leave_the_path_optimal(kind, seed):
+    X, y = dependent(kind, seed)
+    y = y - y.mean()
+    largest = np.abs(LassoSelector(task="regression").fit(X, y).coef_).sum()
+    for share in (0.2, 0.6):
+        selector = LassoSelector(task="regression", norm_bound=share * largest).fit(X, y)
+        w = cp.Variable(X.shape[1])
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ w - y)), [cp.norm1(w) <= share * largest])
+        problem.solve(solver=cp.CLARABEL)
+        ours = np.sum((X @ selector.coef_ - y) ** 2)
+        assert ours == pytest.approx(problem.value, rel=1e-4)
+        assert selector.converged_
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_mirrored_columns_the_first_is_selected(seed):
+    X, y = dependent("complements", seed)
+    selector = LassoSelector(5, task="regression").fit(X, y)
+    assert selector.representative_[[12, 13, 14]].tolist() == [3, 0, 1]
+    assert not selector.support_[12:].any()
+
+
+def test_a_path_that_went_wrong_is_repaired(monkeypatch):
+    """A homotopy that forgets one feature on the way."""
+    X, y = regression(0, n=40, p=10)
+
+    def forgetful(X, y, method):
+        penalties, _, weights = lars_path(X, y, method=method)
+        weights = weights.T.copy()
+        weights[3:, np.argmax(np.abs(weights[-1]))] = 0.0
+        return weights, penalties
+
+    right = LassoSelector(task="regression").fit(X, y)
+    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso._exact_path", forgetful)
+    repaired = LassoSelector(task="regression").fit(X, y)
+    np.testing.assert_allclose(repaired.coef_, right.coef_, atol=1e-4 * np.abs(right.coef_).max())
+    assert repaired.path_.order.tolist() == right.path_.order.tolist()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_lars_order_is_that_of_the_active_set(seed):
     X, y = regression(seed, n=80, p=60)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, lasso_path
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines.copies import first_copies
 from zeronorm.engines.entry_order import entry_scores, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.parameters import check_choice, check_positive
@@ -22,6 +24,11 @@ GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which th
 SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all
 GRID_TOL = 1e-4  # duality gap on the grid, relative
 BOUND_TOL = 1e-7  # the same at the bound
+REPAIR_TOL = 1e-12  # the same where the homotopy went wrong
+OPTIMAL = 1e-8  # violation of the optimality conditions, relative to the largest penalty, that is rounding
+ACCEPTABLE = 1e-5  # the same after a repair; more is reported
+MOST_SWEEPS = 10_000
+ROUNDING = 1e-13  # of a weight, relative to the largest
 
 
 @register(
@@ -45,7 +52,9 @@ class LassoSelector(WeightedSelector):
     enters for all classes at once (multi-task LASSO on a grid of penalties; a feature then counts in the
     bound with the Euclidean norm of its weights).
 
-    The path is computed by scikit-learn on a dense copy of the data.
+    The path is computed by scikit-learn on a dense copy of the data, columns equal up to sign and shift once. The
+    optimality conditions are checked at every breakpoint; where columns depend on each other and the path went wrong,
+    coordinate descent takes its place.
 
     Parameters
     ----------
@@ -63,6 +72,7 @@ class LassoSelector(WeightedSelector):
     ----------
     coef_ : weights at the end of the path of "lasso", of the columns as standardised; for more than two
         classes their Euclidean norms over the classes.
+    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
     def __init__(
@@ -90,33 +100,60 @@ class LassoSelector(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
-        X, Y = centred_least_squares(problem)
-        correlation = np.abs(X.T @ Y).max(axis=1)
+        self.representative_ = first_copies(problem.design)
+        distinct = np.unique(self.representative_)
+        X, Y = centred_least_squares(replace(problem, design=problem.design.take(distinct)))
+        correlation = np.zeros(problem.n_features)
+        correlation[distinct] = np.abs(X.T @ Y).max(axis=1)
         if self.method == "lars":
-            return self._entry_order(X, Y, correlation)
+            return self._entry_order(X, Y, distinct, correlation)
         if Y.shape[1] == 1:
-            weights, penalties = _exact_path(X, Y[:, 0], "lasso")
-            if self.norm_bound is not None:
-                weights, penalties = _cut_at_bound(weights, penalties, float(self.norm_bound))
+            steps, penalties, optimal = self._path_of_one_target(X, Y[:, 0])
             levels = _levels_of_entry(penalties)
         else:
-            weights, penalties = _grid_path(X, Y, self.n_alphas, self.norm_bound)
-            levels = penalties
+            steps, penalties = _grid_path(X, Y, self.n_alphas, self.norm_bound)
+            levels, optimal = penalties, True
+        weights = np.zeros((len(steps), problem.n_features))
+        weights[:, distinct] = steps
         self.coef_ = weights[-1]
         supports = [np.flatnonzero(w) for w in weights]
         own_size = supports[-1].size if self.norm_bound is not None else max(s.size for s in supports)
         strengths = [np.abs(w[s]) for w, s in zip(weights, supports, strict=True)]
         return path_of_entries(
-            supports, levels, correlation, strengths, own_size=own_size, n_iter=len(weights)
+            supports,
+            levels,
+            correlation,
+            strengths,
+            own_size=own_size,
+            n_iter=len(weights),
+            converged=optimal,
+            remedy="some columns are nearly dependent on others; leave out columns that repeat others.",
         )
 
+    def _path_of_one_target(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        """Weights and penalties up to the bound, and whether all of them are optimal."""
+        weights, penalties = _exact_path(X, y, "lasso")
+        wrong = np.flatnonzero(_violations(X, y, weights, penalties) > OPTIMAL)
+        if not wrong.size:
+            if self.norm_bound is not None:
+                weights, penalties = _cut_at_bound(weights, penalties, float(self.norm_bound))
+            return weights, penalties, True
+        if self.norm_bound is not None:
+            weights, penalties = _grid_path(X, y[:, None], self.n_alphas, self.norm_bound, signed=True)
+        else:
+            later = penalties[wrong[0] :]
+            weights[wrong[0] :] = _descend(X, y[:, None], later, REPAIR_TOL)[:, 0]
+        return weights, penalties, bool(np.all(_violations(X, y, weights, penalties) <= ACCEPTABLE))
+
     @staticmethod
-    def _entry_order(X: FloatArray, Y: FloatArray, correlation: FloatArray) -> SelectionPath:
+    def _entry_order(
+        X: FloatArray, Y: FloatArray, distinct: IntArray, correlation: FloatArray
+    ) -> SelectionPath:
         """Score by the step at which a feature enters; of several targets the one where it enters first."""
-        scores, n_steps = np.zeros(X.shape[1]), 0
+        scores, n_steps = np.zeros(correlation.size), 0
         for y in Y.T:
             weights, _ = _exact_path(X, y, "lar")
-            supports = [np.flatnonzero(w) for w in weights]
+            supports = [distinct[np.flatnonzero(w)] for w in weights]
             scores = np.maximum(
                 scores, entry_scores(supports, 1.0 / np.arange(1, len(weights) + 1), correlation)
             )
@@ -162,8 +199,24 @@ def _exact_path(
         # Near the end of the path the active columns become dependent; the path up to there is exact.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        penalties, _, coefficients = lars_path(X, y, method=method, copy_X=method == "lar")
-    return coefficients.T, penalties
+        penalties, _, coefficients = lars_path(X, y, method=method)
+    weights = coefficients.T
+    # The weight of a feature that leaves is zero up to rounding, of either sign.
+    weights[np.abs(weights) <= ROUNDING * np.abs(weights).max(axis=1, keepdims=True)] = 0.0
+    return weights, penalties
+
+
+def _violations(X: FloatArray, y: FloatArray, weights: FloatArray, penalties: FloatArray) -> FloatArray:
+    """How far each solution is from meeting the optimality conditions, relative to the largest penalty.
+
+    The correlation with the residual is the penalty for a feature with a weight, with its sign, and no larger for
+    the others. Where columns depend on each other the homotopy may leave a feature out that has to enter.
+    """
+    pull = (y - weights @ X.T) @ X / y.size
+    off_support = np.maximum(np.abs(pull) - penalties[:, None], 0.0)
+    on_support = np.abs(pull - penalties[:, None] * np.sign(weights))
+    broken = np.where(weights != 0.0, on_support, off_support).max(axis=1)
+    return np.asarray(broken / max(float(penalties.max()), np.finfo(float).tiny))
 
 
 def _cut_at_bound(
@@ -181,28 +234,37 @@ def _cut_at_bound(
 
 
 def _grid_path(
-    X: FloatArray, Y: FloatArray, n_alphas: int, norm_bound: float | None
+    X: FloatArray, Y: FloatArray, n_alphas: int, norm_bound: float | None, signed: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Norms of the weights over the targets, and the penalties."""
+    """Norms of the weights over the targets, or the ``signed`` weights of a single one, and the penalties."""
     X = np.asfortranarray(X)
     largest = max(np.sqrt(((X.T @ Y) ** 2).sum(axis=1)).max(initial=0.0) / len(X), np.finfo(float).tiny)
     penalties = largest * np.geomspace(1.0, GRID_END, n_alphas)
-    weights = _multitask(X, Y, penalties, GRID_TOL)
+    weights = _descend(X, Y, penalties, REPAIR_TOL if signed else GRID_TOL)
+    norms = np.sqrt((weights**2).sum(axis=1))
     if norm_bound is None:
-        return weights, penalties
-    inside = weights.sum(axis=1) <= norm_bound
+        return norms, penalties
+    inside = norms.sum(axis=1) <= norm_bound
     high = float(penalties[inside][-1])
 
     def norm(penalty: float) -> float:
-        return float(_multitask(X, Y, np.asarray([penalty]), BOUND_TOL).sum())
+        found = _descend(X, Y, np.asarray([penalty]), BOUND_TOL)
+        return float(np.sqrt((found**2).sum(axis=1)).sum())
 
     last = penalty_at_bound(norm, high, SMALLEST_PENALTY * largest, norm_bound)
-    solution = _multitask(X, Y, np.asarray([last]), BOUND_TOL)
-    return np.vstack([weights[inside], solution]), np.append(penalties[inside], last)
+    solution = _descend(X, Y, np.asarray([last]), REPAIR_TOL if signed else BOUND_TOL)
+    every = np.vstack([weights[inside], solution])
+    steps = every[:, 0] if signed else np.sqrt((every**2).sum(axis=1))
+    return steps, np.append(penalties[inside], last)
 
 
-def _multitask(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: float) -> FloatArray:
+def _descend(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: float) -> FloatArray:
+    """Weights (penalties × targets × features) by coordinate descent; a feature enters for all targets at once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        _, coefficients, _ = lasso_path(X, Y, alphas=penalties, tol=tol)
-    return np.asarray(np.sqrt((coefficients**2).sum(axis=0)).T)
+        single = Y.shape[1] == 1
+        target = Y[:, 0] if single else Y
+        _, coefficients, _ = lasso_path(
+            np.asfortranarray(X), target, alphas=penalties, tol=tol, max_iter=MOST_SWEEPS
+        )
+    return np.asarray(coefficients.T[:, None] if single else np.moveaxis(coefficients, 2, 0))
