@@ -6,7 +6,9 @@ import os
 import warnings
 from pathlib import Path
 
+import highspy
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -14,6 +16,8 @@ from sklearn.svm import LinearSVC
 
 from harness import Measurement, job, load, timed, under, wide_problem
 from zeronorm import FSV, L1SVM, ZeroNormLogistic
+from zeronorm.design import as_design
+from zeronorm.solvers.l1_svm.dual import L1SvmInteriorProgram
 
 SIZES = range(1, 20)
 N_PROBLEMS = 20
@@ -109,6 +113,61 @@ for title, name, prices in (
 ):
     for price in prices:
         l1_svm_job(title, name, price)
+
+
+def solved_by_highs(X: np.ndarray, signs: np.ndarray, C: float, solver: str) -> float:
+    """The same program, primal form, by one method of HiGHS on one thread; returns the objective."""
+    n, p = X.shape
+    signed = signs[:, None] * X
+    model = highspy.Highs()
+    for option, value in (("output_flag", False), ("threads", 1), ("parallel", "off"), ("solver", solver)):
+        model.setOptionValue(option, value)
+    matrix = sp.csc_array(np.hstack([signed, -signed, signs[:, None], np.eye(n)]))
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = matrix.shape[1], n
+    lp.col_cost_ = np.concatenate([np.ones(2 * p), [0.0], np.full(n, C)])
+    lp.col_lower_ = np.concatenate([np.zeros(2 * p), [-np.inf], np.zeros(n)])
+    lp.col_upper_ = np.full(matrix.shape[1], np.inf)
+    lp.row_lower_, lp.row_upper_ = np.ones(n), np.full(n, np.inf)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
+    lp.a_matrix_.value_ = matrix.data
+    model.passModel(lp)
+    model.run()
+    return float(model.getInfo().objective_function_value)
+
+
+def against_highs(X: np.ndarray, y: np.ndarray, C: float) -> Measurement:
+    """One exact solution by our interior-point method and by both methods of HiGHS; the faster is the peer."""
+    X = StandardScaler().fit_transform(X)
+    signs = np.where(y == np.unique(y)[1], 1.0, -1.0)
+    ours_s, machine = timed(lambda: L1SvmInteriorProgram(as_design(X), signs, C=C).solve(), repeat=3)
+    peers = {}
+    for solver in ("ipm", "simplex"):
+        peers[solver], objective = timed(lambda solver=solver: solved_by_highs(X, signs, C, solver), repeat=3)
+        if abs(objective - machine.objective) > 1e-6 * abs(objective):
+            raise RuntimeError(f"{solver} ends at {objective}, ours at {machine.objective}.")
+    fastest = min(peers, key=lambda solver: peers[solver])
+    note = ", ".join(f"{solver} {seconds:.3g} s" for solver, seconds in peers.items())
+    target = "faster than both methods of HiGHS"
+    return Measurement(ours_s, target, ours_s < peers[fastest], f"HiGHS {fastest}", peers[fastest], note)
+
+
+def highs_job(title: str, name: str, C: float) -> None:
+    """Enter the comparison on one data set at one price."""
+
+    @job(f"ℓ1-SVM interior point against HiGHS, {title}, C={C:g}")
+    def measure() -> Measurement:
+        return against_highs(*load(name), C=C)
+
+
+for title, name, C in (
+    ("sonar 208×60", "sonar", 0.1),
+    ("ionosphere 351×34", "ionosphere", 0.1),
+    ("spambase 4601×57", "spambase", 0.01),
+    ("colon 62×2000", "colon", 0.1),
+):
+    highs_job(title, name, C)
 
 
 def logistic_problem(seed: int, n: int = 500, p: int = 5000, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
