@@ -131,3 +131,15 @@ def test_bad_parameters(parameters, message):
     X, y = data()
     with pytest.raises(ValueError, match=message):
         AdaptiveScaling(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.5])
+def test_small_exponents_do_not_keep_all_features_of_wide_data(q):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 600))
+    y = (X[:, 0] + X[:, 1] > 0.0).astype(int)
+    plain = AdaptiveScaling(q=2.0).fit(X, y)
+    sparse = AdaptiveScaling(q=q).fit(X, y)
+    assert sparse.path_.own_size <= plain.path_.own_size < 100
+    assert sparse.objective_ <= plain.objective_
+    assert {0, 1} <= set(sparse.path_.order[:4].tolist())

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria import SoftMargin
 from zeronorm.engines.factor_descent.criterion import (
     CONSTANT,
@@ -62,9 +62,9 @@ class AdaptiveScaling(WeightedSelector):
     n_features_to_select : count, fraction, or None for the features with a factor above zero.
     kernel : "rbf" (default), "poly" or "linear".
     q : norm of σ in the constraint, in (0, 2].
-    sigma_norm : :math:`\sigma_0`; None is :math:`p^{1/2}` for q = 2, where all factors could be one, and
-        :math:`p^{1/4 + 1/(2q)}` in general: half-way between the norm of one factor and of p equal ones with
-        the same sum of squares.
+    sigma_norm : :math:`\sigma_0`; None is :math:`p^{1/2}` for q = 2, where all factors could be one, and for q < 2
+        the norm of the solution for q = 2, from which the descent starts. A larger norm than the useful features need
+        is spent on the others.
     C : price of the hinge loss.
     gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
     degree, coef0 : of the polynomial kernel.
@@ -127,11 +127,11 @@ class AdaptiveScaling(WeightedSelector):
             return SelectionPath.from_scores(scores, scale=self.scale_)
         criterion = SoftMargin(problem.sample_costs(self.C), SOLVER_TOL)
         objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.signs)
-        sigma_norm = default_norm(varying.size, self.q) if self.sigma_norm is None else self.sigma_norm
-        norm = NormedFactors(objective, self.q, sigma_norm)
-        start = self._start(objective, sigma_norm)
+        alive, start, sigma_norm = self._start(objective)
+        norm = NormedFactors(objective.take(alive), self.q, sigma_norm)
         found = descend(norm, start, norm.region, tol=self.tol, max_iter=self.max_iter)
-        scale_sq = norm.scale_sq(found.point)
+        scale_sq = np.zeros(varying.size)
+        scale_sq[alive] = norm.scale_sq(found.point)
         _, slope = objective(scale_sq)
         scores[varying] = standing(scale_sq, slope, self.zero_tol)
         self.scale_[varying] = np.sqrt(scale_sq)
@@ -145,15 +145,23 @@ class AdaptiveScaling(WeightedSelector):
             remedy=found.remedy,
         )
 
-    def _start(self, objective: ScaledCriterion, sigma_norm: float) -> FloatArray:
-        """Equal factors; with q < 2, where a step too far cannot be taken back, the factors of q = 2."""
+    def _start(self, objective: ScaledCriterion) -> tuple[IntArray, FloatArray, float]:
+        """The features that take part, where their factors begin, and the norm of these.
+
+        Equal factors; with q < 2, where a step too far cannot be taken back, the factors of q = 2. Those that are
+        zero there take no part: the power q/2 would lift their remainders over the threshold, and near zero the
+        slope in u is too small to push them back.
+        """
         m = objective.design.n_features
         if self.q == 2.0:
-            return np.ones(m)
-        smooth = NormedFactors(objective, 2.0, sigma_norm * np.sqrt(m) / default_norm(m, self.q))
+            return np.arange(m), np.ones(m), np.sqrt(m) if self.sigma_norm is None else self.sigma_norm
+        share = 1.0 if self.sigma_norm is None else self.sigma_norm / default_norm(m, self.q)
+        smooth = NormedFactors(objective, 2.0, share * np.sqrt(m))
         found = descend(smooth, np.ones(m), smooth.region, tol=self.tol, max_iter=self.max_iter)
-        start = found.point ** (0.5 * self.q)
-        return np.asarray(m * start / start.sum())
+        alive = np.flatnonzero(~is_zero(found.point, self.zero_tol))
+        powers = smooth.scale_sq(found.point)[alive] ** (0.5 * self.q)
+        norm = float(powers.sum() ** (1.0 / self.q)) if self.sigma_norm is None else self.sigma_norm
+        return alive, np.asarray(alive.size * powers / powers.sum()), norm
 
     def _check_parameters(self) -> None:
         check_positive(self, "C", "tol", "max_iter")
