@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm import FisherScore, GramSchmidt, as_design
+from zeronorm import FisherScore, GramSchmidt, Relief, as_design
 from zeronorm.design import StandardizedDesign, array_api
 from zeronorm.design.array_api import ArrayApiDesign
 from zeronorm.testing import check_design
@@ -152,3 +152,36 @@ def test_values_that_are_not_finite_are_named(xp, value, word):
     X[2, 7] = value
     with pytest.raises(ValueError, match=f"contains {word}: first found in row 2, column 7"):
         as_design(xp.asarray(X))
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_differences_of_samples(xp, squared, monkeypatch):
+    monkeypatch.setattr(array_api, "block_bytes", lambda array: 2000)
+    X = data((11, 70), np.float32)
+    scale = np.linspace(0.1, 2.0, 70)
+    design = as_design(xp.asarray(X))
+    exact = X.astype(np.float64) * scale
+    difference = np.abs(exact[:, None] - exact[None])
+    expected = (difference**2 if squared else difference).sum(axis=2)
+    np.testing.assert_allclose(design.distances(scale, squared=squared), expected, rtol=1e-12)
+    first, second = np.array([0, 3, 3, 10]), np.array([1, 2, 9, 10])
+    weights = np.array([1.0, 0.5, 2.0, 3.0])
+    expected = weights @ np.abs(X.astype(np.float64)[first] - X[second])
+    np.testing.assert_allclose(design.difference_sums(first, second, weights), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_relief_compares_samples_where_they_are(xp, metric, task, monkeypatch):
+    X = data((41, 60), np.float32)
+    y = np.arange(41) % 3 if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
+    X[:, 12] += 3.0 * np.asarray(y, dtype=np.float32)
+    relief = Relief(5, metric=metric, task=task, n_neighbors=5)
+    expected = relief.fit(X, y).path_.scores
+    foreign = xp.asarray(X)
+
+    def refuse(*_):
+        raise AssertionError("a block came to the host")
+
+    monkeypatch.setattr(ArrayApiDesign, "_fill", refuse)
+    np.testing.assert_allclose(relief.fit(foreign, y).path_.scores, expected, rtol=1e-9)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import SMALL_COPY_BYTES, Design
 from zeronorm.design.devices import (
     block_bytes,
@@ -21,6 +21,7 @@ from zeronorm.design.devices import (
     namespace,
     on_device,
     on_host,
+    pairwise_distances,
 )
 from zeronorm.design.index import Index, as_slice, compose
 from zeronorm.design.stats import LARGEST_VALUE, StatsAccumulator
@@ -304,6 +305,42 @@ class ArrayApiDesign(Design):
     def _scans_all_columns(self) -> bool:
         scattered = not isinstance(self._columns, range) and self._affine_part is None
         return scattered and self.n_features >= _SCAN_COLUMNS * self._array.shape[1]
+
+    # Differences of samples
+
+    def distances(self, scale: FloatArray, *, squared: bool = False) -> FloatArray | None:
+        if 8 * self.n_samples**2 > block_bytes(self._array):
+            return None
+        factor = self._to_device(scale)
+        total: list[Any] = [None]
+
+        def add(columns: range) -> None:
+            block = self._double(columns) * factor[columns.start : columns.stop]
+            part = pairwise_distances(block, squared)
+            total[0] = part if total[0] is None else total[0] + part
+
+        self._in_blocks(add)
+        return None if total[0] is None else on_host(total[0])
+
+    def difference_sums(self, first: IntArray, second: IntArray, weights: FloatArray) -> FloatArray | None:
+        xp = self._xp
+        at_once = max(1, len(first) if len(first) < self.n_samples else self.n_samples)
+        parts = [slice(start, min(start + at_once, len(first))) for start in range(0, len(first), at_once)]
+        sides = [
+            (self._to_device(first[part]), self._to_device(second[part]), self._to_device(weights[part]))
+            for part in parts
+        ]
+
+        def sums(columns: range) -> Any:
+            block = self._double(columns)
+            total = xp.zeros(len(columns), dtype=xp.float64, device=device_of(self._array))
+            for left, right, weight in sides:
+                difference = xp.take(block, left, axis=0)
+                difference -= xp.take(block, right, axis=0)
+                total = total + weight @ xp.abs(difference)
+            return total
+
+        return self._concatenated(sums, (self.n_features,))
 
     # Statistics of the columns
 

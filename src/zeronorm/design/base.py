@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._threads import require_memory
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import blas
 from zeronorm.design.index import Index, Selection, as_index, as_selector
 from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
@@ -312,6 +312,22 @@ class Design(ABC):
             block *= root[rows, None]
             blas.add_outer_square(result, block.T)
         return blas.symmetric_result(result)
+
+    # Differences of samples, where a device is faster than compiled loops over blocks
+
+    def distances(self, scale: FloatArray, *, squared: bool = False) -> FloatArray | None:
+        r"""Return :math:`\sum_k s_k |x_{ik} - x_{jk}|` for all pairs of samples, or the sum of squares.
+
+        None where loops over blocks of columns on the host are the better way. No value may be missing.
+        """
+        return None
+
+    def difference_sums(self, first: IntArray, second: IntArray, weights: FloatArray) -> FloatArray | None:
+        r"""Return :math:`\sum_t w_t |x_{i_t k} - x_{j_t k}|` over pairs of samples, for every column.
+
+        None where loops over blocks of columns on the host are the better way. No value may be missing.
+        """
+        return None
 
     # Statistics of the columns
 

@@ -63,6 +63,23 @@ def on_host(array: Any) -> NDArray[Any]:
     return np.from_dlpack(array)
 
 
+def pairwise_distances(block: Any, squared: bool) -> Any:
+    """Sums of absolute, or squared, differences between all rows of a matrix."""
+    if library_of(block) == "torch":
+        import torch
+
+        found = torch.cdist(
+            block, block, p=2.0 if squared else 1.0, compute_mode="donot_use_mm_for_euclid_dist"
+        )
+        return found * found if squared else found
+    xp = namespace(block)
+    lines = []
+    for row in range(block.shape[0]):
+        difference = block - block[row, :]
+        lines.append(xp.sum(difference * difference if squared else xp.abs(difference), axis=1))
+    return xp.stack(lines, axis=0)
+
+
 def block_bytes(array: Any) -> int:
     """How much memory one block may take where the array lives."""
     free = _free_bytes(array)

@@ -99,10 +99,29 @@ def mean_differences(
     work = n_features * sum(int(chosen.counts.sum()) for chosen in pairs)
     n_threads = useful_threads(n_jobs, work)
     for part in parts:
+        if not has_missing and _set_where_data_live(part, pairs, means):
+            continue
         add = partial(_add_block, part, pairs, means, has_missing)
         slices = part.columns.slices(part.columns.design.n_samples, n_threads)
         run_in_threads(add, [(columns,) for columns in slices], n_threads)
     return means
+
+
+def _set_where_data_live(
+    part: ColumnPart, pairs: tuple[WeightedPairs, ...], means: tuple[FloatArray, ...]
+) -> bool:
+    """Mean differences from a device that holds the data; False where there is none."""
+    if part.kind == MISMATCH:
+        return False
+    for mean, chosen in zip(means, pairs, strict=True):
+        first, place = np.nonzero(chosen.weights)
+        weights, second = chosen.weights[first, place], chosen.neighbours[first, place]
+        sums = part.columns.design.difference_sums(first, second, weights)
+        if sums is None:
+            return False
+        total = chosen.total_weight()
+        mean[part.index] = sums * np.abs(part.columns.factor) / total if total > 0.0 else 0.0
+    return True
 
 
 def _add_block(

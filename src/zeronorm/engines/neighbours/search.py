@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from zeronorm._threads import run_in_threads, useful_threads
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.neighbours.kernels import COLUMNS_PER_SUM, add_distances, offer_neighbours
+from zeronorm.engines.neighbours.kernels import (
+    COLUMNS_PER_SUM,
+    MISMATCH,
+    SQUARED,
+    add_distances,
+    offer_neighbours,
+)
 from zeronorm.engines.neighbours.ranges import ScaledColumns
 from zeronorm.selection.problem import Problem
 
@@ -86,6 +92,8 @@ def _tile_distances(
 ) -> FloatArray:
     first, last = left.stop - left.start, right.stop - right.start
     distance = np.zeros((first + first % 2, last + last % 2))  # the loops take rows by twos
+    if left == right and not has_missing and _add_where_data_live(parts, left, distance):
+        return distance
     shared = np.zeros_like(distance) if has_missing else None
     shares = _row_shares(
         len(distance), left == right, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads
@@ -101,6 +109,19 @@ def _tile_distances(
         np.divide(distance, shared, out=distance, where=comparable)
         distance[~comparable] = np.inf
     return distance
+
+
+def _add_where_data_live(parts: list[ColumnPart], tile: slice, distance: FloatArray) -> bool:
+    """Distances between all samples from a device that holds the data; False where there is none."""
+    if any(part.kind == MISMATCH or part.columns.design.n_samples != tile.stop for part in parts):
+        return False
+    for part in parts:
+        found = part.columns.design.distances(np.abs(part.columns.factor), squared=part.kind == SQUARED)
+        if found is None:
+            distance[:] = 0.0
+            return False
+        distance[: tile.stop, : tile.stop] += found
+    return True
 
 
 def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, int]]:
