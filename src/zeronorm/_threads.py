@@ -1,8 +1,21 @@
-"""What the machine has to offer: threads for products and compiled loops, and memory."""
+"""What the machine has to offer: threads for products and compiled loops, and memory.
+
+One policy for threads:
+
+* Matrix products use the threads of BLAS, and sweeps over the data as many: all cores, unless the user
+  (``OMP_NUM_THREADS``, ``threadpoolctl``) or joblib, in its workers, allows fewer. See `available_threads`.
+* ``n_jobs`` of a method counts the threads of its own loops, or what joblib runs side by side; None means one.
+  There are never more threads than cores. See `useful_threads`.
+* Many small products run in one thread each, where more would wait for each other. See `one_thread_if_small`.
+
+No result depends on the number of threads: work is cut by the data alone, and sums are formed in the order of
+the parts.
+"""
 
 from __future__ import annotations
 
 import _thread
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -49,7 +62,19 @@ def useful_threads(n_jobs: int | None, work: int) -> int:
     wanted = 1 + work // _WORK_PER_THREAD
     if wanted == 1 or n_jobs in (None, 1):  # to count the cores takes longer than little work
         return 1
-    return min(int(effective_n_jobs(n_jobs)), wanted)
+    return min(int(effective_n_jobs(n_jobs)), n_cores(), wanted)
+
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return int(len(allowed(0)) if allowed is not None else os.cpu_count() or 1)
+
+
+def available_threads() -> int:
+    """Threads for a sweep over the data: as many as BLAS may use now, and one inside threads of joblib."""
+    pools = [pool["num_threads"] for pool in thread_controller().info() if pool["user_api"] == "blas"]
+    return max(1, min(n_cores(), int(effective_n_jobs(-1)), *map(int, pools)))
 
 
 def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> None:

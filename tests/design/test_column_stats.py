@@ -74,7 +74,7 @@ def test_threads_and_more_columns_than_a_tile(order, dtype, monkeypatch):
     alone = as_design(X).column_stats(y)
     assert_is_numpy(alone, X, y, np.ones(30))
     monkeypatch.setattr(dense, "BYTES_PER_THREAD", 1000)
-    monkeypatch.setattr(dense.os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(dense, "available_threads", lambda: 3)
     together = as_design(X).column_stats(y)
     for name in ("class_mean", "class_variance", "minimum", "maximum"):
         np.testing.assert_array_equal(getattr(together, name), getattr(alone, name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._threads import available_threads
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.design.column_kernels import columns_range, float_bits, from_keys, turn_columns
@@ -158,8 +158,9 @@ class DenseDesign(Design):
 
 
 def _reading_threads(n_bytes: int) -> int:
-    """Threads that read side by side: one for small data, one per core (at most 4) for large."""
-    return min(4, os.cpu_count() or 1, 1 + n_bytes // BYTES_PER_THREAD)
+    """Threads that read side by side: one for small data, all that are available for large."""
+    wanted = 1 + n_bytes // BYTES_PER_THREAD
+    return 1 if wanted == 1 else min(available_threads(), wanted)
 
 
 def _column_parts(columns: range, n_parts: int) -> list[range]:

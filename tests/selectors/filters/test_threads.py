@@ -32,7 +32,8 @@ def test_an_error_reaches_the_caller(n_threads):
         run_in_threads(fail, [(i,) for i in range(20)], n_threads)
 
 
-def test_little_work_gets_one_thread():
+def test_little_work_gets_one_thread(monkeypatch):
+    monkeypatch.setattr("zeronorm._threads.n_cores", lambda: 16)
     assert useful_threads(8, 1000) == 1
     assert useful_threads(8, 10**9) == 8
     assert useful_threads(1, 10**9) == 1

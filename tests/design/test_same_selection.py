@@ -1,0 +1,71 @@
+"""Where the data live does not change what is selected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from zeronorm import AROM, L1SVM, RFE, FisherScore, GramSchmidt, Relief, SVMWeights, WelchScore, ZeroNormSVM
+from zeronorm.design import as_design, pack
+
+METHODS = [
+    FisherScore(6), WelchScore(6), Relief(6), GramSchmidt(4), L1SVM(6), SVMWeights(6), ZeroNormSVM(6), AROM(6),
+    RFE(6), RFE(6, step=0.5), RFE(6, kernel="rbf", step=0.5),
+]  # fmt: skip
+
+
+def _dask(X, folder):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    return da.from_array(X, chunks=(-1, 17))
+
+
+def _strict(X, folder):
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    return pytest.importorskip("array_api_strict", reason="array-api-strict is not installed").asarray(X)
+
+
+def _torch(X, folder):
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    return pytest.importorskip("torch", reason="torch is not installed").asarray(X)
+
+
+def _saved(X, folder):
+    np.save(folder / "x.npy", X)
+    return as_design(folder / "x.npy")
+
+
+HOMES = {
+    "columns in memory": lambda X, folder: np.asfortranarray(X),
+    "sparse": lambda X, folder: sparse.csr_array(X),
+    "NumPy file": _saved,
+    "packed": lambda X, folder: as_design(pack(X, folder / "x.zncols")),
+    "Dask": _dask,
+    "array API": _strict,
+    "torch": _torch,
+}
+
+
+@pytest.fixture(autouse=True)
+def _dask_in_this_thread():
+    dask = pytest.importorskip("dask", reason="dask is not installed")
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = np.arange(50) % 2
+    X = np.where(rng.uniform(size=(50, 60)) < 0.7, rng.normal(size=(50, 60)), 0.0)
+    X[:, :8] += np.outer(y, np.linspace(0.5, 2.0, 8))
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: repr(method).replace("\n", ""))
+def test_the_same_selection(method, home, data, tmp_path):
+    X, y = data
+    expected = method.fit(X, y).support_
+    np.testing.assert_array_equal(method.fit(HOMES[home](X, tmp_path), y).support_, expected)
