@@ -16,7 +16,8 @@ from sklearn.svm import SVC, LinearSVC
 from zeronorm.datasets import make_nonlinear_toy
 from zeronorm.registry import get_method
 from zeronorm.selectors.meta.selector_cv import SelectorCV
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
+from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm.studies.expectations import Check, Claim, Judged, PublishedFigure
 from zeronorm.studies.machines import BestOfSelectors, CommonScale
 from zeronorm.studies.pages import Section, Table
 from zeronorm.studies.results import NotMeasured, Results
@@ -30,6 +31,7 @@ OFW_SHARE = {"ARCENE": 3.80, "DEXTER": 1.43, "DOROTHEA": 0.01, "MADELON": 2.80}
 OFW_PROBES = {"ARCENE": 0.79, "DEXTER": 19.47, "DOROTHEA": 2.56, "MADELON": 0.0}
 GISETTE = "GISETTE (first 1000 features, training part only)"
 CHOSEN, LINEAR = "chosen on the training part", "linear SVM, all features"
+WEIGHTED = "OFW, then a nonlinear SVM"
 BER = "balanced_error_rate"
 N_FOLDS = 5
 N_BOOTSTRAP = 2000
@@ -115,6 +117,66 @@ def choosing_selector(name: str) -> BestOfSelectors:
     return BestOfSelectors(selectors)
 
 
+# -- The paper's own way: Fisher preselection, OFW, a nonlinear machine; all choices by cross-validation --
+
+PAPER_FOLDS = 10
+PAPER_SIZES = {
+    "ARCENE": (50, 100, 200, 400, 800),
+    "DEXTER": (50, 100, 200, 300, 400),
+    "DOROTHEA": (5, 10, 20, 50, 100),
+    "MADELON": (5, 8, 11, 14, 20, 30),
+}
+# ARCENE without preselection, as in the paper. On MADELON the printed threshold leaves 11 of the training part's
+# features, fewer than the 14 that the paper selects: both ways are candidates.
+THRESHOLDS: dict[str, tuple[float | None, ...]] = {
+    "ARCENE": (None,),
+    "DEXTER": (0.01,),
+    "DOROTHEA": (0.01,),
+    "MADELON": (0.01, None),
+}
+
+
+def nonlinear_machine() -> Any:
+    """A machine with a Gaussian kernel; columns are scaled and not centred, which keeps sparse ones sparse."""
+    return make_pipeline(StandardScaler(with_mean=False), SVC(class_weight="balanced"))
+
+
+def tuned_nonlinear_machine(n_folds: int = PAPER_FOLDS) -> Any:
+    """The same with cost and width chosen by cross-validation inside the training part."""
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    grid = {"svc__C": [0.3, 1.0, 3.0, 10.0, 30.0], "svc__gamma": ["scale", 0.01, 0.1, 0.3]}
+    return GridSearchCV(nonlinear_machine(), grid, scoring="balanced_accuracy", cv=folds)
+
+
+def weighting_selector(
+    sizes: tuple[int, ...],
+    thresholds: tuple[float | None, ...],
+    n_folds: int = PAPER_FOLDS,
+    **settings: Any,
+) -> BestOfSelectors:
+    """OFW on balanced errors; the size, and the threshold where there are several, by cross-validation."""
+    candidates = []
+    for threshold in thresholds:
+        law = OptimalFeatureWeighting(cost="balanced", fisher_threshold=threshold, **settings)
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+        judged = SelectorCV(
+            law,
+            estimator=nonlinear_machine(),
+            cv=folds,
+            scoring="balanced_accuracy",
+            sizes=sizes,
+            random_state=0,
+        )
+        candidates.append((f"threshold {threshold}", judged))
+    return BestOfSelectors(candidates)
+
+
+def weighted_selector_of(name: str) -> BestOfSelectors:
+    """With the learner of the paper's Table 1: nearest neighbours on MADELON, linear machines elsewhere."""
+    learner = "knn" if name == "MADELON" else "linear_svm"
+    return weighting_selector(PAPER_SIZES[name], THRESHOLDS[name], base_estimator=learner)
+
+
 def first_part(name: str) -> Sample:
     return sample_of(name.lower())
 
@@ -161,6 +223,13 @@ def _arms(name: str) -> list[Arm]:
             estimator=final_of(name),
             only=only,
         ),
+        Arm(
+            WEIGHTED,
+            factory=partial(weighted_selector_of, name),
+            sizes=(None,),
+            estimator=tuned_nonlinear_machine(),
+            only=(name,),
+        ),
     ]
 
 
@@ -193,11 +262,16 @@ def quick_selector() -> BestOfSelectors:
     return BestOfSelectors(judged)
 
 
+def quick_weighted_selector() -> BestOfSelectors:
+    return weighting_selector((2, 4, 8), (None,), 3, base_estimator="knn", subset_size=4, max_iter=300)
+
+
 def quick() -> Plan:
     data = published_split("MADELON", quick_sample, quick_second)
     arms = (
         Arm(LINEAR, estimator=SVC(kernel="linear")),
         Arm(CHOSEN, factory=quick_selector, sizes=(None,), estimator=SVC(C=3.0)),
+        Arm(WEIGHTED, factory=quick_weighted_selector, sizes=(None,), estimator=tuned_nonlinear_machine(3)),
     )
     return Plan((data,), arms, (), metrics=(BER,))
 
@@ -230,9 +304,12 @@ def _within_interval(results: Results) -> Judged:
     return Judged(", ".join(shown), agrees)
 
 
-def _better_than_linear(results: Results) -> Judged:
-    ours, plain = (results.mean("MADELON", arm, None, BER) for arm in (CHOSEN, LINEAR))
-    return Judged(f"chosen {ours:.4f}, linear on all {plain:.4f}", ours < plain)
+def _better_than_linear(arm: str) -> Check:
+    def check(results: Results) -> Judged:
+        ours, plain = (results.mean("MADELON", label, None, BER) for label in (arm, LINEAR))
+        return Judged(f"{arm} {ours:.4f}, {LINEAR} {plain:.4f}", ours < plain)
+
+    return check
 
 
 def _table(results: Results) -> list[Section]:
@@ -285,9 +362,12 @@ STUDY = Study(
         "columns. This is the second opening of the validation parts: a first list of candidates gave "
         "ARCENE 16.88, DEXTER 9.00, DOROTHEA 14.14 and MADELON 8.67. The second lists were found by "
         "cross-validation on the training parts; that a second attempt was made is itself a choice after "
-        "seeing validation errors, so its figures are slightly optimistic."
+        "seeing validation errors, so its figures are slightly optimistic. The row of OFW follows the paper: Fisher "
+        "scores above 0.01 (not on ARCENE; on MADELON with and without), OFW on balanced errors with its defaults, "
+        "the number of features by ten-fold cross-validation and then cost and width of a Gaussian machine, all on "
+        "the training part. It came last, so that its figures are a third opening."
     ),
-    cost="about 20 minutes on one core; a cell is capped at 30 minutes.",
+    cost="about an hour on one core, most of it for OFW; a cell is capped at 30 minutes.",
     full=full,
     quick=quick,
     expectations=(
@@ -303,6 +383,19 @@ STUDY = Study(
                 note="one fixed split, so no standard error",
             )
             for name, value in PLAIN.items()
+        ),
+        *(
+            PublishedFigure(
+                f"{name}, OFW in the paper's own way, BER",
+                name,
+                WEIGHTED,
+                None,
+                value,
+                metric=BER,
+                width=0.0,
+                note="one fixed split, so no standard error",
+            )
+            for name, value in OFW.items()
         ),
         Claim(
             "lower than OFW on at least two of four",
@@ -320,11 +413,14 @@ STUDY = Study(
             origin="figure",
             in_quick=False,
         ),
-        Claim(
-            "selection beats the linear SVM on MADELON",
-            "6.83 against 40.17",
-            "lower balanced error rate",
-            _better_than_linear,
+        *(
+            Claim(
+                f"selection beats the linear SVM on MADELON, {arm}",
+                "6.83 against 40.17",
+                "lower balanced error rate",
+                _better_than_linear(arm),
+            )
+            for arm in (CHOSEN, WEIGHTED)
         ),
     ),
     sections=_table,
