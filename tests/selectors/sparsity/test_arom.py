@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from oracles.multiclass_qp import primal_weston_watkins
-from oracles.qp import primal_svm, primal_svr
+from oracles.qp import PRECISE, primal_svm, primal_svr
 from zeronorm import AROM
 
 
@@ -78,6 +79,34 @@ def test_the_first_joint_machine_is_that_of_weston_and_watkins():
     np.testing.assert_allclose(selector.coef_.T, weights, atol=1e-4)
 
 
+@pytest.mark.parametrize("C", [0.1, np.inf])
+def test_the_first_joint_linear_program(C):
+    X, y = three_classes(24, 10)
+    selector = AROM(
+        norm="l1", C=C, multi_class="weston-watkins", standardize=False, max_iter=1, scaling="paper"
+    )
+    with pytest.warns(ConvergenceWarning):
+        selector.fit(X, y)
+    W, b = cp.Variable((10, 3)), cp.Variable(3)
+    loss, constraints = 0.0, []
+    for i, own in enumerate(y):
+        for other in {0, 1, 2} - {int(own)}:
+            margin = X[i] @ (W[:, own] - W[:, other]) + b[own] - b[other]
+            if np.isinf(C):
+                constraints.append(margin >= 1)
+            else:
+                loss += C * cp.pos(1 - margin)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.abs(W)) + loss), constraints)
+    problem.solve(solver=cp.CLARABEL, **PRECISE)
+    ours = np.abs(selector.coef_).sum()
+    decision = X @ selector.coef_.T + selector.intercept_
+    for i, own in enumerate(y):
+        for other in {0, 1, 2} - {int(own)}:
+            missing = max(0.0, 1.0 - decision[i, own] + decision[i, other])
+            ours += C * missing if np.isfinite(C) else (np.inf if missing > 1e-6 else 0.0)
+    assert ours == pytest.approx(problem.value, rel=1e-6)
+
+
 def test_the_first_linear_program():
     X, y = planted(30, 20)
     with pytest.warns(ConvergenceWarning):
@@ -142,11 +171,12 @@ def test_counting_slacks_ignores_mislabelled_samples():
         assert np.flatnonzero(selector.support_).tolist() == [0]
 
 
-@pytest.mark.parametrize("multi_class", ["coupled", "uncoupled", "weston-watkins"])
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("multi_class", ["coupled", "uncoupled", "one-vs-one", "weston-watkins"])
 @pytest.mark.parametrize("C", [10.0, np.inf])
-def test_several_classes(multi_class, C):
+def test_several_classes(multi_class, C, norm):
     X, y = three_classes()
-    selector = AROM(2, multi_class=multi_class, C=C).fit(X, y)
+    selector = AROM(2, multi_class=multi_class, C=C, norm=norm).fit(X, y)
     assert np.flatnonzero(selector.support_).tolist() == [2, 7]
     assert selector.coef_.shape == (3, 30)
 
@@ -278,7 +308,7 @@ def test_wrong_parameters_are_explained():
         ({"max_iter": 0}, "'max_iter' parameter"),
         ({"slack_norm": 0, "C": np.inf}, "must be finite with slack_norm=0"),
         ({"task": "regression", "C": np.inf}, "must be finite with regression"),
-        ({"multi_class": "weston-watkins", "norm": "l1"}, "needs norm='l2'"),
+        ({"multi_class": "weston-watkins", "norm": "switch"}, "needs norm='l2' or 'l1'"),
     ):
         with pytest.raises(ValueError, match=message):
             AROM(**parameters).fit(X, y)

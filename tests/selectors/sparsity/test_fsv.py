@@ -149,3 +149,39 @@ def test_mirrored_columns_are_one_feature():
     plain, doubled = FSV(sparsity=0.02).fit(X, y), FSV(sparsity=0.02).fit(np.hstack([X, -X, X + 1.0]), y)
     assert np.flatnonzero(doubled.support_).tolist() == np.flatnonzero(plain.support_).tolist()
     np.testing.assert_allclose(doubled.coef_[: X.shape[1]], plain.coef_, atol=1e-7)
+
+
+def test_several_classes_share_their_features():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 15))
+    X[:, 2] += 4.0 * (y == 0)
+    X[:, 7] += 4.0 * (y == 1)
+    selector = FSV(sparsity=0.05).fit(X, y)
+    assert np.flatnonzero(FSV(2).fit(X, y).support_).tolist() == [2, 7]
+    assert selector.coef_.shape == (3, 15)
+    assert np.all(np.diff(selector.objective_) <= 1e-9)
+    standardised = (X - X.mean(axis=0)) / X.std(axis=0)
+    value = 0.05 * np.sum(1 - np.exp(-5.0 * np.abs(selector.coef_).sum(axis=0)))
+    for c in range(3):
+        side = np.where(y == c, 1.0, -1.0)
+        slack = np.maximum(0, 1 - side * (standardised @ selector.coef_[c] + selector.intercept_[c]))
+        value += 0.95 * (slack[side > 0].mean() + slack[side < 0].mean())
+    assert selector.objective_[-1] == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("sparsity", [0.02, None])
+@pytest.mark.parametrize("unit", [1.0, 1e4])
+def test_regression_finds_the_same_features_in_any_unit(sparsity, unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 30))
+    y = unit * (2.0 * X[:, 3] - X[:, 7] + 0.02 * rng.normal(size=60))
+    selector = FSV(sparsity=sparsity, task="regression").fit(X, y)
+    assert np.flatnonzero(selector.support_).tolist() == [3, 7]
+    assert np.all(np.diff(selector.objective_) <= 1e-9)
+    standardised = (X - X.mean(axis=0)) / X.std(axis=0)
+    rest = np.abs(y - standardised @ selector.coef_ - selector.intercept_)
+    if sparsity is None:
+        assert rest.max() <= selector.epsilon_ * (1 + 1e-6)
+    else:
+        assert np.median(rest) < 0.2 * unit

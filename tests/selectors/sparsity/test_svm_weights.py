@@ -77,3 +77,13 @@ def test_wrong_parameters_are_explained():
         SVMWeights(norm="l0").fit(X, y)
     with pytest.raises(ValueError, match="'C' parameter"):
         SVMWeights(C=0.0).fit(X, y)
+
+
+def test_pairs_of_classes_are_those_of_libsvm():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 8))
+    X[:, 2] += 1.5 * y
+    selector = SVMWeights(C=1.0, multi_class="one-vs-one", standardize=False).fit(X, y)
+    reference = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(np.abs(selector.coef_), np.abs(reference.coef_), atol=1e-5)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.sparse as sp
 
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION, LinearModel
 from zeronorm.engines.rescaling.machines import Part
+from zeronorm.selection.problem import Problem
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
+from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.dual import per_sample
 
 
 class L1Machine:
@@ -70,6 +74,66 @@ class L1Machine:
         if self.slack_zero_tol is None or self.parts[0].solution is None:
             return [part.price for part in self.parts]
         return [part.price / np.maximum(part.solution.slack, self.slack_zero_tol) for part in self.parts]
+
+
+class JointL1Machine:
+    r"""Weston and Watkins' machine with the ℓ1 norm: all classes in one linear program.
+
+    .. math:: \min\ \sum_{c, k} |w_{ck}| / z_k + \sum_i C_i \sum_{m \ne y_i} \xi_{im}, \qquad
+        (w_{y_i} - w_m) \cdot x_i + b_{y_i} - b_m \ge 1 - \xi_{im}, \quad \xi_{im} \ge 0 .
+
+    The program holds all features, n rows for each class but one, and starts from its last basis as long as the
+    features stay the same.
+    """
+
+    settled = True
+
+    def __init__(self, problem: Problem, C: float) -> None:
+        self.n_classes = problem.n_classes
+        self.status = Status.CONVERGED
+        self.weights: FloatArray = np.zeros((0, self.n_classes))
+        self.bias: FloatArray = np.zeros(self.n_classes)
+        self.first_pull: FloatArray | None = None
+        pairs = [(i, m) for i, y in enumerate(problem.y) for m in range(self.n_classes) if m != y]
+        self._sample, other = np.array(pairs).T
+        self._sides = np.eye(self.n_classes)[problem.y[self._sample]] - np.eye(self.n_classes)[other]
+        self._price = per_sample(problem.sample_costs(C), problem.n_samples)[self._sample]
+        self._design: Design | None = None
+        self._program: LinearProgram | None = None
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        if design is not self._design or self._program is None:
+            self._design, self._program = design, self._build(design)
+        soft = np.where(np.isinf(self._price), 0.0, self._price)
+        norm = np.tile(1.0 / scale, 2 * self.n_classes)
+        self._program.set_costs(np.concatenate([np.zeros(self.n_classes), soft, norm]))
+        found = self._program.solve()
+        self.status = found.status
+        if self.status in NO_SOLUTION:
+            return np.zeros(scale.size)
+        parts = found.x[self.n_classes + self._sample.size :].reshape(self.n_classes, 2, scale.size)
+        self.weights, self.bias = (parts[:, 0] - parts[:, 1]).T, found.x[: self.n_classes]
+        if self.first_pull is None:
+            by_class = np.zeros((design.n_samples, self.n_classes))
+            np.add.at(by_class, self._sample, self._sides * found.row_duals[:, None])
+            self.first_pull = np.abs(design.transpose_dot(by_class)).sum(axis=1)
+        return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
+
+    def _build(self, design: Design) -> LinearProgram:
+        """Biases, slacks, then for each class the positive and the negative parts of its weights."""
+        rows = design.block(np.arange(design.n_features))[self._sample]
+        blocks = [sp.csc_array(self._sides), sp.eye_array(self._sample.size, format="csc")]
+        for side in self._sides.T:
+            own = sp.csc_array(side[:, None] * rows)
+            blocks += [own, -own]
+        matrix = sp.hstack(blocks, format="csc")
+        lower, upper = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)
+        lower[: self.n_classes] = -np.inf
+        upper[self.n_classes : self.n_classes + self._sample.size][np.isinf(self._price)] = 0.0
+        return LinearProgram(np.zeros(matrix.shape[1]), matrix, 1.0, np.inf, lower, upper)
+
+    def keep(self, staying: BoolArray) -> None:
+        """New features make a new program."""
 
 
 class SwitchingMachine:

@@ -50,7 +50,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     norm, step by step. Other kernels depend on the overall scale of z, on which the paper is silent and which would
     overflow or vanish: z is therefore multiplied by one number in each step so that the sum of its squares stays the
     number of features. More than two classes share z, with :math:`s_k^2 = \sum_c s_{kc}^2` over machines of one
-    class against the rest.
+    class against the rest, or of all pairs of classes.
 
     It sees one feature at a time: a feature that matters only together with another, and whose distribution is the
     same in both classes, gets no credit. On the nonlinear toy problem it finds the feature whose distribution
@@ -71,6 +71,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     kernel : "rbf" (default), "poly" or "linear".
     C : price of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` for a hard margin; "auto" chooses it from the data by
         generalised cross-validation on the kernel matrix of all features.
+    multi_class : more than two classes by "one-vs-rest" or "one-vs-one" machines, whose weights are summed.
     stop_at : iterates with fewer features are not used; None for all.
     gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
     degree, coef0 : of the polynomial kernel.
@@ -94,6 +95,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         *,
         kernel: Literal["rbf", "poly", "linear"] = "rbf",
         C: float | Literal["auto"] = "auto",
+        multi_class: Literal["one-vs-rest", "one-vs-one"] = "one-vs-rest",
         stop_at: int | None = None,
         gamma: float | None = None,
         degree: int = 2,
@@ -110,6 +112,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         self.n_features_to_select = n_features_to_select
         self.kernel = kernel
         self.C = C
+        self.multi_class = multi_class
         self.stop_at = stop_at
         self.gamma = gamma
         self.degree = degree
@@ -125,6 +128,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         check_choice(self, "scaling", ("unit", "paper"))
+        check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
         check_price(self)
         check_positive(self, "tol", "max_iter")
         if self.stop_at is not None:
@@ -135,7 +139,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         self.C_ = self._price(problem, kernel)
         rule = multiplicative if linear else constant_sum_rule(candidates.size)
         result = rescale_until_sparse(
-            SingleFeatureMachine(parts_of(problem, self.C_), kernel),
+            SingleFeatureMachine(parts_of(problem, self.C_, self.multi_class), kernel),
             problem.design,
             candidates,
             rule,

@@ -19,7 +19,7 @@ from zeronorm.engines.rescaling.iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.l1 import L1Machine, SwitchingMachine
+from zeronorm.engines.rescaling.l1 import JointL1Machine, L1Machine, SwitchingMachine
 from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Part, SlackRescaling, parts_of
 from zeronorm.registry import register
 from zeronorm.selection.parameters import check_choice, check_positive, warn_of_empty_answer
@@ -73,8 +73,8 @@ class AROM(WeightedSelector):
         cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
     slack_norm : 2 (for ``norm="l1"``: 1) for the usual loss, or 0 for the number of slacks.
     multi_class : "coupled" one-against-rest machines that share z, "uncoupled" ones that each select for
-        themselves (the best places of a feature are then compared), or "weston-watkins", one joint machine
-        (``norm="l2"``, ``slack_norm=2``).
+        themselves (the best places of a feature are then compared), "one-vs-one" machines for all pairs of classes
+        that share z, or "weston-watkins", one joint machine (not with ``norm="switch"`` nor ``slack_norm=0``).
     task : "classification" or "regression"; y with several 0/1 columns is a multi-label problem.
     epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread (the median
         distance from the median, as a standard deviation).
@@ -105,7 +105,7 @@ class AROM(WeightedSelector):
         norm: Literal["l2", "l1", "switch"] = "l2",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
-        multi_class: Literal["coupled", "uncoupled", "weston-watkins"] = "coupled",
+        multi_class: Literal["coupled", "uncoupled", "one-vs-one", "weston-watkins"] = "coupled",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         standardize: bool = True,
@@ -138,9 +138,11 @@ class AROM(WeightedSelector):
         self.representative_ = first_copies(problem.design)
         self.epsilon_ = tube_of(self, problem)
         self.C_ = self._price(problem)
-        parts = parts_of(problem, self.C_)
+        pairs = self.multi_class == "one-vs-one"
+        parts = parts_of(problem, self.C_, "one-vs-one" if pairs else "one-vs-rest")
         if self.multi_class == "weston-watkins" and problem.task == "multiclass":
-            return self._run(problem, JointMachine(problem, self.C_)).path()
+            joint = JointL1Machine if self.norm == "l1" else JointMachine
+            return self._run(problem, joint(problem, self.C_)).path()
         if self.multi_class == "uncoupled" and len(parts) > 1:
             return self._select_for_each(problem, parts)
         return self._run(problem, self._machine(problem, parts)).path()
@@ -177,7 +179,7 @@ class AROM(WeightedSelector):
             result.status.check("AROM with hard constraints (C=inf)")
             tube = "" if problem.task != "regression" else " or lower epsilon"
             warn_of_empty_answer(self, problem, f"raise C{tube}")
-        if isinstance(machine, L1Machine) and machine.first_pull is not None:
+        if isinstance(machine, (L1Machine, JointL1Machine)) and machine.first_pull is not None:
             result.first[np.unique(self.representative_)] = machine.first_pull
         self.coef_ = np.zeros((machine.weights.shape[1], problem.n_features))
         if result.trained.size:
@@ -217,12 +219,12 @@ class AROM(WeightedSelector):
         check_choice(self, "norm", ("l2", "l1", "switch"))
         check_choice(self, "slack_norm", (0, 2))
         check_choice(self, "scaling", ("unit", "paper"))
-        check_choice(self, "multi_class", ("coupled", "uncoupled", "weston-watkins"))
+        check_choice(self, "multi_class", ("coupled", "uncoupled", "one-vs-one", "weston-watkins"))
         check_price(self)
         check_positive(self, "tol", "max_iter")
-        if self.multi_class == "weston-watkins" and (self.norm, self.slack_norm) != ("l2", 2):
+        if self.multi_class == "weston-watkins" and (self.norm == "switch" or self.slack_norm != 2):
             raise ValueError(
-                "AROM with multi_class='weston-watkins' needs norm='l2' and slack_norm=2. "
+                "AROM with multi_class='weston-watkins' needs norm='l2' or 'l1' and slack_norm=2. "
                 f"Got norm={self.norm!r} and slack_norm={self.slack_norm!r}; use multi_class='coupled' with these."
             )
         soft_only = "regression" if problem.task == "regression" else "slack_norm=0"

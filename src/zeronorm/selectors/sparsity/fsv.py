@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.entry_order import relative
+from zeronorm.engines.price import target_spread, tube_of
 from zeronorm.registry import register
 from zeronorm.selection.parameters import check_positive, warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
-from zeronorm.solvers.l1_svm.program import L1Svm
 from zeronorm.solvers.status import Status
 
 ZERO_WEIGHT = 1e-9  # relative to the largest weight
@@ -26,9 +26,9 @@ LARGEST_ALPHA = 1e6
 @register(
     "fsv",
     family="sparsity",
-    tasks=("binary",),
+    tasks=("binary", "multiclass", "regression"),
     reference="Bradley & Mangasarian 1998; Lal et al. 2006, Algorithm 3",
-    test_params=({}, {"sparsity": 0.2, "growth": 2.0}),
+    test_params=({}, {"sparsity": 0.2, "growth": 2.0}, {"task": "regression"}),
 )
 class FSV(WeightedSelector):
     r"""Feature selection concave: as few features as possible, by a sequence of linear programs.
@@ -52,6 +52,11 @@ class FSV(WeightedSelector):
     have one, by how close they came to it in the first program. The weight of columns equal up
     to sign and shift goes to the first, the others rank last.
 
+    More than two classes (one against the rest each) share the penalty, with :math:`|w_k| = \sum_c |w_{ck}|`: a
+    feature that one machine has is cheap for all. For regression the loss is the mean of
+    :math:`\max(0, |y_i - w \cdot x_i - b| - \epsilon)` in units of the target's spread, so that the unit of y does not
+    matter; with ``sparsity=None`` all targets must be met up to ε.
+
     Huang et al. (2008) print the exponent as 1 - α|w| inside the exponential; the formula above is the one of
     the original paper.
 
@@ -65,6 +70,8 @@ class FSV(WeightedSelector):
     growth : factor by which ``alpha`` grows whenever the sequence has come to rest, until the support no
         longer changes; 1 keeps it.
     sparsity : λ between 0 and 1, or None for classes that can be separated.
+    task : "classification" or "regression".
+    epsilon : half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread.
     tol : largest change of a weight at rest.
     max_iter : most linear programs.
     standardize : centre and scale the columns first.
@@ -74,7 +81,9 @@ class FSV(WeightedSelector):
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias of the last program, of the columns as standardised.
+    coef_, intercept_ : weights and bias of the last program, of the columns as standardised; one row for each class
+        where there are more than two.
+    epsilon_ : the half-width in use, None in classification.
     objective_ : the objective after each program, for the α in use.
     """
 
@@ -85,6 +94,8 @@ class FSV(WeightedSelector):
         alpha: float = 5.0,
         growth: float = 1.0,
         sparsity: float | None = 0.05,
+        task: Literal["classification", "regression"] = "classification",
+        epsilon: float | Literal["auto"] = "auto",
         tol: float = 1e-7,
         max_iter: int = 100,
         standardize: bool = True,
@@ -97,6 +108,8 @@ class FSV(WeightedSelector):
         self.alpha = alpha
         self.growth = growth
         self.sparsity = sparsity
+        self.task = task
+        self.epsilon = epsilon
         self.tol = tol
         self.max_iter = max_iter
         self.standardize = standardize
@@ -107,23 +120,21 @@ class FSV(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_parameters()
-        price, rate = self._prices(problem)
-        # The program could share a weight between copies in any way: it sees the first alone.
-        distinct = np.unique(first_copies(problem.design))
-        program = l1_svm_program(problem.design.take(distinct), problem.signs, C=price)
-        machines: list[L1Svm] = []
+        self.epsilon_ = tube_of(self, problem)
+        unit = target_spread(problem) if problem.task == "regression" else 1.0
+        machines = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
+        steps: list[_Step] = []
         objectives: list[float] = []
         alpha, converged, rested = float(self.alpha), False, np.empty(0, dtype=np.intp)
         weights = np.zeros(problem.n_features)
         with problem.progress.task("Linear programs", int(self.max_iter)) as advance:
             for _ in range(int(self.max_iter)):
-                machine = program.solve(rate * alpha * np.exp(-alpha * weights[distinct]))
-                self._check_solution(machine)
-                machine = _spread_out(machine, distinct, problem.n_features)
-                moved = float(np.abs(np.abs(machine.weights) - weights).max(initial=0.0))
-                weights = np.abs(machine.weights)
-                machines.append(machine)
-                objectives.append(_objective(machine, price, rate, alpha))
+                step = machines.solve(alpha * np.exp(-alpha * weights))
+                self._check_solution(step.status)
+                moved = float(np.abs(step.size - weights).max(initial=0.0))
+                weights = step.size
+                steps.append(step)
+                objectives.append(step.loss - machines.rate * float(np.expm1(-alpha * weights).sum()))
                 advance(1)
                 if moved > self.tol:
                     continue
@@ -134,10 +145,12 @@ class FSV(WeightedSelector):
                     break
                 alpha, rested = alpha * float(self.growth), support
         self.objective_ = np.asarray(objectives)
-        self.coef_, self.intercept_ = machines[-1].weights, machines[-1].bias
-        if not machines[-1].weights.any():
+        single = len(steps[-1].bias) == 1
+        self.coef_ = unit * (steps[-1].weights[0] if single else steps[-1].weights)
+        self.intercept_: Any = unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
+        if not weights.any():
             warn_of_empty_answer(self, problem, "lower sparsity or alpha")
-        return _path_of_programs(machines, converged)
+        return _path_of_programs(steps, converged)
 
     def _check_parameters(self) -> None:
         check_positive(self, "alpha", "tol", "max_iter")
@@ -151,46 +164,90 @@ class FSV(WeightedSelector):
                 f"separated. Got {self.sparsity!r} instead."
             )
 
-    def _prices(self, problem: Problem) -> tuple[FloatArray, float]:
-        """Price of an error for each sample, and the factor of the penalty."""
-        if self.sparsity is None:
-            return np.full(problem.n_samples, np.inf), 1.0
-        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        class_total = np.bincount(problem.y, weights=weight)[problem.y]
-        return (1.0 - float(self.sparsity)) * weight / class_total, float(self.sparsity)
-
-    def _check_solution(self, machine: L1Svm) -> None:
-        if machine.status is Status.INFEASIBLE:
-            raise ValueError(
-                "FSV with sparsity=None needs two classes that a linear machine can separate. These samples cannot be "
-                "separated; give a 'sparsity' between 0 and 1."
+    def _check_solution(self, status: Status) -> None:
+        if status is Status.INFEASIBLE:
+            what = (
+                "targets that a linear machine meets up to epsilon"
+                if self.task == "regression"
+                else ("classes that a linear machine can separate")
             )
-        if not machine.converged:
-            raise RuntimeError(f"FSV: a linear program was not solved. {machine.status.describe()}")
+            raise ValueError(
+                f"FSV with sparsity=None needs {what}. These samples cannot be fitted so; "
+                "give a 'sparsity' between 0 and 1."
+            )
+        if not status.converged:
+            raise RuntimeError(f"FSV: a linear program was not solved. {status.describe()}")
 
 
-def _spread_out(machine: L1Svm, distinct: IntArray, n_features: int) -> L1Svm:
-    """The machine of some features as one of all."""
-    weights, pull = np.zeros(n_features), np.zeros(n_features)
-    weights[distinct], pull[distinct] = machine.weights, machine.pull
-    return replace(machine, weights=weights, pull=pull)
+# -- The programs of all machines, which share the costs of the features --
 
 
-def _objective(machine: L1Svm, price: FloatArray, rate: float, alpha: float) -> float:
-    finite = np.isfinite(price)
-    return float(
-        price[finite] @ machine.slack[finite] - rate * np.expm1(-alpha * np.abs(machine.weights)).sum()
-    )
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What the programs found: weights (machines × features), their sizes and pulls summed over the machines."""
+
+    weights: FloatArray
+    bias: FloatArray
+    size: FloatArray
+    pull: FloatArray
+    loss: float
+    status: Status
 
 
-def _path_of_programs(machines: list[L1Svm], converged: bool) -> SelectionPath:
+class _SharedPrograms:
+    """One program for two classes or a regression, one for each of more classes."""
+
+    def __init__(self, problem: Problem, sparsity: float | None, epsilon: float | None, unit: float) -> None:
+        self.n_features = problem.n_features
+        self.rate = 1.0 if sparsity is None else float(sparsity)
+        # A program could share a weight between copies in any way: it sees the first alone.
+        self.distinct = np.unique(first_copies(problem.design))
+        design = problem.design.take(self.distinct)
+        tube = None if epsilon is None else epsilon / unit
+        self.prices = [_price(problem, t, sparsity) for t in problem.targets().T]
+        self.programs = [
+            l1_svm_program(design, t / unit, C=price, epsilon=tube)
+            for t, price in zip(np.ascontiguousarray(problem.targets().T), self.prices, strict=True)
+        ]
+
+    def solve(self, cost: FloatArray) -> _Step:
+        """All machines for these costs of the features."""
+        machines = [program.solve(self.rate * cost[self.distinct]) for program in self.programs]
+        weights, pull = np.zeros((len(machines), self.n_features)), np.zeros(self.n_features)
+        weights[:, self.distinct] = [machine.weights for machine in machines]
+        pull[self.distinct] = np.sum([np.abs(machine.pull) for machine in machines], axis=0)
+        loss = sum(
+            float(price[np.isfinite(price)] @ machine.slack[np.isfinite(price)])
+            for price, machine in zip(self.prices, machines, strict=True)
+        )
+        return _Step(
+            weights=weights,
+            bias=np.array([machine.bias for machine in machines]),
+            size=np.abs(weights).sum(axis=0),
+            pull=pull,
+            loss=loss,
+            status=max(machine.status for machine in machines),
+        )
+
+
+def _price(problem: Problem, target: FloatArray, sparsity: float | None) -> FloatArray:
+    """Price of an error for each sample: means within both sides of a machine, or over all of a regression."""
+    if sparsity is None:
+        return np.full(problem.n_samples, np.inf)
+    weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+    side = np.zeros(problem.n_samples, dtype=np.intp)
+    if problem.task != "regression":
+        side[target > 0.0] = 1
+    return np.asarray((1.0 - float(sparsity)) * weight / np.bincount(side, weights=weight)[side])
+
+
+def _path_of_programs(steps: list[_Step], converged: bool) -> SelectionPath:
     """Supports of all programs; a feature scores by the last program in which it has a weight."""
-    scores = 0.5 * relative(np.abs(machines[0].pull))
+    scores = 0.5 * relative(steps[0].pull)
     supports: list[IntArray] = []
-    for level, machine in enumerate(machines, start=1):
-        weight = np.abs(machine.weights)
-        support = np.flatnonzero(relative(weight) > ZERO_WEIGHT)
-        scores[support] = level + 0.5 * relative(weight[support])
+    for level, step in enumerate(steps, start=1):
+        support = np.flatnonzero(relative(step.size) > ZERO_WEIGHT)
+        scores[support] = level + 0.5 * relative(step.size[support])
         supports.append(support)
     return SelectionPath.from_subsets(
         [support for support in supports if support.size],
@@ -198,7 +255,7 @@ def _path_of_programs(machines: list[L1Svm], converged: bool) -> SelectionPath:
         tie_break=scores,
         scores=scores,
         own_size=supports[-1].size,
-        n_iter=len(machines),
+        n_iter=len(steps),
         converged=converged,
         remedy="raise max_iter or loosen tol.",
     )

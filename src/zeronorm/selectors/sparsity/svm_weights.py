@@ -30,7 +30,8 @@ class SVMWeights(WeightedSelector):
     .. math:: s_k = \sum_c |w_{ck}|, \qquad \min_{w, b}\ \tfrac12\|w\|_2^2 + C\sum_i \xi_i
         \quad\text{or}\quad \|w\|_1 + C \sum_i \xi_i
 
-    The sum is over the machines of one class against the rest. This is the first step of RFE and of AROM
+    The sum is over the machines of one class against the rest, or of all pairs of classes.
+    This is the first step of RFE and of AROM
     without the others: a baseline that shows what their repetition is worth. Papers 001 and 003 find it
     about as good as ranking by correlation. The ℓ1 machine has at most as many weights as samples; features
     without one follow by how close they came to one (their reduced cost).
@@ -41,6 +42,7 @@ class SVMWeights(WeightedSelector):
     norm : "l2" or "l1".
     C : price of the hinge (ε-insensitive) loss; ``numpy.inf`` for a hard margin, in classification; "auto" chooses it
         from the data (generalised cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
+    multi_class : more than two classes by "one-vs-rest" or "one-vs-one" machines, whose weights are summed.
     task : "classification" or "regression".
     epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread.
     standardize : scale columns to mean 0 and variance 1 first.
@@ -58,6 +60,7 @@ class SVMWeights(WeightedSelector):
         *,
         norm: Literal["l2", "l1"] = "l2",
         C: float | Literal["auto"] = "auto",
+        multi_class: Literal["one-vs-rest", "one-vs-one"] = "one-vs-rest",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         standardize: bool = True,
@@ -68,6 +71,7 @@ class SVMWeights(WeightedSelector):
         self.n_features_to_select = n_features_to_select
         self.norm = norm
         self.C = C
+        self.multi_class = multi_class
         self.task = task
         self.epsilon = epsilon
         self.standardize = standardize
@@ -77,9 +81,10 @@ class SVMWeights(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         check_choice(self, "norm", ("l2", "l1"))
+        check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
         epsilon = self.epsilon_ = tube_of(self, problem)
         self.C_ = self._price(problem)
-        parts = parts_of(problem, self.C_)
+        parts = parts_of(problem, self.C_, self.multi_class)
         l1 = L1Machine(parts, epsilon=epsilon)
         machine = l1 if self.norm == "l1" else LinearMachine(parts, loss="hinge", epsilon=epsilon)
         scores = machine.train(problem.design, np.ones(problem.n_features))
