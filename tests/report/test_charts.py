@@ -46,6 +46,14 @@ def test_a_score_is_read_the_right_way_round(metric):
     assert "lowest" not in text
 
 
+@pytest.mark.parametrize(("name", "words"), [("baseline", "chance"), ("random", "random features")])
+def test_random_features_are_not_called_chance(name, words):
+    text = render(
+        made_records("error_rate", {"good": (0.1, 0.12, 0.11), name: (0.5, 0.52, 0.48)}), n_features=40
+    )
+    assert f"p against {words}</th>" in text
+
+
 def test_an_error_is_read_the_right_way_round():
     facts = facts_of(made_records("error_rate", NEAR), n_features=40)
     tiles = [tile for _, group in key_figures(facts) for tile in group]

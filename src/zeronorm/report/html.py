@@ -148,6 +148,7 @@ def view(facts: Facts) -> dict[str, Any]:
         "cards": [card for card in cards if card.chart.order > FIRST],
         "comparison": facts.comparison,
         "methods": _method_rows(facts),
+        "against": _baseline(facts)[1],
         "methods_section": text.methods_section(facts),
         "next_steps": text.next_steps(facts.result),
         "provenance": _provenance_rows(facts.result),
@@ -178,7 +179,7 @@ def _method_rows(facts: Facts) -> list[MethodLine]:
     table: Any = getattr(facts.result, "table", None) or []
     by_chance = {row["method"]: row.get("p_value") for row in table}
     best = comparison.rows[0].method
-    baseline = next((name for name in ("baseline", "random") if name in facts.labels), "")
+    baseline, _ = _baseline(facts)
     lines = []
     for row in comparison.rows:
         own, stability = facts.own_point(row.method), facts.own_stability(row.method)
@@ -198,6 +199,12 @@ def _method_rows(facts: Facts) -> list[MethodLine]:
             )
         )
     return lines
+
+
+def _baseline(facts: Facts) -> tuple[str, str]:
+    """The method that the others must beat, and what it stands for: no features, or features drawn at random."""
+    names = {"baseline": "chance", "random": "random features"}
+    return next(((name, words) for name, words in names.items() if name in facts.labels), ("", "chance"))
 
 
 def _feature_rows(result: RunResult) -> list[dict[str, Any]]:
@@ -235,10 +242,10 @@ def _effect_columns(result: RunResult) -> list[tuple[str, list[str]]]:
 
 
 def _number(value: Any) -> str:
-    """A number with three digits; words as they are."""
+    """A number with four digits; words as they are."""
     if value is None or value == "":
         return "–"
-    return value if isinstance(value, str) else f"{value:.3g}"
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _strongest_partners(result: RunResult) -> dict[int, tuple[str, float]]:
