@@ -298,7 +298,7 @@ def selection_with(strange_selection, **changes):
 
 
 def test_a_choice_at_the_largest_size_says_so(strange_selection):
-    size = {"chosen": 12, "rule": "was chosen by the one-standard-error rule", "tried": [1, 4, 12]}
+    size = {"chosen": 12, "rule": "was chosen", "tried": [1, 4, 12], "at_largest": True}
     provenance = {"command": "zeronorm select 'my data.csv' -t y", "repeats": 1}
     result = selection_with(strange_selection, size=size, provenance=provenance)
     assert is_largest_tried(result)
@@ -306,7 +306,7 @@ def test_a_choice_at_the_largest_size_says_so(strange_selection):
     assert "zeronorm select 'my data.csv' -t y --max-features 20 --out enlarged" in commands
     assert any(command.startswith("zeronorm compare 'my data.csv'") for command in commands)
     assert any("--repeats 10" in command for command in commands)
-    inside = selection_with(strange_selection, size={**size, "tried": [1, 12, 20]}, provenance=provenance)
+    inside = selection_with(strange_selection, size={**size, "at_largest": False}, provenance=provenance)
     assert not is_largest_tried(inside)
     assert not any("--max-features" in step.command for step in next_steps(inside))
 

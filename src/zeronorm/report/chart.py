@@ -22,7 +22,7 @@ from zeronorm.evaluation.metrics import parse_metrics
 from zeronorm.evaluation.records import columns_of
 from zeronorm.evaluation.summary import Curve, CurvePoint, Frequencies, StabilityPoint
 from zeronorm.selection.path import SelectionPath
-from zeronorm.workflow.result import RunResult
+from zeronorm.workflow.result import Result
 
 Rows = list[list[str]]
 Bounds = tuple[float | None, float | None]
@@ -53,7 +53,7 @@ class Run:
 class Facts:
     """A result and its records, with every number that charts share computed once."""
 
-    def __init__(self, result: RunResult, records: Any) -> None:
+    def __init__(self, result: Result, records: Any) -> None:
         self.result = result
         self.metric = summary.primary_metric(records)
         self.records = _finite_only(records, self.metric)
@@ -137,13 +137,12 @@ class Facts:
     @cached_property
     def measured(self) -> dict[str, Any]:
         """What the run itself says about its procedure: chance, p-value, other metrics; empty for bare records."""
-        return dict(getattr(self.result, "procedure", None) or {})
+        return self.result.procedure
 
     @cached_property
     def chance(self) -> float | None:
         """The metric of a predictor that sees no feature, where the result knows it."""
-        chance: Any = getattr(self.result, "chance", None)
-        return None if chance is None else float(chance)
+        return self.result.chance
 
 
 def _finite_only(records: Any, metric: str) -> Any:

@@ -14,7 +14,7 @@ from zeronorm.evaluation.records import columns_of
 from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
-from zeronorm.workflow.result import RunResult
+from zeronorm.workflow.result import Result
 
 MOST_CLASS_COLUMNS = 4
 MOST_FEATURE_ROWS = 1000
@@ -23,7 +23,7 @@ FIRST = 20  # charts up to this order stand before the tables
 
 def render(
     records: Any,
-    result: RunResult | None = None,
+    result: Result | None = None,
     *,
     names: Sequence[str] | None = None,
     n_features: int | None = None,
@@ -49,7 +49,7 @@ def render(
     return html
 
 
-def render_report(result: RunResult, records: Any) -> str:
+def render_report(result: Result, records: Any) -> str:
     """The HTML text of the report of a run."""
     return _page(Facts(result, records))
 
@@ -74,7 +74,7 @@ def facts_of(records: Any, *, names: Sequence[str] | None = None, n_features: in
     described = [
         {"name": name, "label": name, "class": "", "reference": "", "parameters": {}} for name in methods
     ]
-    result = RunResult(
+    result = Result(
         kind="comparison" if len(methods) > 1 else "selection",
         data=data,
         methods=described,
@@ -140,7 +140,7 @@ def view(facts: Facts) -> dict[str, Any]:
     return {
         "facts": facts,
         "result": facts.result,
-        "headline": text.headline(facts),
+        "headline": facts.result.headline,
         "groups": text.key_figures(facts),
         "features": _feature_rows(facts.result),
         "effects": _effect_columns(facts.result),
@@ -176,8 +176,7 @@ def _method_rows(facts: Facts) -> list[MethodLine]:
         return []
     p_values = {(d.method, d.reference): d.adjusted_p_value for d in comparison.differences}
     p_values |= {(b, a): p for (a, b), p in p_values.items()}
-    table: Any = getattr(facts.result, "table", None) or []
-    by_chance = {row["method"]: row.get("p_value") for row in table}
+    by_chance = {row["method"]: row.get("p_value") for row in facts.result.table}
     best = comparison.rows[0].method
     baseline, _ = _baseline(facts)
     lines = []
@@ -207,7 +206,7 @@ def _baseline(facts: Facts) -> tuple[str, str]:
     return next(((name, words) for name, words in names.items() if name in facts.labels), ("", "chance"))
 
 
-def _feature_rows(result: RunResult) -> list[dict[str, Any]]:
+def _feature_rows(result: Result) -> list[dict[str, Any]]:
     """Rows of the table of selected features, with the strongest correlation to another one."""
     partners = _strongest_partners(result)
     return [
@@ -219,11 +218,11 @@ def _feature_rows(result: RunResult) -> list[dict[str, Any]]:
 EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "correlation with the target"}
 
 
-def _effect_columns(result: RunResult) -> list[tuple[str, list[str]]]:
+def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     """Columns about single features that the result knows: heading and one text per selected feature."""
-    features: list[Any] = list(result.selected[:MOST_FEATURE_ROWS])
-    kind = next((k for f in features if (k := getattr(f, "effect_kind", ""))), "")
-    classes = next((list(m) for f in features if (m := getattr(f, "class_means", None))), [])
+    features = result.selected[:MOST_FEATURE_ROWS]
+    kind = next((f.effect_kind for f in features if f.effect_kind), "")
+    classes = next((list(f.class_means) for f in features if f.class_means), [])
     columns = [
         (f"mean of {visible(label, 20)}", [_number((f.class_means or {}).get(label)) for f in features])
         for label in classes[:MOST_CLASS_COLUMNS]
@@ -235,7 +234,7 @@ def _effect_columns(result: RunResult) -> list[tuple[str, list[str]]]:
     )
     orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
     for heading, name in (*plain, *orientation):
-        values = [getattr(feature, name, None) for feature in features]
+        values = [getattr(feature, name) for feature in features]
         if any(value not in (None, "") for value in values):
             columns.append((heading, [_number(value) for value in values]))
     return columns
@@ -248,7 +247,7 @@ def _number(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def _strongest_partners(result: RunResult) -> dict[int, tuple[str, float]]:
+def _strongest_partners(result: Result) -> dict[int, tuple[str, float]]:
     redundancy = result.figures.get("redundancy")
     if not redundancy:
         return {}
@@ -260,7 +259,7 @@ def _strongest_partners(result: RunResult) -> dict[int, tuple[str, float]]:
     return partners
 
 
-def _provenance_rows(result: RunResult) -> list[tuple[str, str]]:
+def _provenance_rows(result: Result) -> list[tuple[str, str]]:
     run, data = result.provenance, result.data
     rows = [("data", data["source"]), ("SHA-256 of the data", data.get("sha256") or "–")]
     if run:

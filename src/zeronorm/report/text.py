@@ -1,4 +1,4 @@
-"""The result in words: headline, key figures, the error, a paragraph for a methods section, and what to do next."""
+"""The result in words: key figures, the error, a paragraph for a methods section, and what to do next."""
 
 from __future__ import annotations
 
@@ -8,26 +8,11 @@ from statistics import median
 from typing import Any
 
 from zeronorm.report.chart import Facts
-from zeronorm.workflow.result import RunResult
+from zeronorm.workflow.result import Result
 
 CONFIRMING_REPEATS = 10
 # Parameters that the text tells elsewhere.
 UNTOLD = ("random_state", "task", "n_features_to_select")
-
-
-def headline(facts: Facts) -> str:
-    """What was found, in one line."""
-    result, data = facts.result, facts.result.data
-    decided: Any = getattr(result, "headline", None)
-    if decided:
-        return str(decided)
-    if result.kind == "comparison":
-        extent = f"{data['n_samples']} samples and {data['n_features']} features"
-        return f"{len(result.methods)} methods compared on {extent}"
-    if not result.selected:
-        return f"Selection from {data['n_features']} features"
-    verb = "predicts" if len(result.selected) == 1 else "predict"
-    return f"{len(result.selected)} of {data['n_features']} features {verb} {data['target']}"
 
 
 @dataclass(frozen=True)
@@ -107,14 +92,9 @@ def _final_tiles(facts: Facts) -> list[Tile]:
     return [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
 
 
-def is_largest_tried(result: RunResult) -> bool:
+def is_largest_tried(result: Result) -> bool:
     """Whether the size was chosen and no larger one was tried, although there are more features."""
-    if "at_largest" in result.size:
-        return bool(result.size["at_largest"])
-    tried = result.size.get("tried") or []
-    chosen = result.size.get("chosen")
-    was_chosen = "chosen" in str(result.size.get("rule", ""))
-    return bool(tried) and was_chosen and chosen == max(tried) < result.data["n_features"]
+    return bool(result.size.get("at_largest"))
 
 
 @dataclass(frozen=True)
@@ -125,7 +105,7 @@ class Step:
     command: str
 
 
-def next_steps(result: RunResult) -> list[Step]:
+def next_steps(result: Result) -> list[Step]:
     """How to confirm, enlarge and use the result."""
     run = result.provenance
     command = str(run.get("command", "")) if run else ""
@@ -208,7 +188,7 @@ def methods_section(facts: Facts) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _data_part(result: RunResult) -> str:
+def _data_part(result: Result) -> str:
     data = result.data
     counts = data.get("class_counts") or {}
     classes = ", ".join(f"{name}: {count}" for name, count in counts.items())
@@ -221,7 +201,7 @@ def _data_part(result: RunResult) -> str:
     return f"The data have {extent}; the task is {kind}{target}{listing}."
 
 
-def _method_part(result: RunResult) -> str:
+def _method_part(result: Result) -> str:
     described = [_described(method) for method in result.methods]
     if result.kind == "comparison":
         return f"These methods were compared: {'; '.join(described)}."
@@ -235,7 +215,7 @@ def _described(method: dict[str, Any]) -> str:
     return f"{method['name']}{source}" + (f" with {listing}" if listing else "")
 
 
-def _size_part(result: RunResult) -> str:
+def _size_part(result: Result) -> str:
     rule = result.size.get("rule")
     if not rule:
         return ""
@@ -260,7 +240,7 @@ def _evaluation_part(facts: Facts) -> str:
     )
 
 
-def _version_part(result: RunResult) -> str:
+def _version_part(result: Result) -> str:
     run = result.provenance
     if not run:
         return ""

@@ -255,9 +255,6 @@ class Result:
         return cls.from_json(file.read_text(encoding="utf-8"))
 
 
-RunResult = Result  # the name that the report uses
-
-
 def schema() -> dict[str, Any]:
     """The JSON schema of result.json."""
     content: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
