@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import zeronorm
-from zeronorm.registry import all_methods, generated_files, get_method, register
+from zeronorm.registry import all_methods, generated_files, get_method, parameters_of, register
 
 PACKAGE = Path(zeronorm.__file__).parent
 
@@ -59,3 +60,87 @@ def test_a_name_is_registered_once():
 def test_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="kind"):
         register("new", family="x", tasks=("binary",), reference="-", kind="gadget")
+
+
+PLUGIN = '''
+"""A package outside."""
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selectors.base import BaseSelector
+
+
+@register("last-first", family="outside", tasks=("binary", "multiclass"), reference="nobody")
+class LastFirst(BaseSelector):
+    """Take the columns from the last to the first."""
+
+    def __init__(self, n_features_to_select=None, *, estimator=None, feature_groups=None, always_keep=None):
+        self.n_features_to_select = n_features_to_select
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem):
+        return SelectionPath.from_scores(range(problem.n_features))
+'''
+
+
+def with_distribution(
+    folder, code, *, module=PLUGIN, points="[zeronorm.selectors]\nlast-first = outside:LastFirst\n"
+):
+    """Run code in a process that finds a distribution in the folder."""
+    (folder / "outside.py").write_text(module)
+    info = folder / "outside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(points)
+    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
+
+
+@pytest.mark.parametrize("point", ["outside:LastFirst", "outside"])
+def test_a_package_outside_adds_a_method(point, tmp_path):
+    code = (
+        "from zeronorm.cli.main import run\n"
+        "from zeronorm.registry import all_methods, get_method\n"
+        "from zeronorm.testing import selector_checks\n"
+        "assert run(['methods']) == 0\n"
+        "assert get_method('last-first') in all_methods('selector')\n"
+        "names = [name for name, _ in selector_checks(get_method('last-first').cls())]\n"
+        "assert names\n"
+        "import zeronorm\n"
+        "from sklearn.datasets import load_iris\n"
+        "result = zeronorm.select(*load_iris(return_X_y=True), method='last-first', features=1, permutations=0)\n"
+        "assert result.features == ['x4'], result.features\n"
+    )
+    points = f"[zeronorm.selectors]\nlast-first = {point}\n"
+    done = with_distribution(tmp_path, code, points=points)
+    assert done.returncode == 0, done.stderr
+    assert "last-first" in done.stdout
+
+
+def test_a_broken_package_outside_only_loses_its_own_method(tmp_path):
+    code = "from zeronorm.registry import all_methods; print(len(all_methods()))"
+    done = with_distribution(tmp_path, code, module="raise RuntimeError('broken')")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(all_methods())
+    assert "'outside' adds the method 'last-first' to zeronorm, but it cannot be loaded" in done.stderr
+
+
+def test_a_package_outside_cannot_take_a_known_name(tmp_path):
+    module = PLUGIN.replace('"last-first"', '"fisher"').replace("LastFirst", "FisherScore")
+    code = "from zeronorm.registry import get_method; print(get_method('fisher').cls.__module__)"
+    points = "[zeronorm.selectors]\nfisher = outside:FisherScore\n"
+    done = with_distribution(tmp_path, code, module=module, points=points)
+    assert done.stdout.strip() == "zeronorm.selectors.filters.fisher"
+    assert "registered twice" in done.stderr
+
+
+def test_parameters_come_from_signature_and_docstring():
+    rows = {row["name"]: row for row in parameters_of(zeronorm.RFE)}
+    assert set(rows) == set(zeronorm.RFE().get_params(deep=False))
+    assert all(row["text"] for row in rows.values())
+    assert {row["name"]: row["default"] for row in parameters_of(zeronorm.SelectorCV)}[
+        "selector"
+    ] == "required"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 
 import numpy as np
 import polars as pl
 import pytest
 
-from zeronorm.cli.main import run
+import zeronorm
+from zeronorm.cli.main import in_flags, run
 from zeronorm.workflow import procedures
 from zeronorm.workflow.result import Result
 
@@ -297,3 +299,143 @@ def test_damaged_records(tmp_path, capsys):
     assert run(["report", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.count("\n") == 3
     assert not (tmp_path / "report.html").exists()
+
+
+# -- What the commands hand over ---------------------------------------------------------------------
+
+
+def handed_over(monkeypatch, name, *arguments):
+    """The keywords with which a command calls the workflow."""
+    seen = {}
+
+    def spy(**options):
+        seen.update(options)
+        raise ValueError("enough")
+
+    from zeronorm.workflow import run as workflow
+
+    monkeypatch.setattr(workflow, name, spy)
+    assert run([name, *arguments]) == 2
+    return seen
+
+
+def test_select_hands_over_every_option(monkeypatch, tmp_path):
+    options = {
+        "--target": ("t", "target", "t"),
+        "--method": ("rfe", "method", "rfe"),
+        "--features": ("7", "features", "7"),
+        "--rule": ("best", "rule", "best"),
+        "--metric": ("roc_auc", "metric", "roc_auc"),
+        "--permutations": ("5", "permutations", 5),
+        "--task": ("regression", "task", "regression"),
+        "--sample-groups": ("patient", "sample_groups", "patient"),
+        "--keep": ("k", "keep", ("k",)),
+        "--ignore": ("i", "ignore", ("i",)),
+        "--categorical": ("c", "categorical", ("c",)),
+        "--missing": ("drop-rows", "missing", "drop-rows"),
+        "--delimiter": (";", "delimiter", ";"),
+        "--param": ("C=10", "params", {"C": 10}),
+        "--max-features": ("9", "max_features", 9),
+        "--cv": ("4", "cv", 4),
+        "--repeats": ("3", "repeats", 3),
+        "--seed": ("11", "random_state", 11),
+        "--jobs": ("2", "n_jobs", 2),
+    }
+    flags = ["--transpose", "--decimal-comma", "--force", "--resume", "--save-model"]
+    arguments = [text for flag, (value, _, _) in options.items() for text in (flag, value)]
+    seen = handed_over(monkeypatch, "select", "data.csv", *arguments, *flags)
+    assert seen["data"] == "data.csv"
+    for _, name, value in options.values():
+        assert seen[name] == value, name
+    for name in ("transpose", "decimal_comma", "force", "resume", "save_model"):
+        assert seen[name] is True
+
+
+@pytest.mark.parametrize("command", ["select", "compare"])
+def test_every_parameter_of_the_workflow_has_an_option(command, monkeypatch):
+    known = set(inspect.signature(getattr(zeronorm, command)).parameters)
+    more = ["-m", "fisher,rfe"] if command == "compare" else []
+    assert set(handed_over(monkeypatch, command, "data.csv", *more)) == known
+
+
+def test_compare_hands_over_parameters_by_method(monkeypatch):
+    seen = handed_over(monkeypatch, "compare", "d.csv", "-m", "rfe,fisher", "-p", "rfe.C=3", "--keep", "a")
+    assert seen["params"] == {"rfe": {"C": 3}}
+    assert seen["keep"] == ("a",)
+    assert run(["compare", "d.csv", "-m", "rfe,fisher", "-p", "C=3"]) == 2
+
+
+def test_parameters_of_the_library_are_options_here():
+    message = "The 'sample_groups' parameter of select is odd. Set cv=3, or set force=True (parameter 'random_state')."
+    assert in_flags(message) == "--sample-groups is odd. Set --cv 3, or pass --force (--seed)."
+    assert in_flags("The 'C' parameter of RFE must be positive. Got -1.") == (
+        "The 'C' parameter of RFE must be positive. Got -1."
+    )
+
+
+def test_a_wrong_value_of_a_parameter_is_an_input_error(data_file, tmp_path, capsys):
+    assert select(data_file, tmp_path / "out", "-m", "rfe", "-k", "2", "-p", "kernel=cubic") == 2
+    assert "kernel" in capsys.readouterr().err
+    arguments = [
+        "compare",
+        str(data_file),
+        "-t",
+        "label",
+        "-m",
+        "fisher,rfe",
+        "-k",
+        "2",
+        "-p",
+        "rfe.kernel=cubic",
+    ]
+    assert run([*arguments, "--out", str(tmp_path / "c")]) == 2
+    assert "kernel" in capsys.readouterr().err
+
+
+def test_a_model_is_saved_and_applied(data_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert select(data_file, out, "--features", "2", "--save-model", "-q") == 0
+    assert run(["apply", str(out / "model.json"), str(data_file), "--out", str(tmp_path / "p.csv")]) == 0
+    with (tmp_path / "p.csv").open(newline="") as stream:
+        predicted = [row["prediction"] for row in csv.DictReader(stream)]
+    assert np.mean([a == row[-1] for a, row in zip(predicted, small_rows(), strict=True)]) > 0.9
+    assert run(["apply", str(out), str(data_file), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 40
+    assert run(["apply", str(out), str(data_file), "--out", str(tmp_path / "p.csv")]) == 2
+
+
+def test_one_method_is_described_with_its_parameters(capsys):
+    assert run(["methods", "rfe", "--json"]) == 0
+    described = json.loads(capsys.readouterr().out)
+    assert described["class"] == "RFE"
+    assert {"C", "kernel", "step"} <= {row["name"] for row in described["parameters"]}
+    assert run(["methods", "rfe"]) == 0
+    assert "kernel" in capsys.readouterr().out
+    assert run(["methods", "rfee"]) == 2
+
+
+def test_the_demo_does_not_replace_results(tmp_path, capsys, monkeypatch):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "result.json").write_text("mine")
+    assert run(["demo", "--out", str(tmp_path / "out"), "-q"]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert (tmp_path / "out" / "result.json").read_text() == "mine"
+
+
+def test_names_cannot_move_the_cursor(tmp_path, capsys):
+    names = ["\x1b[2Jgone", "\x1b]0;title\x07", *(f"g{i}" for i in range(10))]
+    file = write_csv(tmp_path / "d.csv", [*names, "label"], small_rows())
+    assert select(file, tmp_path / "out", "--features", "4") == 0
+    captured = capsys.readouterr()
+    assert "\x1b" not in captured.out
+    assert "\x07" not in captured.out
+    assert run(["select", str(file), "-t", "\x1b[31mred", "--out", str(tmp_path / "o")]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_the_headline_and_chance_are_printed(data_file, tmp_path, capsys):
+    assert select(data_file, tmp_path / "out", "--features", "2", "--permutations", "19") == 0
+    printed = capsys.readouterr().out
+    assert "2 of 12 features predict label." in printed
+    assert "Without any feature it is 50.0 %." in printed
+    assert "p = 0.05" in printed

@@ -1,0 +1,79 @@
+"""The choice of a method: same folds, one standard error, fewest features; the groups stay together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zeronorm import AutoSelector, FisherScore, RandomSelector, SelectorCV, evaluate
+from zeronorm.selectors.meta.auto import choose_method
+
+
+def problem(seed=0, n_samples=60, n_features=20):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    return X, (X[:, 0] + X[:, 1] > 0).astype(int)
+
+
+def test_the_smallest_of_those_within_one_standard_error_is_kept():
+    scores = {
+        "best": np.array([0.9, 0.8, 1.0, 0.9]),
+        "near": np.array([0.88] * 4),
+        "far": np.array([0.5] * 4),
+    }
+    error = np.std(scores["best"], ddof=1) / 2
+    assert 0.9 - error < 0.88
+    assert choose_method(scores, {"best": 9, "near": 3, "far": 1}) == "near"
+    assert choose_method(scores, {"best": 2, "near": 3, "far": 1}) == "best"
+    assert (
+        choose_method(
+            {**scores, "near": np.array([0.9 - 1.01 * error] * 4)}, {"best": 9, "near": 3, "far": 1}
+        )
+        == "best"
+    )
+
+
+def test_every_method_is_cross_validated_as_it_would_be_alone():
+    X, y = problem()
+    auto = AutoSelector([("fisher", FisherScore()), ("random", RandomSelector())], cv=3, random_state=4).fit(
+        X, y
+    )
+    assert auto.chosen_ == "fisher"
+    seed = int(np.random.default_rng(4).integers(2**31))
+    alone = SelectorCV(FisherScore(), cv=3, rule="one_se", random_state=seed).fit(X, y)
+    assert auto.method_sizes_["fisher"] == alone.n_features_
+    np.testing.assert_array_equal(auto.support_, alone.support_)
+    assert "2 methods (fisher, random)" in auto.verdict()
+
+
+def test_methods_that_do_not_serve_the_target_are_left_out():
+    X, _ = problem()
+    y = np.arange(60) % 3
+    auto = AutoSelector(["fisher", "golub"], cv=2).fit(X, y)
+    assert list(auto.method_scores_) == ["fisher"]
+    with pytest.raises(ValueError, match="holds no method for a multiclass target"):
+        AutoSelector(["golub"], cv=2).fit(X, y)
+
+
+def test_the_number_of_features_can_be_fixed_and_columns_forced():
+    X, y = problem()
+    auto = AutoSelector(["fisher", "lasso"], n_features_to_select=3, always_keep=[19], cv=3).fit(X, y)
+    assert auto.support_.sum() == 3
+    assert auto.support_[19]
+    with pytest.raises(ValueError, match=r"does not\. Leave it out"):
+        AutoSelector([("cv", SelectorCV(FisherScore()))], always_keep=[1], cv=3).fit(X, y)
+
+
+def test_groups_reach_the_inner_folds():
+    X, y = problem()
+    groups = np.repeat(np.arange(20), 3)
+    auto = AutoSelector(["fisher"], cv=4, random_state=0).fit(X, y, groups=groups)
+    for train, test in auto.selector_.cv_results_["splits"]:
+        assert not set(groups[train]) & set(groups[test])
+
+
+def test_it_can_be_evaluated_as_a_whole():
+    X, y = problem()
+    records = evaluate({"auto": AutoSelector(["fisher", "random"], cv=2, sizes=[1, 2, 4])}, X, y, cv=3)
+    assert records["error"].null_count() == 3
+    assert records["error_rate"].mean() < 0.2
