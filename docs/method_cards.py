@@ -22,7 +22,9 @@ def card(method: MethodInfo) -> str:
     facts = {"Family": method.family, "Tasks": ", ".join(method.tasks), "Reference": method.reference}
     lines = [title, "=" * len(title), ""]
     lines += [f":{name}: {value}" for name, value in facts.items()]
-    lines += ["", f".. autoclass:: {HOME_OF_KIND[method.kind]}.{method.cls.__name__}", ""]
+    is_ours = method.cls.__module__.startswith("zeronorm.")
+    home = HOME_OF_KIND[method.kind] if is_ours else method.cls.__module__  # a package outside
+    lines += ["", f".. autoclass:: {home}.{method.cls.__name__}", ""]
     return "\n".join(lines)
 
 

@@ -93,7 +93,8 @@ def with_distribution(
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(points)
-    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    paths = [str(folder), str(PACKAGE.parents[1] / "docs"), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
     )
@@ -109,6 +110,8 @@ def test_a_package_outside_adds_a_method(point, tmp_path):
         "assert get_method('last-first') in all_methods('selector')\n"
         "names = [name for name, _ in selector_checks(get_method('last-first').cls())]\n"
         "assert names\n"
+        "from method_cards import card\n"
+        "assert 'autoclass:: outside.LastFirst' in card(get_method('last-first'))\n"
         "import zeronorm\n"
         "from sklearn.datasets import load_iris\n"
         "result = zeronorm.select(*load_iris(return_X_y=True), method='last-first', features=1, permutations=0)\n"
