@@ -32,7 +32,7 @@ def _against_skrebate(X: np.ndarray, y: np.ndarray, ratio: float) -> Measurement
     from skrebate import ReliefF
 
     # One core each: its worker processes would cost the peer more than they gain on small data.
-    ours = Relief(10, n_neighbors=N_NEIGHBORS, criterion="difference")
+    ours = Relief(10, n_neighbors=N_NEIGHBORS, contrast="difference")
     peer = ReliefF(n_features_to_select=10, n_neighbors=N_NEIGHBORS)
     return against(ratio, lambda: ours.fit(X, y), lambda: peer.fit(X, y), "skrebate ReliefF", repeat=5)
 
@@ -40,7 +40,7 @@ def _against_skrebate(X: np.ndarray, y: np.ndarray, ratio: float) -> Measurement
 def _against_fast_select(X: np.ndarray, y: np.ndarray) -> Measurement:
     from fast_select import ReliefF
 
-    ours = Relief(10, n_neighbors=N_NEIGHBORS, criterion="difference", n_jobs=-1)
+    ours = Relief(10, n_neighbors=N_NEIGHBORS, contrast="difference", n_jobs=-1)
     # No column is taken for discrete on either side: then both compute the same scores.
     peer = ReliefF(
         n_features_to_select=10, n_neighbors=N_NEIGHBORS, backend="cpu", n_jobs=-1, discrete_limit=0

@@ -34,7 +34,7 @@ def forward_least_squares() -> Measurement:
     chosen = {}
 
     def ours():
-        s = ForwardLeastSquares(50, criterion="joint", task="regression").fit(X, y)
+        s = ForwardLeastSquares(50, gain="joint", task="regression").fit(X, y)
         chosen["ours"] = s.support_
 
     def peer():

@@ -13,7 +13,7 @@ N_STEPS = 100_000
 def leukemia_selector(**settings) -> OptimalFeatureWeighting:
     """k = 100 features, samples of 20, the linear SVM (Fig. 24 of the paper)."""
     return OptimalFeatureWeighting(
-        base_estimator="linear_svm", subset_size=100, bootstrap_size=20, random_state=0, **settings
+        learner="linear_svm", subset_size=100, bootstrap_size=20, random_state=0, **settings
     )
 
 

@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.svm import SVC
 
 from zeronorm.criteria import (
     FactoredMatrix,
@@ -142,10 +143,13 @@ def test_kernels_match_scikit_learn():
 
 
 def test_kernel_by_name():
-    assert make_kernel("rbf", n_features=50) == RBFKernel(0.02)
-    assert make_kernel("linear") == LinearKernel()
-    with pytest.raises(ValueError, match="'kernel' parameter"):
-        make_kernel("sigmoid")
+    X = np.random.default_rng(0).normal(3.0, 2.0, size=(30, 50)) * np.arange(1, 51)
+    design = as_design(X)
+    assert make_kernel("linear", design=design) == LinearKernel()
+    assert make_kernel("rbf", design=design) == RBFKernel(0.02)
+    assert make_kernel("poly", gamma=0.5, degree=3, coef0=2.0, design=design) == PolynomialKernel(3, 0.5, 2.0)
+    peer = SVC(gamma="scale").fit(X, np.arange(30) % 2)
+    assert make_kernel("rbf", gamma="scale", design=design).gamma == pytest.approx(peer._gamma, rel=1e-12)
 
 
 def test_hard_margin_on_inseparable_data_is_an_error():

@@ -19,8 +19,8 @@ from zeronorm.models import OFWClassifier
 pytestmark = pytest.mark.filterwarnings("ignore:.*still moved:sklearn.exceptions.ConvergenceWarning")
 
 
-def model(base_estimator="centroid", **settings):
-    selector = OptimalFeatureWeighting(base_estimator=base_estimator, subset_size=2, max_iter=200)
+def model(learner="centroid", **settings):
+    selector = OptimalFeatureWeighting(learner=learner, subset_size=2, max_iter=200)
     return OFWClassifier(selector, **({"n_estimators": 9, "random_state": 0} | settings))
 
 
@@ -50,7 +50,7 @@ def test_subsets_follow_the_learned_law():
 
 def test_learned_features_beat_uniform_draws():
     X, y = gaussian_classes(n=150, p=60, shift=2.0, seed=1)
-    selector = OptimalFeatureWeighting(base_estimator="centroid", subset_size=3, max_iter=2000, batch_size=8)
+    selector = OptimalFeatureWeighting(learner="centroid", subset_size=3, max_iter=2000, batch_size=8)
     m = OFWClassifier(selector, n_estimators=51, random_state=0).fit(X[:100], y[:100])
     learned = np.mean(m.predict(X[100:]) == y[100:])
     m.selector_.weights_ = np.full(60, 1 / 60)
@@ -72,7 +72,7 @@ def test_size_is_chosen_by_cross_validation():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    selector = OptimalFeatureWeighting(base_estimator="cart", subset_size=2, max_iter=50)
+    selector = OptimalFeatureWeighting(learner="cart", subset_size=2, max_iter=50)
     m = OFWClassifier(selector, n_estimators=15, subset_size=[1, 6], cv=3, random_state=0).fit(X, y)
     assert m.subset_size_ == 6
 

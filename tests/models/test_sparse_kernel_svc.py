@@ -121,9 +121,9 @@ def test_a_larger_exponent_keeps_more_vectors():
 def test_wrong_parameters_are_explained():
     X, y = checkerboard(20)
     for parameters, message in (
-        ({"kernel": "laplace"}, "'kernel' parameter of SparseKernelSVC must be one of"),
+        ({"kernel": "laplace"}, "'kernel' parameter of SparseKernelSVC must be"),
         ({"gamma": "wide"}, "'gamma' parameter"),
-        ({"gamma": -1.0}, "'gamma' parameter of SparseKernelSVC must be positive"),
+        ({"gamma": -1.0}, "'gamma' parameter of SparseKernelSVC must be a finite number greater than 0"),
         ({"C": 0.0}, "'C' parameter"),
         ({"q": 3.0}, "'q' parameter"),
         ({"two_norm": -1.0}, "'two_norm' parameter"),

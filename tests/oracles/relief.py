@@ -15,7 +15,7 @@ def column_difference(a, b, discrete):
     return abs(a - b)
 
 
-def scaled(X, discrete, scaling):
+def scaled(X, discrete, column_scaling):
     """Continuous columns divided by their range (or not); constant ones become zero."""
     X = np.array(X, dtype=float)
     for f in range(X.shape[1]):
@@ -23,7 +23,7 @@ def scaled(X, discrete, scaling):
         spread = present.max() - present.min() if present.size else 0.0
         if spread == 0.0:
             X[~np.isnan(X[:, f]), f] = 0.0
-        elif scaling == "range" and not discrete[f]:
+        elif column_scaling == "range" and not discrete[f]:
             X[:, f] = (X[:, f] - present.min()) / spread
     return X
 
@@ -77,8 +77,10 @@ def regression_pairs(X, y, k, discrete, metric):
     return similar, different
 
 
-def mean_hit_and_miss(X, y, k, *, discrete=None, metric="manhattan", scaling="range", task="classification"):
+def mean_hit_and_miss(
+    X, y, k, *, discrete=None, metric="manhattan", column_scaling="range", task="classification"
+):
     discrete = np.zeros(X.shape[1], dtype=bool) if discrete is None else discrete
-    X = scaled(X, discrete, scaling)
+    X = scaled(X, discrete, column_scaling)
     pairs = (regression_pairs if task == "regression" else class_pairs)(X, y, k, discrete, metric)
     return [np.array([weighted_mean(X, f, p, discrete) for f in range(X.shape[1])]) for p in pairs]

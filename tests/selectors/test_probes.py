@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from zeronorm.engines.error_control import ProbeRisk, best_of, check_level, probe_cdf, probe_tail
+from zeronorm.engines.error_control import ProbeRisk, best_of, probe_cdf, probe_tail
 
 
 def simulated_cosines(dimension: int, rank: int, n_probes: int, seed: int):
@@ -60,11 +60,3 @@ def test_the_risk_is_that_of_at_least_one_probe(cosines):
         risk.value = risk.after(cos_sq, 40 - step, 1, 100)
     survival = np.prod([probe_cdf(c, 40 - step) for step, c in enumerate(cosines)])
     assert risk.value == pytest.approx(1.0 - survival, abs=1e-12)
-
-
-@pytest.mark.parametrize("level", [0, 1, -0.1, "high", None, True, np.nan])
-def test_a_level_is_a_probability(level):
-    with pytest.raises(
-        ValueError, match="'level' parameter of Method must be a number strictly between 0 and 1"
-    ):
-        check_level(level, "Method")

@@ -24,7 +24,7 @@ from zeronorm.studies.weighting import (
 # Short runs do not settle, and say so.
 pytestmark = pytest.mark.filterwarnings("ignore:.*still moved:sklearn.exceptions.ConvergenceWarning")
 
-SETTINGS = {"base_estimator": "cart", "subset_size": 2, "max_iter": 400}
+SETTINGS = {"learner": "cart", "subset_size": 2, "max_iter": 400}
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,7 @@ def test_more_images_than_one_block():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"image_shape": (3, 4)}, "3 × 4, does not fit X with 16 pixels"),
+        ({"image_shape": (3, 4)}, "'image_shape' parameter .* with the 16 pixels"),
         ({"orientations": ["upright"]}, "'orientations'"),
         ({"orientations": []}, "'orientations'"),
         ({"blurs": (-1,)}, "'blurs'"),

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from zeronorm._types import FloatArray
+from zeronorm.design import Design
 
 
 class ScaledKernel(ABC):
@@ -88,16 +88,21 @@ class RBFKernel(ScaledKernel):
 
 
 def make_kernel(
-    name: str, *, gamma: float | str | None = None, degree: int = 2, coef0: float = 1.0, n_features: int = 1
+    name: str, *, gamma: float | str = "auto", degree: int = 2, coef0: float = 1.0, design: Design
 ) -> ScaledKernel:
-    """A kernel by name; ``gamma`` of None or "auto" is one over the number of features."""
-    width = 1.0 / n_features if gamma is None or isinstance(gamma, str) else float(gamma)
-    kernels: dict[str, Any] = {
-        "linear": LinearKernel,
-        "poly": lambda: PolynomialKernel(degree, width, coef0),
-        "rbf": lambda: RBFKernel(width),
-    }
-    if name not in kernels:
-        raise ValueError(f"The 'kernel' parameter must be one of {sorted(kernels)}. Got {name!r} instead.")
-    kernel: ScaledKernel = kernels[name]()
-    return kernel
+    """A kernel by name."""
+    if name == "linear":
+        return LinearKernel()
+    width = kernel_width(gamma, design)
+    return RBFKernel(width) if name == "rbf" else PolynomialKernel(degree, width, coef0)
+
+
+def kernel_width(gamma: float | str, design: Design) -> float:
+    """γ as a number: "scale" is one over the features times the variance of all values, other words leave it out."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma != "scale":
+        return 1.0 / design.n_features
+    stats = design.column_stats()
+    variance = float(stats.variance.mean() + stats.mean.var())
+    return 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0

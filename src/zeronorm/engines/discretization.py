@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -143,11 +142,6 @@ def parse_discrete_features(discrete: Any, problem: Problem) -> NDArray[np.bool_
         return np.zeros(p, dtype=bool)
     if isinstance(discrete, str) and discrete == "all":
         return np.ones(p, dtype=bool)
-    if isinstance(discrete, str) or not isinstance(discrete, (Sequence, np.ndarray)):
-        raise ValueError(
-            "The 'discrete_features' parameter must be None, 'all', a mask, or a list of columns (positions or "
-            f"names). Got {discrete!r} instead."
-        )
     given = np.asarray(discrete)
     if given.dtype == bool:
         if given.shape != (p,):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,15 +70,6 @@ class ProbeRisk:
         if self.correction == "max":
             tail = best_of(tail, n_candidates)
         return self.value + tail * (1.0 - self.value)
-
-
-def check_level(level: Any, owner: str, name: str = "level") -> None:
-    """Raise unless ``level`` is a probability strictly between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
-        raise ValueError(
-            f"The '{name}' parameter of {owner} must be a number strictly between 0 and 1. "
-            f"Got {level!r} instead."
-        )
 
 
 # -- Correction of p-values for the number of tests --

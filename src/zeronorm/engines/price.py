@@ -28,7 +28,6 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.selection.parameters import check_positive
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
 
@@ -61,17 +60,6 @@ class AutomaticPrice:
         return self.unit / self.diagonal
 
 
-def check_price(selector: Any) -> None:
-    """Raise unless C is a positive number or "auto"."""
-    if isinstance(selector.C, str) and selector.C != "auto":
-        raise ValueError(
-            f"The 'C' parameter of {type(selector).__name__} must be 'auto' or a positive number. "
-            f"Got {selector.C!r} instead."
-        )
-    if not isinstance(selector.C, str):
-        check_positive(selector, "C")
-
-
 def price_of(
     selector: Any, problem: Problem, unit: Literal["diagonal", "raw"] = "raw", K: FloatArray | None = None
 ) -> float:
@@ -80,7 +68,6 @@ def price_of(
     ``unit`` tells how it will be used: on a kernel with a mean diagonal of one, or on the kernel as it is. ``K`` is the
     kernel matrix of all features where it is not linear.
     """
-    check_price(selector)
     if not isinstance(selector.C, str):
         return float(selector.C)
     found = automatic_price(problem, K)

@@ -27,7 +27,7 @@ from zeronorm.engines.rescaling.iteration import (
 )
 from zeronorm.engines.rescaling.machines import SOLVER_TOL, GramMachine, Part
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.checked import CheckedParameters
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import SvmDual, solve_svm_dual
 
@@ -40,7 +40,7 @@ from zeronorm.solvers.svm.dual import SvmDual, solve_svm_dual
     reference="Weston, Elisseeff, Schölkopf & Tipping 2003, sections 3.4 and 5",
     test_params=({}, {"space": "implicit", "max_iter": 2}),
 )
-class KernelAROM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Classifier with a sparse polynomial, found by AROM in the space of monomials.
 
     The kernel
@@ -103,8 +103,7 @@ class KernelAROM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the polynomial."""
-        check_choice(self, "space", ("explicit", "implicit"))
-        check_positive(self, "degree", "C", "tol", "max_iter")
+        self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         signs = self._encode(y)
         self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])

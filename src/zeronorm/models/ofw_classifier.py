@@ -21,7 +21,16 @@ from zeronorm._types import IntArray
 from zeronorm.engines.weighting.learners import resolve_learner
 from zeronorm.registry import register
 from zeronorm.resampling.seeding import generator_from, seeded_clone
+from zeronorm.selection.checked import CheckedParameters
+from zeronorm.selection.kinds import Kind, count, exceptions, list_of
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+
+WEIGHTING = Kind(
+    "feature weighting",
+    "an OptimalFeatureWeighting",
+    "OptimalFeatureWeighting",
+    lambda value: isinstance(value, OptimalFeatureWeighting),
+)
 
 
 @register(
@@ -32,13 +41,13 @@ from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
     reference="Gadat & Younes 2007, section 2.2",
     test_params=(
         {
-            "selector": OptimalFeatureWeighting(max_iter=50, base_estimator="centroid"),
+            "selector": OptimalFeatureWeighting(max_iter=50, learner="centroid"),
             "n_estimators": 11,
             "random_state": 0,
         },
     ),
 )
-class OFWClassifier(ClassifierMixin, BaseEstimator):
+class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
     r"""Majority vote over random subsets of features, drawn by their learned weights.
 
     :class:`zeronorm.OptimalFeatureWeighting` learns a law P over the features. Then
@@ -70,6 +79,11 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
     classes_ : the classes.
     """
 
+    _parameter_exceptions = exceptions(
+        selector=(WEIGHTING, "the voters draw their features from its weights"),
+        subset_size=(count() | list_of(count()), "of several sizes the best in cross-validation is taken"),
+    )
+
     def __init__(
         self,
         selector: OptimalFeatureWeighting | None = None,
@@ -91,6 +105,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the weights of the features, then train the voters."""
+        self._validate_params()
         X, y = validate_data(
             self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_min_samples=2
         )
@@ -130,22 +145,12 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"OFWClassifier needs samples of at least two classes in y. Got one class: {self.classes_[0]!r}."
             )
-        if not (isinstance(self.n_estimators, (int, np.integer)) and self.n_estimators >= 1):
-            raise ValueError(
-                "The 'n_estimators' parameter of OFWClassifier must be a whole number of at least 1. "
-                f"Got {self.n_estimators!r} instead."
-            )
-        if self.selector is not None and not isinstance(self.selector, OptimalFeatureWeighting):
-            raise ValueError(
-                "The 'selector' parameter of OFWClassifier must be None or an OptimalFeatureWeighting. "
-                f"Got {self.selector!r} instead."
-            )
 
     def _make_voter(self, base: OptimalFeatureWeighting) -> Any:
         if self.estimator is not None:
             voter = clone(self.estimator)
         else:
-            learner = resolve_learner(base.base_estimator, bootstrap_size=10**9)
+            learner = resolve_learner(base.learner, bootstrap_size=10**9)
             voter = learner.as_estimator()
             if learner.is_binary and len(self.classes_) > 2:
                 voter = OneVsRestClassifier(voter)
@@ -154,11 +159,6 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
     def _resolve_size(self, X: Any, codes: IntArray, rng: np.random.Generator) -> int:
         wanted = self.selector_.subset_size_ if self.subset_size is None else self.subset_size
         sizes = [wanted] if isinstance(wanted, (int, np.integer)) else list(wanted)
-        if not sizes or any(not isinstance(k, (int, np.integer)) or k < 1 for k in sizes):
-            raise ValueError(
-                "The 'subset_size' parameter of OFWClassifier must be None, a positive count or a list of "
-                f"them. Got {self.subset_size!r} instead."
-            )
         if len(sizes) == 1:
             return int(sizes[0])
         accuracy = [self._cross_validate(X, codes, int(k), rng) for k in sizes]

@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from zeronorm._types import FloatArray
 from zeronorm.design import as_design
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.checked import CheckedParameters
 from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood, Likelihood
 from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_bayes
 
 KERNELS = ("rbf", "linear", "poly")
 
 
-class _RelevanceVectorMachine(BaseEstimator):
+class _RelevanceVectorMachine(CheckedParameters, BaseEstimator):
     """What the classifier and the regressor share: kernel columns and the way to predict."""
 
     kernel: Literal["rbf", "linear", "poly"]
@@ -33,14 +33,6 @@ class _RelevanceVectorMachine(BaseEstimator):
     coef0: float
     tol: float
     max_iter: int
-
-    def _check_parameters(self) -> None:
-        check_choice(self, "kernel", KERNELS)
-        check_positive(self, "degree", "tol", "max_iter")
-        if isinstance(self.gamma, str):
-            check_choice(self, "gamma", ("scale", "auto"))
-        else:
-            check_positive(self, "gamma")
 
     def _learn(self, X: FloatArray, likelihood: Likelihood) -> SparseBayes:
         self._gamma = self._width(X)
@@ -154,7 +146,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the relevance vectors."""
-        self._check_parameters()
+        self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -242,10 +234,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the relevance vectors."""
-        self._check_parameters()
-        check_positive(self, "min_noise")
-        if self.noise_variance is not None:
-            check_positive(self, "noise_variance")
+        self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         target = np.asarray(y, dtype=np.float64)
         likelihood = GaussianLikelihood(target, np.ones(target.size), self.noise_variance, self.min_noise)

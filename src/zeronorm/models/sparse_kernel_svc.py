@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any, Literal, Self
 
@@ -22,7 +21,8 @@ from zeronorm.design.dense import DenseDesign
 from zeronorm.engines.rescaling.iteration import Rescaling, power_rule, rescale_until_sparse
 from zeronorm.engines.rescaling.machines import LinearMachine, Part
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.checked import CheckedParameters
+from zeronorm.selection.kinds import exceptions, number
 from zeronorm.solvers.status import Status
 
 KERNELS = ("rbf", "poly", "linear", "sigmoid")
@@ -36,7 +36,7 @@ KERNELS = ("rbf", "poly", "linear", "sigmoid")
     reference="Huang, King & Lyu 2008, section 2.5",
     test_params=({}, {"two_norm": 0.1}),
 )
-class SparseKernelSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Kernel classifier with the zero-norm of its coefficients: few support vectors, fast predictions.
 
     The decision function :math:`f(x) = \sum_j \beta_j k(x_j, x) + b` is trained by
@@ -76,6 +76,8 @@ class SparseKernelSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_, converged_ : machines trained, and whether the coefficients came to rest.
     """
 
+    _parameter_exceptions = exceptions(coef0=(number(), "the sigmoid kernel may have a negative constant"))
+
     def __init__(
         self,
         *,
@@ -107,7 +109,7 @@ class SparseKernelSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the vectors and their coefficients; a weight of two equals a sample given twice."""
-        self._check_parameters()
+        self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -200,28 +202,6 @@ class SparseKernelSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.arange(n_vectors)
         random = check_random_state(self.random_state)
         return np.sort(random.choice(n_vectors, size=self.n_candidates, replace=False))
-
-    def _check_parameters(self) -> None:
-        check_choice(self, "kernel", KERNELS)
-        check_positive(self, "C", "tol", "max_iter")
-        if isinstance(self.gamma, str):
-            check_choice(self, "gamma", ("scale", "auto"))
-        else:
-            check_positive(self, "gamma")
-        if not 0.0 <= self.q <= 2.0:
-            raise ValueError(
-                f"The 'q' parameter of SparseKernelSVC must be between 0 and 2. Got {self.q!r} instead."
-            )
-        if not self.two_norm >= 0.0:
-            raise ValueError(
-                f"The 'two_norm' parameter of SparseKernelSVC must not be negative. Got {self.two_norm!r}."
-            )
-        count = self.n_candidates
-        if count is not None and not (isinstance(count, numbers.Integral) and count >= 1):
-            raise ValueError(
-                "The 'n_candidates' parameter of SparseKernelSVC must be None or a count of at least 1. "
-                f"Got {count!r} instead."
-            )
 
 
 def _merge(

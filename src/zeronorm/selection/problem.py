@@ -104,11 +104,6 @@ def parse_always_keep(always_keep: Any, n_features: int, names: NDArray[Any] | N
     """Sorted indices of the forced features."""
     if always_keep is None:
         return np.empty(0, dtype=np.intp)
-    if isinstance(always_keep, str) or not isinstance(always_keep, (Sequence, np.ndarray)):
-        raise ValueError(
-            "The 'always_keep' parameter must be None or a list of columns (positions or names). "
-            f"Got {always_keep!r} instead."
-        )
     columns = [column_index(c, n_features, names, "always_keep") for c in always_keep]
     return np.unique(np.asarray(columns, dtype=np.intp))
 

@@ -6,7 +6,6 @@ stores the result. A method implements ``_select`` and its constructor, nothing 
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any, ClassVar, Self, cast
 
@@ -29,6 +28,9 @@ from sklearn.utils.validation import (
 from zeronorm.design import Design, StandardizedDesign, as_design, check_container, require_finite
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling.seeding import generator_from
+from zeronorm.selection.checked import CheckedParameters
+from zeronorm.selection.kinds import is_whole, parameter_error
+from zeronorm.selection.parameters import ATTRIBUTES
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, Task, parse_always_keep, parse_feature_groups
 from zeronorm.selection.progress import Progress
@@ -41,7 +43,7 @@ def _has_estimator(selector: BaseSelector) -> bool:
     return getattr(selector, "estimator", None) is not None
 
 
-class BaseSelector(SelectorMixin, BaseEstimator):
+class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     """Base class of all selectors; see ``docs/contributing`` for how to add one."""
 
     _method: ClassVar[MethodInfo]
@@ -49,6 +51,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     _accepts_sparse: ClassVar[bool] = True
     # One-pass methods see NaN in the statistics of the columns and spare the separate check.
     _finite_from_statistics: ClassVar[bool] = False
+
+    _common_attributes = ATTRIBUTES
 
     n_features_to_select: int | float | None
 
@@ -71,7 +75,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return self._fit(X, y, None, fit_params)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
-        # Routing problems are the caller's mistakes: report them before the long computation.
+        # Parameters and routing are the caller's mistakes: report them before the long computation.
+        self._validate_params()
         routed = self._route(fit_params)
         X, y, design = self._validate(X, y)
         problem = self._build_problem(design, y, sample_weight)
@@ -164,11 +169,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         task = getattr(self, "task", None)
         if task is None:
             return "regression" if self._tasks() == ("regression",) else "classification"
-        if task not in ("classification", "regression"):
-            raise ValueError(
-                f"The 'task' parameter of {type(self).__name__} must be 'classification' or 'regression'. "
-                f"Got {task!r} instead."
-            )
         return cast("str", task)
 
     def _tasks(self) -> tuple[str, ...]:
@@ -207,18 +207,15 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _requested_size(self, n_features: int) -> int | None:
         size = self.n_features_to_select
-        name = f"The 'n_features_to_select' parameter of {type(self).__name__}"
         if size is None:
             return None
-        if isinstance(size, numbers.Integral) and not isinstance(size, bool):
-            if not 1 <= int(size) <= n_features:
-                raise ValueError(
-                    f"{name} must be between 1 and the {n_features} features of X. Got {size} instead."
-                )
-            return int(size)
-        if isinstance(size, numbers.Real) and not isinstance(size, bool) and 0.0 < float(size) <= 1.0:
+        if not is_whole(size):
             return max(1, int(float(size) * n_features))
-        raise ValueError(f"{name} must be None, a count, or a fraction in (0, 1]. Got {size!r} instead.")
+        if size > n_features:
+            raise parameter_error(
+                self, "n_features_to_select", f"between 1 and the {n_features} features of X", int(size)
+            )
+        return int(size)
 
     def _store(self, path: SelectionPath, problem: Problem) -> None:
         size = problem.n_features_to_select

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import brentq
@@ -130,13 +130,3 @@ def penalty_at_bound(norm: Callable[[float], float], high: float, low: float, bo
             brentq(lambda log: norm(float(np.exp(log))) - bound, np.log(low), np.log(high), xtol=BOUND_TOL)
         )
     )
-
-
-def check_norm_bound(selector: Any) -> None:
-    """Raise unless the bound is None or a positive number."""
-    bound = selector.norm_bound
-    if bound is not None and not 0.0 < bound < np.inf:
-        raise ValueError(
-            f"The 'norm_bound' parameter of {type(selector).__name__} must be None or a positive number. "
-            f"Got {bound!r} instead."
-        )

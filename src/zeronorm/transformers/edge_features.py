@@ -12,6 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zeronorm.registry import register
+from zeronorm.selection.checked import CheckedParameters
+from zeronorm.selection.kinds import parameter_error
 
 Step = tuple[int, int]
 # The step across an edge of each orientation, in rows and columns.
@@ -46,7 +48,7 @@ class EdgeDetector(NamedTuple):
     reference="Amit & Geman 1999; Fleuret & Geman 2001; Gadat & Younes 2007, section 5.2",
     test_params=({}, {"signed": True, "blurs": (0, 2), "min_frequency": 0.05}),
 )
-class EdgeFeatures(TransformerMixin, BaseEstimator):
+class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
     r"""Turn grey images into binary features that say where edges are.
 
     There is an edge between the neighbouring pixels p and q = p + v when their contrast exceeds that of
@@ -97,7 +99,7 @@ class EdgeFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the size of the images and which features are frequent enough."""
-        self._check()
+        self._validate_params()
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.image_shape_ = self._resolve_shape(X.shape[1])
         detectors = list(self._all_detectors())
@@ -137,34 +139,14 @@ class EdgeFeatures(TransformerMixin, BaseEstimator):
 
     # -- settings -------------------------------------------------------------------------------
 
-    def _check(self) -> None:
-        unknown = [o for o in self.orientations if o not in ACROSS]
-        if unknown or len(self.orientations) == 0:
-            raise ValueError(
-                f"The 'orientations' parameter of EdgeFeatures must list some of {', '.join(ACROSS)}. "
-                f"Got {self.orientations!r} instead."
-            )
-        if len(self.blurs) == 0 or any(not isinstance(b, (int, np.integer)) or b < 0 for b in self.blurs):
-            raise ValueError(
-                "The 'blurs' parameter of EdgeFeatures must list whole numbers of at least 0. "
-                f"Got {self.blurs!r} instead."
-            )
-        for name, most in (("min_contrast", np.inf), ("min_frequency", 1.0)):
-            if not 0.0 <= getattr(self, name) <= most:
-                raise ValueError(
-                    f"The '{name}' parameter of EdgeFeatures must be between 0 and {most:g}. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
-
     def _resolve_shape(self, n_pixels: int) -> tuple[int, int]:
         if self.image_shape is None:
             side = int(np.sqrt(n_pixels) + 0.5)
             return (side, side) if side * side == n_pixels else (1, n_pixels)
         rows, columns = (int(size) for size in self.image_shape)
         if rows * columns != n_pixels:
-            raise ValueError(
-                f"The 'image_shape' parameter of EdgeFeatures, {rows} × {columns}, does not fit X with "
-                f"{n_pixels} pixels per image."
+            raise parameter_error(
+                self, "image_shape", f"rows and columns of images with the {n_pixels} pixels that X has"
             )
         return rows, columns
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,6 +17,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
 from zeronorm.registry import register
+from zeronorm.selection.checked import CheckedParameters
+from zeronorm.selection.kinds import parameter_error
 
 Crop = tuple[int, int] | None
 
@@ -33,7 +34,7 @@ Crop = tuple[int, int] | None
         {"baseline_window": None, "smoothing_window": 3, "square_root": False, "top_fraction": None},
     ),
 )
-class SpectrumPreprocessor(TransformerMixin, BaseEstimator):
+class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
     r"""Turn raw spectra into comparable features: one row per spectrum, one column per position.
 
     The steps, each of which can be switched off:
@@ -93,8 +94,8 @@ class SpectrumPreprocessor(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters against the number of positions; spectra are not used."""
+        self._validate_params()
         X = validate_data(self, X, dtype=(np.float64, np.float32))
-        self._check_parameters()
         self._first = _crop(self.crop, X.shape[1], "crop")
         self._final = _crop(self.final_crop, self._first.stop - self._first.start, "final_crop")
         return self
@@ -130,54 +131,18 @@ class SpectrumPreprocessor(TransformerMixin, BaseEstimator):
             )
         return np.sqrt(np.maximum(spectra, 0.0))
 
-    def _check_parameters(self) -> None:
-        for name in ("baseline_window", "smoothing_window"):
-            window = getattr(self, name)
-            if window is not None and (not _is_integer(window) or window < 1 or window % 2 == 0):
-                raise ValueError(
-                    f"The '{name}' parameter of SpectrumPreprocessor must be None or an odd positive integer. "
-                    f"Got {window!r} instead."
-                )
-        for name in ("baseline_fraction", "top_fraction"):
-            share = getattr(self, name)
-            if share is None and name == "top_fraction":
-                continue
-            if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0 < float(share) <= 1:
-                raise ValueError(
-                    f"The '{name}' parameter of SpectrumPreprocessor must be a share in (0, 1]. "
-                    f"Got {share!r} instead."
-                )
-        width = self.smoothing_width
-        if not isinstance(width, numbers.Real) or not 0 < float(width) < math.inf:
-            raise ValueError(
-                "The 'smoothing_width' parameter of SpectrumPreprocessor must be a positive finite number. "
-                f"Got {width!r} instead."
-            )
-        if self.negative not in ("zero", "raise"):
-            raise ValueError(
-                "The 'negative' parameter of SpectrumPreprocessor must be 'zero' or 'raise'. "
-                f"Got {self.negative!r} instead."
-            )
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 def _crop(crop: Any, length: int, name: str) -> slice:
     if crop is None:
         return slice(0, length)
-    is_pair = isinstance(crop, (tuple, list)) and len(crop) == 2 and all(_is_integer(c) for c in crop)
-    if not is_pair or not 0 <= crop[0] < crop[1] <= length:
-        raise ValueError(
-            f"The '{name}' parameter of SpectrumPreprocessor must be None or two positions (first, last + 1) within "
-            f"the {length} positions there are. Got {crop!r} instead."
-        )
+    if not crop[0] < crop[1] <= length:
+        must_be = f"None or two positions (first, last + 1) within the {length} positions there are"
+        raise parameter_error("SpectrumPreprocessor", name, must_be, crop)
     return slice(int(crop[0]), int(crop[1]))
 
 

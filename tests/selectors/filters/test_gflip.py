@@ -11,7 +11,7 @@ from zeronorm import GFlip
 UTILITIES = {
     "linear": lambda margin: margin,
     "sigmoid": lambda margin: 1.0 / (1.0 + np.exp(-margin)),
-    "zero-one": lambda margin: float(margin > 1e-12),
+    "zero_one": lambda margin: float(margin > 1e-12),
 }
 
 

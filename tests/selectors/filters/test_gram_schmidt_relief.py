@@ -20,14 +20,14 @@ def redundant(seed=0, n=36, p=9, q=3):
     return X, y
 
 
-def naive_steps(X, y, k, count, criterion="ratio"):
+def naive_steps(X, y, k, count, contrast="ratio"):
     """Choose, project every remaining column explicitly, find neighbours and score afresh."""
     X = (X - X.mean(0)) / X.std(0)
     chosen, values = [], []
     for _ in range(count):
-        hit, miss = mean_hit_and_miss(X, list(y), k, metric="euclidean", scaling="none")
+        hit, miss = mean_hit_and_miss(X, list(y), k, metric="euclidean", column_scaling="none")
         with np.errstate(all="ignore"):
-            score = miss / hit if criterion == "ratio" else miss - hit
+            score = miss / hit if contrast == "ratio" else miss - hit
         score[chosen] = -np.inf
         best = int(np.argmax(score))
         chosen.append(best)
@@ -38,11 +38,11 @@ def naive_steps(X, y, k, count, criterion="ratio"):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("criterion", ["ratio", "difference"])
-def test_agrees_with_the_naive_version(seed, criterion):
+@pytest.mark.parametrize("contrast", ["ratio", "difference"])
+def test_agrees_with_the_naive_version(seed, contrast):
     X, y = redundant(seed)
-    s = GramSchmidtRelief(5, n_neighbors=2, criterion=criterion).fit(X, y)
-    chosen, values = naive_steps(X, y, 2, 5, criterion)
+    s = GramSchmidtRelief(5, n_neighbors=2, contrast=contrast).fit(X, y)
+    chosen, values = naive_steps(X, y, 2, 5, contrast)
     assert s.path_.order[:5].tolist() == chosen
     np.testing.assert_allclose(s.step_scores_, values, rtol=1e-9)
 
@@ -50,7 +50,7 @@ def test_agrees_with_the_naive_version(seed, criterion):
 def test_first_feature_is_that_of_relief():
     X, y = redundant()
     standardised = (X - X.mean(0)) / X.std(0)
-    relief = Relief(1, n_neighbors=2, metric="euclidean", scaling="none").fit(standardised, y)
+    relief = Relief(1, n_neighbors=2, metric="euclidean", column_scaling="none").fit(standardised, y)
     assert GramSchmidtRelief(1, n_neighbors=2).fit(X, y).path_.order[0] == relief.path_.order[0]
 
 
@@ -79,7 +79,7 @@ def test_forced_features_are_projected_out_first():
     Z = (X - X.mean(0)) / X.std(0)
     q = Z[:, 7] / np.linalg.norm(Z[:, 7])
     Z -= np.outer(q, q @ Z)
-    hit, miss = mean_hit_and_miss(Z, list(y), 2, metric="euclidean", scaling="none")
+    hit, miss = mean_hit_and_miss(Z, list(y), 2, metric="euclidean", column_scaling="none")
     score = np.divide(miss, hit, out=np.zeros_like(hit), where=np.arange(hit.size) != 7)
     assert s.path_.order[:2].tolist() == [7, int(np.argmax(score))]
 
@@ -117,7 +117,7 @@ def test_risk_is_the_frequency_of_better_permuted_columns(seed):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"n_neighbors": 0}, {"criterion": "sum"}, {"level": 0.0}, {"n_probes": 10}]
+    "parameters", [{"n_neighbors": 0}, {"contrast": "sum"}, {"level": 0.0}, {"n_probes": 10}]
 )
 def test_bad_parameters_are_named(parameters):
     X, y = redundant()

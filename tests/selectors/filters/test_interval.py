@@ -53,7 +53,7 @@ def test_intervals_cover_the_range_and_overlap_by_half(whole, parts, data):
 @pytest.mark.parametrize("seed", range(3))
 def test_finds_a_planted_interval(seed):
     X, y = spectrum(seed)
-    s = IntervalSelector(8, base_estimator=GaussianNB(), random_state=seed).fit(X, y)
+    s = IntervalSelector(8, learner=GaussianNB(), random_state=seed).fit(X, y)
     chosen = np.flatnonzero(s.support_)
     assert np.all(np.diff(chosen) == 1)
     assert np.count_nonzero((chosen >= 40) & (chosen < 48)) >= 6
@@ -70,7 +70,7 @@ def test_errors_and_choices_agree_with_plain_cross_validation():
     X, y = spectrum()
     learner = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
     folds = StratifiedKFold(3, shuffle=True, random_state=1)
-    s = IntervalSelector(base_estimator=learner, cv=folds).fit(X, y)
+    s = IntervalSelector(learner=learner, cv=folds).fit(X, y)
 
     def error(first, last):
         return -np.mean(cross_val_score(learner, X[:, first:last], y, cv=folds))
@@ -85,7 +85,7 @@ def test_errors_and_choices_agree_with_plain_cross_validation():
 
 def test_stops_before_the_error_rises():
     X, y = spectrum()
-    s = IntervalSelector(base_estimator=GaussianNB(), random_state=0).fit(X, y)
+    s = IntervalSelector(learner=GaussianNB(), random_state=0).fit(X, y)
     assert np.all(np.diff(s.errors_[:-1]) <= 1e-12)
     kept = s.intervals_[-2] if s.errors_[-1] > s.errors_[-2] + 1e-12 else s.intervals_[-1]
     assert np.flatnonzero(s.support_).tolist() == list(range(*kept))
@@ -93,7 +93,7 @@ def test_stops_before_the_error_rises():
 
 def test_every_size_is_an_interval():
     X, y = spectrum(p=37, planted=(5, 12))
-    s = IntervalSelector(3, base_estimator=GaussianNB(), random_state=0).fit(X, y)
+    s = IntervalSelector(3, learner=GaussianNB(), random_state=0).fit(X, y)
     for k in range(1, 38):
         assert np.all(np.diff(s.path_.support(k)) == 1)
     for first, last in s.intervals_:

@@ -93,9 +93,9 @@ def test_blocks_do_not_change_the_scores(monkeypatch):
     ("parameters", "message"),
     [
         ({"n_neighbors": 0}, "'n_neighbors'"),
-        ({"n_neighbors": 80}, "between 1 and the number of samples minus one, 79"),
+        ({"n_neighbors": 80}, "less than the number of samples, 80"),
         ({"n_neighbors": 2.5}, "'n_neighbors'"),
-        ({"discrete_features": "some"}, "'discrete_features' parameter must be None"),
+        ({"discrete_features": "some"}, "'discrete_features' parameter of MutualInformation must be None"),
         ({"discrete_features": [9]}, "column 9, but X has 9 columns"),
         ({"discrete_features": np.ones(4, dtype=bool)}, "one entry per column"),
         ({"discrete_features": ["dose"]}, "X has no column names"),

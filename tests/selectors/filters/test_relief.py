@@ -34,9 +34,9 @@ def assert_agrees(X, y, k, **settings):
     hit, miss = mean_hit_and_miss(X, y, k, **settings)
     if "discrete" in settings:
         settings["discrete_features"] = settings.pop("discrete")
-    difference = Relief(n_neighbors=k, criterion="difference", **settings).fit(X, y)
+    difference = Relief(n_neighbors=k, contrast="difference", **settings).fit(X, y)
     np.testing.assert_allclose(difference.scores_, miss - hit, atol=1e-12)
-    ratio = Relief(n_neighbors=k, criterion="ratio", **settings).fit(X, y).scores_
+    ratio = Relief(n_neighbors=k, contrast="ratio", **settings).fit(X, y).scores_
     proper = hit > 0
     np.testing.assert_allclose(ratio[proper], miss[proper] / hit[proper], rtol=1e-10)
     assert np.all(ratio[(hit == 0) & (miss == 0)] == 0.0)
@@ -46,10 +46,10 @@ def assert_agrees(X, y, k, **settings):
 
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
-@pytest.mark.parametrize("scaling", ["range", "none"])
-def test_more_classes_with_priors(k, metric, scaling):
+@pytest.mark.parametrize("column_scaling", ["range", "none"])
+def test_more_classes_with_priors(k, metric, column_scaling):
     X, y = continuous()
-    assert_agrees(X, y, k, metric=metric, scaling=scaling)
+    assert_agrees(X, y, k, metric=metric, column_scaling=column_scaling)
 
 
 @pytest.mark.parametrize("k", [1, 4])
@@ -102,7 +102,7 @@ def test_any_small_integer_data(seed, k, n, p):
     X[X == -2.0] = np.nan if seed % 2 else -2.0
     y = np.arange(n) % 2
     if n > 2 * k + 1:
-        assert_agrees(X, y, k, scaling="none")
+        assert_agrees(X, y, k, column_scaling="none")
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
@@ -137,7 +137,7 @@ def test_two_classes_agree_with_skrebate():
     skrebate = pytest.importorskip("skrebate", reason="skrebate is not installed (extra 'bench')")
     X, y = continuous(q=2, n=40)
     reference = skrebate.ReliefF(n_features_to_select=3, n_neighbors=5).fit(X, y)
-    ours = Relief(n_neighbors=5, criterion="difference").fit(X, y)
+    ours = Relief(n_neighbors=5, contrast="difference").fit(X, y)
     np.testing.assert_allclose(ours.scores_, reference.feature_importances_, rtol=1e-10)
 
 
@@ -160,7 +160,7 @@ def test_few_hits_are_used_and_reported():
     X, y = continuous(q=2)
     y = np.where(np.arange(len(y)) < 3, "rare", "common")
     with pytest.warns(UserWarning, match=r"fewer than n_neighbors=5 hits in class .*rare.*3 samples"):
-        s = Relief(n_neighbors=5, criterion="difference").fit(X, y)
+        s = Relief(n_neighbors=5, contrast="difference").fit(X, y)
     hit, miss = mean_hit_and_miss(X, list(y), 5)
     np.testing.assert_allclose(s.scores_, miss - hit, atol=1e-12)
 
@@ -169,7 +169,7 @@ def test_a_sample_alone_in_its_class_is_only_a_miss_of_others():
     X, y = continuous(q=2)
     y = np.where(np.arange(len(y)) == 7, 2, y)
     with pytest.warns(UserWarning, match="1 samples"):
-        s = Relief(n_neighbors=1, criterion="difference").fit(X, y)
+        s = Relief(n_neighbors=1, contrast="difference").fit(X, y)
     hit, miss = mean_hit_and_miss(X, list(y), 1)
     np.testing.assert_allclose(s.scores_, miss - hit, atol=1e-12)
     with pytest.raises(ValueError, match="at least one class with two samples"):
@@ -194,9 +194,9 @@ def test_min_separation_keeps_positions_apart():
     [
         {"n_neighbors": 0},
         {"n_neighbors": 1.5},
-        {"criterion": "quotient"},
+        {"contrast": "quotient"},
         {"metric": "cosine"},
-        {"scaling": "std"},
+        {"column_scaling": "std"},
         {"min_separation": 0},
     ],
 )

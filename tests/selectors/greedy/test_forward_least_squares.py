@@ -36,7 +36,7 @@ def greedy_by_fresh_fits(X, y, k, start=()):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_residual_criterion_is_orthogonal_matching_pursuit(seed):
+def test_residual_gain_is_orthogonal_matching_pursuit(seed):
     X, y = correlated_problem(seed)
     s = ForwardLeastSquares(10, task="regression").fit(X, y)
     unit = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -46,9 +46,9 @@ def test_residual_criterion_is_orthogonal_matching_pursuit(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_joint_criterion_is_a_fresh_fit_per_candidate(seed):
+def test_joint_gain_is_a_fresh_fit_per_candidate(seed):
     X, y = correlated_problem(seed)
-    s = ForwardLeastSquares(10, criterion="joint", task="regression").fit(X, y)
+    s = ForwardLeastSquares(10, gain="joint", task="regression").fit(X, y)
     assert s.path_.order[:10].tolist() == greedy_by_fresh_fits(X, y, 10)
 
 
@@ -57,33 +57,33 @@ def test_the_criteria_differ_on_columns_that_help_only_together():
     common, signal = rng.normal(size=(2, 200))
     near = signal + common
     X = np.column_stack([near, near + 0.05 * (signal - common), signal - common + 2.0 * rng.normal(size=200)])
-    joint = ForwardLeastSquares(2, criterion="joint", task="regression").fit(X, signal)
-    residual = ForwardLeastSquares(2, criterion="residual", task="regression").fit(X, signal)
+    joint = ForwardLeastSquares(2, gain="joint", task="regression").fit(X, signal)
+    residual = ForwardLeastSquares(2, gain="residual", task="regression").fit(X, signal)
     assert joint.get_support(indices=True).tolist() == [0, 1]
     assert residual.get_support(indices=True).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("criterion", ["residual", "joint"])
-def test_objective_is_the_residual_of_each_visited_subset(criterion):
+@pytest.mark.parametrize("gain", ["residual", "joint"])
+def test_objective_is_the_residual_of_each_visited_subset(gain):
     X, y = correlated_problem(7)
-    path = ForwardLeastSquares(12, criterion=criterion, task="regression").fit(X, y).path_
+    path = ForwardLeastSquares(12, gain=gain, task="regression").fit(X, y).path_
     assert path.sizes.tolist() == list(range(1, 13))
     expected = [residual_sum_of_squares(X, y, path.support(k)) for k in range(1, 13)]
     assert np.allclose(path.objective, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("criterion", ["residual", "joint"])
-def test_without_standardising_there_is_no_intercept(criterion):
+@pytest.mark.parametrize("gain", ["residual", "joint"])
+def test_without_standardising_there_is_no_intercept(gain):
     X, y = correlated_problem(3)
     X += 1.0
-    s = ForwardLeastSquares(4, criterion=criterion, task="regression", standardize=False).fit(X, y)
+    s = ForwardLeastSquares(4, gain=gain, task="regression", standardize=False).fit(X, y)
     expected = [residual_sum_of_squares(X, y, s.path_.order[:k], intercept=False) for k in range(1, 5)]
     assert np.allclose(s.path_.objective, expected, rtol=1e-10)
 
 
 def test_forced_features_are_fitted_first():
     X, y = correlated_problem(4)
-    s = ForwardLeastSquares(6, criterion="joint", task="regression", always_keep=[9, 0]).fit(X, y)
+    s = ForwardLeastSquares(6, gain="joint", task="regression", always_keep=[9, 0]).fit(X, y)
     assert s.path_.order[:6].tolist() == greedy_by_fresh_fits(X, y, 6, start=[0, 9])
     assert s.path_.objective[0] == pytest.approx(residual_sum_of_squares(X, y, [0, 9]))
 
@@ -91,7 +91,7 @@ def test_forced_features_are_fitted_first():
 def test_a_forced_feature_may_depend_on_another():
     X, y = correlated_problem(4)
     X[:, 3] = 2.0 * X[:, 1] + 1.0
-    s = ForwardLeastSquares(4, criterion="joint", task="regression", always_keep=[1, 3]).fit(X, y)
+    s = ForwardLeastSquares(4, gain="joint", task="regression", always_keep=[1, 3]).fit(X, y)
     expected = greedy_by_fresh_fits(X, y, 4, start=[1, 3])
     assert s.path_.order[:4].tolist() == expected
 
@@ -125,16 +125,16 @@ def test_scores_are_cosines_of_explicitly_projected_columns(seed, centred, weigh
 def test_large_means_do_not_change_the_order(mean):
     X, y = correlated_problem(5)
     X /= X.std(axis=0)
-    plain = ForwardLeastSquares(8, criterion="joint", task="regression").fit(X, y)
-    moved = ForwardLeastSquares(8, criterion="joint", task="regression").fit(X + mean, y)
+    plain = ForwardLeastSquares(8, gain="joint", task="regression").fit(X, y)
+    moved = ForwardLeastSquares(8, gain="joint", task="regression").fit(X + mean, y)
     assert moved.path_.order[:8].tolist() == plain.path_.order[:8].tolist()
 
 
-@pytest.mark.parametrize("criterion", ["residual", "joint"])
-def test_search_ends_when_the_samples_are_used_up(criterion):
+@pytest.mark.parametrize("gain", ["residual", "joint"])
+def test_search_ends_when_the_samples_are_used_up(gain):
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(8, 30)), rng.normal(size=8)
-    s = ForwardLeastSquares(20, criterion=criterion, task="regression").fit(X, y)
+    s = ForwardLeastSquares(20, gain=gain, task="regression").fit(X, y)
     assert s.support_.sum() == 20
     assert s.path_.sizes.max() <= 7  # one dimension goes to the intercept
     assert s.path_.objective[-1] < 1e-12 * ((y - y.mean()) ** 2).sum()
@@ -143,7 +143,7 @@ def test_search_ends_when_the_samples_are_used_up(criterion):
 def test_copies_of_a_selected_column_come_last():
     X, y = correlated_problem(8)
     X[:, 11] = -3.0 * X[:, 7] + 4.0
-    order = ForwardLeastSquares(14, criterion="joint", task="regression").fit(X, y).path_.order
+    order = ForwardLeastSquares(14, gain="joint", task="regression").fit(X, y).path_.order
     assert order[-1] in (7, 11)
 
 
@@ -153,7 +153,7 @@ def test_a_constant_target_is_refused():
         ForwardLeastSquares(task="regression").fit(X, np.full(len(X), 3.7))
 
 
-def test_an_unknown_criterion_is_refused():
+def test_an_unknown_gain_is_refused():
     X, y = correlated_problem(0)
-    with pytest.raises(ValueError, match="'criterion' parameter of ForwardLeastSquares must be"):
-        ForwardLeastSquares(criterion="aic", task="regression").fit(X, y)
+    with pytest.raises(ValueError, match="'gain' parameter of ForwardLeastSquares must be"):
+        ForwardLeastSquares(gain="aic", task="regression").fit(X, y)

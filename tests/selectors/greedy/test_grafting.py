@@ -229,12 +229,12 @@ def test_nothing_pays_for_a_huge_penalty():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"loss": "hinge"}, "'loss' parameter of Grafting must be 'auto' or one of"),
-        ({"loss": "logistic", "task": "regression"}, "must be 'squared' for task='regression'"),
+        ({"loss": "hinge"}, "'loss' parameter of Grafting must be 'auto', 'squared'"),
+        ({"loss": "logistic", "task": "regression"}, "must be 'auto' or 'squared' for task='regression'"),
         ({"penalty_l1": -1.0}, "'penalty_l1' parameter of Grafting must be a finite number of at least 0"),
-        ({"penalty_l0": np.inf}, "'penalty_l0' parameter of Grafting must be a finite number"),
-        ({"penalty_l2": "much"}, "'penalty_l2' parameter of Grafting must be a finite number"),
-        ({"max_iter": 0}, "'max_iter' parameter of Grafting must be an integer of at least 1"),
+        ({"penalty_l0": np.inf}, "'penalty_l0' parameter of Grafting must be a finite number of at least 0"),
+        ({"penalty_l2": "much"}, "'penalty_l2' parameter of Grafting must be a finite number of at least 0"),
+        ({"max_iter": 0}, "'max_iter' parameter of Grafting must be a whole number of at least 1"),
     ],
 )
 def test_bad_parameters_are_refused(params, message):

@@ -80,7 +80,7 @@ def test_order_is_that_of_explicit_orthogonalisation(seed):
 def test_order_is_that_of_joint_forward_least_squares(seed):
     X, y = sparse_regression(seed)
     ours = GramSchmidt(15, task="regression").fit(X, y)
-    peer = ForwardLeastSquares(15, criterion="joint", task="regression").fit(X, y)
+    peer = ForwardLeastSquares(15, gain="joint", task="regression").fit(X, y)
     assert ours.path_.order.tolist() == peer.path_.order.tolist()
 
 
@@ -347,11 +347,11 @@ def test_forced_features_stay_as_monomials_of_degree_one():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"stop": "aic"}, "'stop' parameter of GramSchmidt must be one of"),
+        ({"stop": "aic"}, "'stop' parameter of GramSchmidt must be 'probe'"),
         ({"correction": "min"}, "'correction' parameter of GramSchmidt must be None or 'max'"),
-        ({"degree": 0}, "'degree' parameter of GramSchmidt must be an integer of at least 1"),
-        ({"degree": 1.5}, "'degree' parameter of GramSchmidt must be an integer of at least 1"),
-        ({"level": 1.0}, "'level' parameter of GramSchmidt must be a number strictly between 0 and 1"),
+        ({"degree": 0}, "'degree' parameter of GramSchmidt must be a whole number of at least 1"),
+        ({"degree": 1.5}, "'degree' parameter of GramSchmidt must be a whole number of at least 1"),
+        ({"level": 1.0}, "'level' parameter of GramSchmidt must be a number greater than 0 and less than 1"),
     ],
 )
 def test_bad_parameters_are_refused(params, message):

@@ -96,7 +96,7 @@ def test_rounds_equal_a_plain_loop():
         )
         for feature in np.flatnonzero(before & ~network.hidden_mask.any(axis=1)):
             left_at[int(feature)] = np.count_nonzero(before)
-    s = OptimalBrainDamage(1, n_hidden=3, penalty=0.02, step=1, tol=1e-7, max_iter=5000, random_state=5)
+    s = OptimalBrainDamage(1, n_hidden=3, weight_decay=0.02, step=1, tol=1e-7, max_iter=5000, random_state=5)
     order = s.fit(X, y).path_.order
     expected = sorted(left_at, key=lambda feature: left_at[feature])
     assert order[1:].tolist() == expected
@@ -117,7 +117,7 @@ def test_several_classes_and_regression():
     radius = X[:, 1] ** 2 + X[:, 6] ** 2
     classes = np.digitize(radius, [0.8, 2.5])
     assert set(np.flatnonzero(OptimalBrainDamage(2, random_state=0).fit(X, classes).support_)) == {1, 6}
-    s = OptimalBrainDamage(2, task="regression", penalty=0.01, random_state=0)
+    s = OptimalBrainDamage(2, task="regression", weight_decay=0.01, random_state=0)
     assert set(np.flatnonzero(s.fit(X, 1e6 * radius).support_)) == {1, 6}
 
 
@@ -163,7 +163,7 @@ def test_groups_are_never_split():
 def test_a_network_that_cannot_fit_is_reported(rule):
     X, y = data(4)
     with pytest.warns(ConvergenceWarning, match="no better than a constant"):
-        s = OptimalBrainDamage(2, rule=rule, penalty=100.0, random_state=0).fit(X, y)
+        s = OptimalBrainDamage(2, rule=rule, weight_decay=100.0, random_state=0).fit(X, y)
     assert not s.converged_
     assert np.all(np.isfinite(s.scores_))
     with pytest.warns(ConvergenceWarning, match="no better than a constant"):
@@ -179,7 +179,7 @@ def test_too_few_iterations_are_reported():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("rule", "x"), ("n_hidden", 0), ("penalty", 0.0), ("step", 0), ("max_iter", 1.5), ("tol", -1.0)],
+    [("rule", "x"), ("n_hidden", 0), ("weight_decay", 0.0), ("step", 0), ("max_iter", 1.5), ("tol", -1.0)],
 )
 def test_bad_parameters_are_named(name, value):
     X, y = data()

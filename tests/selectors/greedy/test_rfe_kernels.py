@@ -173,5 +173,5 @@ def test_kernel_function_of_the_wrong_shape_is_refused():
 
 def test_logistic_regression_is_for_classes():
     X, y = data()
-    with pytest.raises(ValueError, match="'logistic' for classification only"):
+    with pytest.raises(ValueError, match="'learner' parameter of RFE must be"):
         RFE(3, learner="logistic", task="regression").fit(X, y)

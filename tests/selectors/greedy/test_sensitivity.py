@@ -161,12 +161,12 @@ def test_linear_sensitivity_is_recursive_feature_elimination(task):
     X, y = data(1, n=50, p=9, task=task)
     kind = "regression" if task == "regression" else "classification"
     expected = RFE(task=kind, C=10.0).fit(X, y).path_.order
-    for settings in ({}, {"order": 0, "norm": "l2"}, {"criterion": "objective"}):
+    for settings in ({}, {"order": 0, "norm": "l2"}, {"sensitivity_of": "objective"}):
         s = SensitivityElimination(kernel="linear", task=kind, **settings).fit(X, y)
         assert np.array_equal(s.path_.order, expected)
 
 
-@pytest.mark.parametrize("settings", [{}, {"order": 0}, {"order": 2}, {"criterion": "objective"}])
+@pytest.mark.parametrize("settings", [{}, {"order": 0}, {"order": 2}, {"sensitivity_of": "objective"}])
 def test_nonlinear_toy(settings):
     for seed in range(2):
         X, y = make_nonlinear_toy(150, random_state=seed)[:2]
@@ -245,14 +245,16 @@ def test_any_classifier_can_be_the_learner(learner):
 @pytest.mark.parametrize("learner", [RidgeClassifier(), GaussianNB(), NearestCentroid()])
 def test_the_objective_of_any_classifier(learner):
     X, y = data(6, n=80, p=5, task="multiclass")
-    s = SensitivityElimination(2, learner=learner, criterion="objective", difference_step=0.1).fit(X, y)
+    s = SensitivityElimination(2, learner=learner, sensitivity_of="objective", difference_step=0.1).fit(X, y)
     assert np.all(np.isfinite(s.scores_))
 
 
 def test_regressors_use_their_predictions():
     X, y = data(7, n=60, p=6, task="regression")
     for learner in (Ridge(), GaussianProcessRegressor(alpha=1e-2, optimizer=None)):
-        s = SensitivityElimination(3, learner=learner, task="regression", criterion="objective").fit(X, y)
+        s = SensitivityElimination(3, learner=learner, task="regression", sensitivity_of="objective").fit(
+            X, y
+        )
         assert 1 in np.flatnonzero(s.support_)
 
 
@@ -275,7 +277,7 @@ def test_outputs_that_are_not_classes_are_refused():
     y = y + 3 * (X[:, 0] > 0)
     learner = SVC(decision_function_shape="ovo")
     with pytest.raises(ValueError, match="one output per class"):
-        SensitivityElimination(2, learner=learner, criterion="objective").fit(X, y)
+        SensitivityElimination(2, learner=learner, sensitivity_of="objective").fit(X, y)
     with pytest.raises(ValueError, match="'learner' parameter of SensitivityElimination"):
         SensitivityElimination(2, learner=StandardScaler()).fit(X, y)
 
@@ -284,14 +286,14 @@ def test_outputs_that_are_not_classes_are_refused():
     ("name", "value"),
     [
         ("search", "x"),
-        ("criterion", "x"),
+        ("sensitivity_of", "x"),
         ("order", 3),
         ("norm", "l3"),
         ("learner", "x"),
         ("C", np.inf),
         ("step", 0),
         ("n_hidden", 0),
-        ("penalty", 0.0),
+        ("weight_decay", 0.0),
         ("difference_step", 0.0),
         ("epsilon", -1.0),
         ("loss", "x"),

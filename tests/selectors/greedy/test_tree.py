@@ -88,9 +88,9 @@ def test_unused_features_follow_by_their_own_association():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"criterion": "squared_error"}, r"'criterion' parameter of TreeSelector must be 'auto' or one of \('gini'"),
-        ({"criterion": "gini", "task": "regression"}, r"one of \('squared_error',\) for task='regression'"),
-        ({"n_trees": 0}, "'n_trees' parameter of TreeSelector must be an integer of at least 1"),
+        ({"criterion": "squared_error"}, r"parameter of TreeSelector must be 'auto', 'gini' or 'entropy' for"),
+        ({"criterion": "gini", "task": "regression"}, r"'auto' or 'squared_error' for task='regression'"),
+        ({"n_trees": 0}, "'n_trees' parameter of TreeSelector must be a whole number of at least 1"),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_refused(params, message):

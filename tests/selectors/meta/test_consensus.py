@@ -95,9 +95,12 @@ def test_processes_do_not_change_the_result():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"selectors": []}, "'selectors' parameter of Consensus is empty"),
-        ({"selectors": [FisherScore]}, "must hold selectors"),
-        ({"selectors": [FisherScore(), FisherScore()], "weights": "stability"}, "Set 'n_subsamples'"),
+        ({"selectors": []}, "'selectors' parameter of Consensus must be None, a list"),
+        ({"selectors": [FisherScore]}, "'selectors' parameter of Consensus must be"),
+        (
+            {"selectors": [FisherScore(), FisherScore()], "weights": "stability"},
+            "must be 'equal' when 'n_subsamples' is 0",
+        ),
     ],
 )
 def test_bad_input(given, message):

@@ -312,7 +312,7 @@ def test_wide_data():
 
 
 BAD_INPUT = {
-    "level": ({"level": 1.0}, "strictly between 0 and 1"),
+    "level": ({"level": 1.0}, "greater than 0 and less than 1"),
     "kind": ({"knockoffs": "deep"}, "'knockoffs' parameter"),
     "construction": ({"construction": "mvr"}, "'construction' parameter"),
     "offset": ({"offset": 2}, "'offset' parameter"),

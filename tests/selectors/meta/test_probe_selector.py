@@ -179,7 +179,7 @@ def test_joined_designs_behave_like_the_joined_array():
 
 
 BAD_INPUT = {
-    "level": ({"level": 0.0}, "strictly between 0 and 1"),
+    "level": ({"level": 0.0}, "greater than 0 and less than 1"),
     "probes": ({"probes": "uniform"}, "'probes' parameter"),
     "control": ({"control": "none"}, "'control' parameter"),
     "count": ({"n_probes": 0}, "'n_probes' parameter"),

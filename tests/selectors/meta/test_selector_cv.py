@@ -211,9 +211,9 @@ def test_regression_selectors_are_scored_as_regression():
 
 BAD_INPUT = {
     "rule": ({"rule": "median"}, "'rule' parameter"),
-    "size": ({"sizes": [0]}, "between 1 and the 15 features"),
-    "too large": ({"sizes": [16]}, "Got 16"),
-    "empty": ({"sizes": []}, "is empty"),
+    "size": ({"sizes": [0]}, "'sizes' parameter of SelectorCV must be None or a list"),
+    "too large": ({"sizes": [16]}, "up to the 15 features of X. Got .16. instead"),
+    "empty": ({"sizes": []}, "one or more entries"),
     "overlap": ({"cv": [(range(40), range(30, 60))]}, "overlaps"),
     "nan score": ({"scoring": lambda model, X, y: float("nan")}, "score of SelectorCV is nan"),
 }

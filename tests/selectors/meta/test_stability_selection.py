@@ -75,10 +75,10 @@ def test_halves(in_pairs, n):
 
 
 @pytest.mark.parametrize(
-    ("sampling", "bound"),
+    ("sampling", "assumption"),
     [("halves", "worst_case"), ("complementary_pairs", "worst_case"), ("complementary_pairs", "unimodal")],
 )
-def test_expected_false_selections_stay_below_the_bound(sampling, bound):
+def test_expected_false_selections_stay_below_the_bound(sampling, assumption):
     rng = np.random.default_rng(4)
     y = np.arange(40) % 2
     false = []
@@ -86,7 +86,7 @@ def test_expected_false_selections_stay_below_the_bound(sampling, bound):
         X = rng.normal(size=(40, 30))
         X[:, 0] += 2 * y
         selector = StabilitySelection(
-            FisherScore(), threshold=0.6, subset_size=4, n_subsamples=30, sampling=sampling, bound=bound,
+            FisherScore(), threshold=0.6, subset_size=4, n_subsamples=30, sampling=sampling, assumption=assumption,
             random_state=seed,
         )  # fmt: skip
         fitted = selector.fit(X, y)
@@ -113,11 +113,14 @@ BAD_INPUT = {
     "threshold": ({"threshold": 0.5}, "'threshold' parameter"),
     "false selections": ({"false_selections": 0}, "'false_selections' parameter"),
     "too strict": ({"false_selections": 0.01}, "even subsets of one feature allow 0.05 false selections"),
-    "subset": ({"subset_size": 41}, "between 1 and the 40 features"),
+    "subset": ({"subset_size": 41}, "at most the number of features of X, 40"),
     "subsamples": ({"n_subsamples": 1}, "'n_subsamples' parameter"),
     "sampling": ({"sampling": "bootstrap"}, "'sampling' parameter"),
-    "bound": ({"bound": "exact"}, "'bound' parameter"),
-    "no pairs": ({"sampling": "halves", "bound": "unimodal"}, "complementary_pairs' only"),
+    "assumption": ({"assumption": "exact"}, "'assumption' parameter"),
+    "no pairs": (
+        {"sampling": "halves", "assumption": "unimodal"},
+        "must be 'worst_case' with",
+    ),
 }
 
 

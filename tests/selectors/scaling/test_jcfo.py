@@ -27,7 +27,9 @@ def problem(n=40, p=8, seed=0):
 
 def model_of(X, y, kernel="rbf", penalties=(0.1, 1.0)):
     scale = np.full(X.shape[1], 0.5)
-    return SparseProbit(as_design(X), y, make_kernel(kernel, gamma=1.0), scale, penalties, 5)
+    return SparseProbit(
+        as_design(X), y, make_kernel(kernel, gamma=1.0, design=as_design(X)), scale, penalties, 5
+    )
 
 
 def penalised_likelihood(X, y, kernel, scale, beta, bias, penalties):
@@ -149,10 +151,10 @@ def test_overwhelming_penalties_and_identical_samples_stay_finite():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"sample_penalty": -0.1}, "'sample_penalty' parameter of JCFO must be positive"),
-        ({"feature_penalty": 0.0}, "'feature_penalty' parameter of JCFO must be positive"),
-        ({"gradient_steps": 0}, "'gradient_steps' parameter of JCFO must be positive"),
-        ({"kernel": "cosine"}, "'kernel' parameter must be one of"),
+        ({"sample_penalty": -0.1}, "'sample_penalty' parameter of JCFO must be"),
+        ({"feature_penalty": 0.0}, "'feature_penalty' parameter of JCFO must be"),
+        ({"gradient_steps": 0}, "'gradient_steps' parameter of JCFO must be"),
+        ({"kernel": "cosine"}, "'kernel' parameter of JCFO must be 'linear', 'poly' or 'rbf'"),
         ({"gamma": -1.0}, "'gamma' parameter of JCFO"),
         ({"degree": 0}, "'degree' parameter of JCFO"),
     ],

@@ -94,5 +94,7 @@ def test_inseparable_classes_and_bad_prices():
         MarginLP().fit(X, y)
     s = MarginLP(C=1.0).fit(X, y)
     assert np.all(np.isfinite(s.scores_))
-    with pytest.raises(ValueError, match="'C' parameter of MarginLP must be positive"):
+    with pytest.raises(
+        ValueError, match="'C' parameter of MarginLP must be a finite number greater than 0 or infinity"
+    ):
         MarginLP(C=-1.0).fit(X, y)

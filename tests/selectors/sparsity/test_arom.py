@@ -73,7 +73,7 @@ def test_the_first_joint_machine_is_that_of_weston_and_watkins():
     X, y = three_classes(24, 10)
     with pytest.warns(ConvergenceWarning):
         selector = AROM(
-            C=1.0, multi_class="weston-watkins", standardize=False, max_iter=1, scaling="paper"
+            C=1.0, multi_class="weston_watkins", standardize=False, max_iter=1, scaling="paper"
         ).fit(X, y)
     weights, _ = primal_weston_watkins(X, y, 3, 1.0, "squared_hinge")
     np.testing.assert_allclose(selector.coef_.T, weights, atol=1e-4)
@@ -83,7 +83,7 @@ def test_the_first_joint_machine_is_that_of_weston_and_watkins():
 def test_the_first_joint_linear_program(C):
     X, y = three_classes(24, 10)
     selector = AROM(
-        norm="l1", C=C, multi_class="weston-watkins", standardize=False, max_iter=1, scaling="paper"
+        norm="l1", C=C, multi_class="weston_watkins", standardize=False, max_iter=1, scaling="paper"
     )
     with pytest.warns(ConvergenceWarning):
         selector.fit(X, y)
@@ -172,7 +172,7 @@ def test_counting_slacks_ignores_mislabelled_samples():
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
-@pytest.mark.parametrize("multi_class", ["coupled", "uncoupled", "one-vs-one", "weston-watkins"])
+@pytest.mark.parametrize("multi_class", ["coupled", "uncoupled", "one_vs_one", "weston_watkins"])
 @pytest.mark.parametrize("C", [10.0, np.inf])
 def test_several_classes(multi_class, C, norm):
     X, y = three_classes()
@@ -301,14 +301,14 @@ def test_features_without_any_information(norm):
 def test_wrong_parameters_are_explained():
     X, y = planted()
     for parameters, message in (
-        ({"norm": "l3"}, "'norm' parameter of AROM must be one of 'l2', 'l1', 'switch'. Got 'l3'"),
+        ({"norm": "l3"}, "'norm' parameter of AROM must be 'l2', 'l1' or 'switch'. Got 'l3'"),
         ({"slack_norm": 1}, "'slack_norm' parameter"),
         ({"multi_class": "all"}, "'multi_class' parameter"),
-        ({"C": 0.0}, "'C' parameter of AROM must be positive"),
+        ({"C": 0.0}, "'C' parameter of AROM must be a finite number greater than 0"),
         ({"max_iter": 0}, "'max_iter' parameter"),
         ({"slack_norm": 0, "C": np.inf}, "must be finite with slack_norm=0"),
-        ({"task": "regression", "C": np.inf}, "must be finite with regression"),
-        ({"multi_class": "weston-watkins", "norm": "switch"}, "needs norm='l2' or 'l1'"),
+        ({"task": "regression", "C": np.inf}, "must be finite with task='regression'"),
+        ({"multi_class": "weston_watkins", "norm": "switch"}, "'multi_class' parameter of AROM must be"),
     ):
         with pytest.raises(ValueError, match=message):
             AROM(**parameters).fit(X, y)

@@ -175,7 +175,7 @@ def test_lars_order_is_that_of_the_active_set(seed):
     ("params", "message"),
     [
         ({"norm_bound": 0.0}, "'norm_bound' parameter"),
-        ({"norm_bound": 1.0, "method": "lars"}, "needs method='lasso'"),
+        ({"norm_bound": 1.0, "method": "lars"}, "must be None with method='lars'"),
         ({"method": "ridge"}, "'method' parameter"),
     ],
 )

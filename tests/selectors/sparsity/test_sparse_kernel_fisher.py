@@ -42,7 +42,7 @@ def objective(selector, X, y, C, weight=1.0):
 @pytest.mark.parametrize("seed", range(2))
 def test_matches_a_quadratic_program(seed, C):
     X, y = classes(seed)
-    selector = SparseKernelFisher(C=C, n_steps=5).fit(X, y)
+    selector = SparseKernelFisher(penalty_l1=C, n_steps=5).fit(X, y)
     a, b, value = quadratic_program(X, y, C)
     assert selector.converged_
     assert objective(selector, X, y, C) == pytest.approx(value, rel=1e-6)
@@ -61,7 +61,9 @@ def test_class_means_of_the_errors_are_zero():
 def test_sample_weights():
     X, y = classes(1)
     weight = np.random.default_rng(0).uniform(0.3, 2.0, size=len(y))
-    selector = SparseKernelFisher(C=3.0, n_steps=4, standardize=False).fit(X, y, sample_weight=weight)
+    selector = SparseKernelFisher(penalty_l1=3.0, n_steps=4, standardize=False).fit(
+        X, y, sample_weight=weight
+    )
     assert objective(selector, X, y, 3.0, weight) == pytest.approx(
         quadratic_program(X, y, 3.0, weight)[2], rel=1e-6
     )
@@ -69,7 +71,7 @@ def test_sample_weights():
 
 def test_without_a_penalty_it_is_fishers_discriminant():
     X, y = classes(2, n=200, p=8)
-    a = SparseKernelFisher(C=1e-6, n_steps=30).fit(X, y).coef_
+    a = SparseKernelFisher(penalty_l1=1e-6, n_steps=30).fit(X, y).coef_
     lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).scalings_[:, 0]
     cosine = a @ lda / np.linalg.norm(a) / np.linalg.norm(lda)
     assert abs(cosine) == pytest.approx(1.0, abs=1e-6)
@@ -98,7 +100,7 @@ def test_columns_of_a_kernel_select_samples():
     X = rng.normal(size=(60, 2))
     y = (np.hypot(*X.T) > 1.1).astype(int)
     K = rbf_kernel(X, gamma=0.7)
-    selector = SparseKernelFisher(C=2.0, n_steps=6, standardize=False).fit(K, y)
+    selector = SparseKernelFisher(penalty_l1=2.0, n_steps=6, standardize=False).fit(K, y)
     assert objective(selector, K, y, 2.0) == pytest.approx(quadratic_program(K, y, 2.0)[2], rel=1e-5)
     assert selector.support_.sum() < 30
     assert np.mean((K @ selector.coef_ + selector.intercept_ > 0) == y) > 0.9
@@ -118,7 +120,8 @@ def test_two_samples():
 
 
 @pytest.mark.parametrize(
-    ("params", "name"), [({"C": 0.0}, "C"), ({"n_steps": 0}, "n_steps"), ({"tol": 0}, "tol")]
+    ("params", "name"),
+    [({"penalty_l1": 0.0}, "penalty_l1"), ({"n_steps": 0}, "n_steps"), ({"tol": 0}, "tol")],
 )
 def test_bad_parameters(params, name):
     X, y = classes(0)

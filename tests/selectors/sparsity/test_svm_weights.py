@@ -73,7 +73,7 @@ def test_hard_margins(norm):
 
 def test_wrong_parameters_are_explained():
     X, y = noisy()
-    with pytest.raises(ValueError, match="'norm' parameter of SVMWeights must be one of 'l2', 'l1'"):
+    with pytest.raises(ValueError, match="'norm' parameter of SVMWeights must be 'l2' or 'l1'"):
         SVMWeights(norm="l0").fit(X, y)
     with pytest.raises(ValueError, match="'C' parameter"):
         SVMWeights(C=0.0).fit(X, y)
@@ -84,6 +84,6 @@ def test_pairs_of_classes_are_those_of_libsvm():
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 8))
     X[:, 2] += 1.5 * y
-    selector = SVMWeights(C=1.0, multi_class="one-vs-one", standardize=False).fit(X, y)
+    selector = SVMWeights(C=1.0, multi_class="one_vs_one", standardize=False).fit(X, y)
     reference = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(np.abs(selector.coef_), np.abs(reference.coef_), atol=1e-5)

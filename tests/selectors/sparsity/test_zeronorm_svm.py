@@ -102,14 +102,14 @@ def test_pairs_of_classes_are_those_of_libsvm():
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 8))
     X[:, 2] += 1.5 * y
-    selector = ZeroNormSVM(q=2.0, C=2.0, multi_class="one-vs-one", standardize=False, scaling="paper").fit(
+    selector = ZeroNormSVM(q=2.0, C=2.0, multi_class="one_vs_one", standardize=False, scaling="paper").fit(
         X, y
     )
     reference = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(np.abs(selector.coef_), np.abs(reference.coef_), atol=1e-5)
 
 
-@pytest.mark.parametrize("multi_class", ["one-vs-rest", "one-vs-one"])
+@pytest.mark.parametrize("multi_class", ["one_vs_rest", "one_vs_one"])
 @pytest.mark.parametrize("loss", ["hinge", "probit"])
 def test_several_classes_share_their_features(multi_class, loss):
     rng = np.random.default_rng(0)
@@ -200,7 +200,9 @@ def test_any_size_is_read_off_one_fit():
 @pytest.mark.parametrize("q", [-0.1, 2.1, np.nan])
 def test_exponents_outside_the_range(q):
     X, y = noisy()
-    with pytest.raises(ValueError, match="'q' parameter of ZeroNormSVM must be between 0 and 2"):
+    with pytest.raises(
+        ValueError, match="'q' parameter of ZeroNormSVM must be a number of at least 0 and at most 2"
+    ):
         ZeroNormSVM(q=q).fit(X, y)
 
 
@@ -252,8 +254,8 @@ def test_wrong_parameters_are_explained():
     for parameters, message in (
         ({"loss": "logistic"}, "'loss' parameter"),
         ({"multi_class": "joint"}, "'multi_class' parameter"),
-        ({"C": -1.0}, "'C' parameter of ZeroNormSVM must be positive"),
-        ({"loss": "probit", "q": np.inf}, "needs loss='hinge'"),
+        ({"C": -1.0}, "'C' parameter of ZeroNormSVM must be"),
+        ({"loss": "probit", "q": np.inf}, "must be 'hinge' with q=inf"),
     ):
         with pytest.raises(ValueError, match=message):
             ZeroNormSVM(**parameters).fit(X, y)

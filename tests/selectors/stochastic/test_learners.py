@@ -187,7 +187,6 @@ def test_class_costs_weigh_mistakes():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("svc", "names no compiled learner"),
         (3, "must be a scikit-learn classifier"),
         (SubsetSVM(C=0), "'C' parameter of SubsetSVM"),
         (SubsetKNN(0), "'n_neighbors'"),

@@ -38,7 +38,7 @@ def test_learned_words_beat_uniform_draws_on_the_test_set():
     X, y, words = spam()
     train, test = slice(0, 3450), slice(3450, None)
     selector = OptimalFeatureWeighting(
-        base_estimator=SubsetKNN(4),
+        learner=SubsetKNN(4),
         subset_size=15,
         bootstrap_size=100,
         random_state=0,

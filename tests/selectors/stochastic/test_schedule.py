@@ -203,7 +203,7 @@ def test_a_collapse_is_reported_as_such():
         s = OptimalFeatureWeighting(
             method="exponential",
             subset_size=10,
-            base_estimator="centroid",
+            learner="centroid",
             step_size=3.0 * 400,
             max_iter=400,
             batch_size=1,

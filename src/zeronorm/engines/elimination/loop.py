@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -136,33 +136,6 @@ def count_to_remove(step: int | float, n_left: int) -> int:
     if isinstance(step, numbers.Integral):
         return min(int(step), n_left)
     return max(1, int(float(step) * n_left))
-
-
-def check_step(step: int | float, owner: str) -> None:
-    """A count of at least one, or a fraction strictly between 0 and 1."""
-    is_count = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 1
-    is_fraction = isinstance(step, numbers.Real) and not is_count and 0.0 < float(step) < 1.0
-    if not (is_count or is_fraction):
-        raise ValueError(
-            f"The 'step' parameter of {owner} must be a count of at least 1 or a fraction in (0, 1). "
-            f"Got {step!r} instead."
-        )
-
-
-def check_cost_and_tolerance(selector: Any) -> None:
-    """A positive cost ``C``, which may be infinite, and a positive finite ``tol``."""
-    owner = type(selector).__name__
-    for name, largest, kind in (
-        ("C", np.inf, "positive"),
-        ("tol", np.finfo(float).max, "positive and finite"),
-    ):
-        value = getattr(selector, name)
-        if (
-            not isinstance(value, numbers.Real)
-            or isinstance(value, bool)
-            or not 0.0 < float(value) <= largest
-        ):
-            raise ValueError(f"The '{name}' parameter of {owner} must be {kind}. Got {value!r} instead.")
 
 
 def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int = 1) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -139,21 +138,15 @@ def distinct_columns(design: Design, kernel: ScaledKernel) -> tuple[IntArray, In
     return np.intersect1d(np.unique(representative), varying_columns(design)), representative
 
 
-# -- The kernel that a scaling method was asked for, checked --
+# -- The kernel that a scaling method was asked for --
 
 
-def chosen_kernel(selector: Any, n_features: int) -> ScaledKernel:
-    """The kernel from ``kernel``, ``gamma``, ``degree`` and ``coef0``; without a gamma, one over the features."""
-    name = type(selector).__name__
-    gamma, degree, coef0 = selector.gamma, selector.degree, selector.coef0
-    if gamma is not None and (isinstance(gamma, str) or not gamma > 0):
-        raise ValueError(f"The 'gamma' parameter of {name} must be None or positive. Got {gamma!r} instead.")
-    if not isinstance(degree, numbers.Integral) or int(degree) < 1:
-        raise ValueError(
-            f"The 'degree' parameter of {name} must be a whole number from 1. Got {degree!r} instead."
-        )
-    if not coef0 >= 0:
-        raise ValueError(f"The 'coef0' parameter of {name} must not be negative. Got {coef0!r} instead.")
+def chosen_kernel(selector: Any, design: Design) -> ScaledKernel:
+    """The kernel from the parameters ``kernel``, ``gamma``, ``degree`` and ``coef0``."""
     return make_kernel(
-        selector.kernel, gamma=gamma, degree=int(degree), coef0=float(coef0), n_features=n_features
+        selector.kernel,
+        gamma=selector.gamma,
+        degree=int(selector.degree),
+        coef0=float(selector.coef0),
+        design=design,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -146,16 +145,6 @@ def _tile_blocks(
 
 def _present(rows: FloatArray, n_columns: int) -> FloatArray:
     return (~np.isnan(rows[:, :n_columns])).astype(np.float64)
-
-
-def check_neighbors(selector: Any) -> None:
-    """Raise unless ``n_neighbors`` of a selector is a positive integer."""
-    k = selector.n_neighbors
-    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(
-            f"The 'n_neighbors' parameter of {type(selector).__name__} must be a positive integer. "
-            f"Got {k!r} instead."
-        )
 
 
 def neighbour_classes(problem: Problem) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from zeronorm.solvers.svm.regression import solve_svr_dual
 from zeronorm.solvers.svm.tall import TallSolution, solve_squared_loss
 
 Loss = Literal["hinge", "squared"]
-Pairing = Literal["one-vs-rest", "one-vs-one"]
+Pairing = Literal["one_vs_rest", "one_vs_one"]
 
 SOLVER_TOL = 1e-7
 SOLVER_MAX_ITER = 1_000_000
@@ -43,10 +43,10 @@ class Part:
         return np.asarray(alpha / self.price)
 
 
-def parts_of(problem: Problem, C: float, pairing: Pairing = "one-vs-rest") -> list[Part]:
+def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
     """One machine for two classes, regression or a label; for more classes one for each class or pair."""
     price = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
-    if problem.task == "multiclass" and pairing == "one-vs-one":
+    if problem.task == "multiclass" and pairing == "one_vs_one":
         return _pairs(problem, price)
     return [Part(target, price.copy()) for target in np.ascontiguousarray(problem.targets().T)]
 

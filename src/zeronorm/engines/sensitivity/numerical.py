@@ -66,9 +66,9 @@ class NumericalModel(SensitiveModel):
         signs = self.problem.targets()
         if self.f.shape[1] not in (signs.shape[1], self.problem.n_classes):
             raise ValueError(
-                "criterion='objective' of SensitivityElimination needs one output per class. "
+                "sensitivity_of='objective' of SensitivityElimination needs one output per class. "
                 f"Got {self.f.shape[1]} outputs for {self.problem.n_classes} classes from {self.output} of "
-                f"{type(self.estimator).__name__}; use criterion='output'."
+                f"{type(self.estimator).__name__}; use sensitivity_of='output'."
             )
         if self.output == "decision_function":
             return np.where(signs * self.f < 1.0, -signs, 0.0)

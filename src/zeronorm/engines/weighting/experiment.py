@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,58 +16,21 @@ from zeronorm.engines.weighting.learners import Learner, resolve_learner
 from zeronorm.engines.weighting.learners.base import ScikitLearner
 from zeronorm.engines.weighting.sampling import Pool
 from zeronorm.resampling.seeding import generator_from
+from zeronorm.selection.kinds import parameter_error
 
 LARGEST_DEFAULT_SUBSET = 100
 SMALLEST_DEFAULT_BOOTSTRAP, LARGEST_DEFAULT_BOOTSTRAP = 20, 100
-
-
-def check_count(owner: Any, name: str, low: int = 1) -> int:
-    """A parameter that must be a whole number."""
-    value = getattr(owner, name)
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= low:
-        return int(value)
-    raise ValueError(
-        f"The '{name}' parameter of {type(owner).__name__} must be a whole number of at least {low}. "
-        f"Got {value!r} instead."
-    )
-
-
-def check_positive(owner: Any, name: str, *, or_none: bool = True, or_zero: bool = False) -> float | None:
-    """A parameter that must be a positive number, or None where that is allowed."""
-    value = getattr(owner, name)
-    if value is None and or_none:
-        return None
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if is_number and np.isfinite(float(value)) and (value > 0 or (or_zero and value == 0)):
-        return float(value)
-    raise ValueError(
-        f"The '{name}' parameter of {type(owner).__name__} must be a positive number{' or None' * or_none}. "
-        f"Got {value!r} instead."
-    )
-
-
-def check_choice(owner: Any, name: str, choices: tuple[str, ...]) -> str:
-    """A parameter that must be one of a few words."""
-    value = getattr(owner, name)
-    if value in choices:
-        return str(value)
-    raise ValueError(
-        f"The '{name}' parameter of {type(owner).__name__} must be one of {', '.join(map(repr, choices))}. "
-        f"Got {value!r} instead."
-    )
 
 
 def resolve_subset_size(owner: Any, n_features: int) -> int:
     """How many features are drawn at a time: by default about the root of their number, 100 at most."""
     if owner.subset_size is None:
         return min(n_features, LARGEST_DEFAULT_SUBSET, int(np.ceil(np.sqrt(n_features))))
-    size = check_count(owner, "subset_size")
-    if size > n_features:
-        raise ValueError(
-            f"The 'subset_size' parameter of {type(owner).__name__} must be at most the number of features "
-            f"under study, {n_features}. Got {size} instead."
+    if owner.subset_size > n_features:
+        raise parameter_error(
+            owner, "subset_size", f"at most the number of features under study, {n_features}"
         )
-    return size
+    return int(owner.subset_size)
 
 
 def resolve_bootstrap_size(owner: Any, n_samples: int, n_classes: int) -> int:
@@ -77,7 +38,7 @@ def resolve_bootstrap_size(owner: Any, n_samples: int, n_classes: int) -> int:
     if owner.bootstrap_size is None:
         usual = min(LARGEST_DEFAULT_BOOTSTRAP, max(SMALLEST_DEFAULT_BOOTSTRAP, n_samples // 4))
         return max(usual, 2 * n_classes)
-    return check_count(owner, "bootstrap_size", 2)
+    return int(owner.bootstrap_size)
 
 
 def class_costs(owner: Any, classes: NDArray[Any], codes: Int64Array) -> FloatArray:
@@ -86,23 +47,16 @@ def class_costs(owner: Any, classes: NDArray[Any], codes: Int64Array) -> FloatAr
     if weights is None:
         return np.ones(len(classes))
     if owner.cost == "balanced":
-        raise ValueError(
-            f"{type(owner).__name__} got cost='balanced' and a 'class_weight'; the balanced error already "
-            "counts the classes alike. Set one of the two."
-        )
+        # The balanced error already counts the classes alike.
+        raise parameter_error(owner, "class_weight", "None with cost='balanced'")
     if weights == "balanced":
         return np.asarray(compute_class_weight("balanced", classes=np.arange(len(classes)), y=codes))
-    if not isinstance(weights, Mapping):
-        raise ValueError(
-            f"The 'class_weight' parameter of {type(owner).__name__} must be None, 'balanced' or a mapping "
-            f"from class to weight. Got {weights!r} instead."
-        )
     unknown = [label for label in weights if label not in set(classes.tolist())]
     costs = np.asarray([weights.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
     if unknown or not np.all(np.isfinite(costs)) or costs.min() <= 0:
-        raise ValueError(
-            f"The 'class_weight' parameter of {type(owner).__name__} must give positive weights to classes "
-            f"of y ({', '.join(map(str, classes.tolist()[:5]))}). Got {weights!r} instead."
+        known = ", ".join(map(str, classes.tolist()[:5]))
+        raise parameter_error(
+            owner, "class_weight", f"a mapping of positive weights for classes of y ({known})"
         )
     return costs
 
@@ -119,11 +73,6 @@ def machine_coding(
     n_classes: int, multi_class: MultiClass, is_binary: bool, rng: np.random.Generator
 ) -> tuple[Int64Array, int]:
     """Label of each class in each machine (one row per machine), and the number of labels."""
-    if multi_class not in ("auto", "native", "one_vs_rest", "output_code"):
-        raise ValueError(
-            "The 'multi_class' parameter must be 'auto', 'native', 'one_vs_rest' or 'output_code'. "
-            f"Got {multi_class!r} instead."
-        )
     if multi_class == "auto":
         multi_class = "one_vs_rest" if is_binary else "native"
     if n_classes == 2 or multi_class == "native":
@@ -177,7 +126,7 @@ class Experiment:
         """From the parameters of a selector; ``n_features`` when subsets are drawn from more than the design."""
         subset_size = resolve_subset_size(selector, n_features or design.n_features)
         bootstrap_size = resolve_bootstrap_size(selector, design.n_samples, len(classes))
-        learner = resolve_learner(selector.base_estimator, bootstrap_size)
+        learner = resolve_learner(selector.learner, bootstrap_size)
         coding, n_labels = machine_coding(len(classes), selector.multi_class, learner.is_binary, rng)
         costs = class_costs(selector, classes, codes)
         none: FloatArray = np.empty((0, 0))
@@ -219,7 +168,7 @@ class Experiment:
         return {
             "subset_size": self.subset_size,
             "bootstrap_size": self.bootstrap_size,
-            "base_estimator": repr(learner),
+            "learner": repr(learner),
             "coding": pool.coding.tolist(),
             "class_cost": pool.class_cost.tolist(),
             "balanced": pool.balanced,

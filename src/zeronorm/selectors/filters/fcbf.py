@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from zeronorm.engines.discretization import (
     uncertainties,
 )
 from zeronorm.registry import register
+from zeronorm.selection.kinds import exceptions, number
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -63,6 +63,10 @@ class FCBF(BaseSelector):
     verbose : show progress.
     """
 
+    _parameter_exceptions = exceptions(
+        threshold=(number(least=0, below=1), "uncertainties lie between 0 and 1")
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -83,7 +87,6 @@ class FCBF(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         forced = np.zeros(problem.n_features, dtype=bool)
         forced[problem.always_keep] = True
         relevance, candidates, codes, n_codes = self._relevant_codes(problem, forced)
@@ -121,28 +124,6 @@ class FCBF(BaseSelector):
         if self.bins is None:
             return AS_THEY_ARE
         return SUPERVISED if self.bins == "mdl" else int(self.bins)
-
-    def _check_parameters(self) -> None:
-        threshold, bins = self.threshold, self.bins
-        if (
-            not isinstance(threshold, numbers.Real)
-            or isinstance(threshold, bool)
-            or not 0 <= float(threshold) < 1
-        ):
-            raise ValueError(
-                f"The 'threshold' parameter of FCBF must be a number in [0, 1). Got {threshold!r} instead."
-            )
-        if bins is None or bins == "mdl":
-            return
-        if (
-            not isinstance(bins, numbers.Integral)
-            or isinstance(bins, bool)
-            or not 2 <= int(bins) <= _MOST_VALUES
-        ):
-            raise ValueError(
-                "The 'bins' parameter of FCBF must be 'mdl', None or a number of bins of at least 2. "
-                f"Got {bins!r} instead."
-            )
 
 
 def _ranks(relevance: FloatArray, tie_break: FloatArray) -> IntArray:

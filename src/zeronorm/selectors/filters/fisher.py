@@ -60,11 +60,6 @@ class FisherScore(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        if self.variant not in ("between", "overall"):
-            raise ValueError(
-                "The 'variant' parameter of FisherScore must be 'between' or 'overall'. "
-                f"Got {self.variant!r} instead."
-            )
         stats = problem.column_stats()
         if self.variant == "overall":
             score = overall_score(stats)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -85,7 +83,7 @@ def _nearest(x, i, sign, row, first, last):
     return nearest
 
 
-_UTILITIES = {"linear": LINEAR, "sigmoid": SIGMOID, "zero-one": ZERO_ONE}
+_UTILITIES = {"linear": LINEAR, "sigmoid": SIGMOID, "zero_one": ZERO_ONE}
 _TOLERANCE = 1e-10
 _FEATURES_AT_A_TIME = 256
 
@@ -118,7 +116,7 @@ class GFlip(BaseSelector):
     Parameters
     ----------
     n_features_to_select : count, fraction, or None for the subset found.
-    utility : "linear", u(θ) = θ; "sigmoid", u(θ) = 1 / (1 + exp(−slope·θ)); "zero-one", u(θ) = 1 if θ > 0
+    utility : "linear", u(θ) = θ; "sigmoid", u(θ) = 1 / (1 + exp(−slope·θ)); "zero_one", u(θ) = 1 if θ > 0
         else 0, which counts the samples that the rule gets right.
     slope : of the sigmoid.
     max_iter : largest number of rounds.
@@ -138,7 +136,7 @@ class GFlip(BaseSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        utility: Literal["linear", "sigmoid", "zero-one"] = "linear",
+        utility: Literal["linear", "sigmoid", "zero_one"] = "linear",
         slope: float = 1.0,
         max_iter: int = 100,
         standardize: bool = True,
@@ -160,7 +158,6 @@ class GFlip(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         flips = _Flips(problem, _UTILITIES[self.utility], float(self.slope))
         rounds, changed = 0, True
         with problem.progress.task("G-flip rounds") as advance:
@@ -177,18 +174,6 @@ class GFlip(BaseSelector):
             converged=not changed,
             remedy=f"the last of max_iter={self.max_iter} rounds still changed the subset; raise max_iter.",
         ).demote(constant & ~flips.member)
-
-    def _check_parameters(self) -> None:
-        check_choice(self, "utility", tuple(_UTILITIES))
-        if not isinstance(self.slope, numbers.Real) or not 0 < float(self.slope) < np.inf:
-            raise ValueError(
-                "The 'slope' parameter of GFlip must be a positive finite number. "
-                f"Got {self.slope!r} instead."
-            )
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(
-                f"The 'max_iter' parameter of GFlip must be a positive integer. Got {self.max_iter!r} instead."
-            )
 
 
 class _Flips:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -12,13 +11,13 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.class_scores import safe_ratio
-from zeronorm.engines.error_control import check_level
 from zeronorm.engines.neighbours.hits_and_misses import class_pairs
 from zeronorm.engines.neighbours.ranges import block_width
-from zeronorm.engines.neighbours.search import NearestLists, check_neighbors, usable_neighbours
+from zeronorm.engines.neighbours.search import NearestLists, usable_neighbours
 from zeronorm.engines.orthogonal import DEPENDENT
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, warn_of_empty_answer
+from zeronorm.selection.kinds import count, exceptions
+from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -58,7 +57,7 @@ class GramSchmidtRelief(BaseSelector):
     ----------
     n_features_to_select : count, fraction, or None for the probe stop.
     n_neighbors : k; the paper uses 4.
-    criterion : "ratio" or "difference".
+    contrast : "ratio" or "difference".
     level : the risk at which the probe stop ends; the paper uses 0.01 and 0.1.
     n_probes : number of permuted columns, at least 200.
     standardize : centre and scale the columns; then chosen features are uncorrelated.
@@ -74,12 +73,16 @@ class GramSchmidtRelief(BaseSelector):
     risk_ : with the probe stop, the risk after each of these steps, the refused one included.
     """
 
+    _parameter_exceptions = exceptions(
+        n_probes=(count(FEWEST_PROBES), "the risk is a fraction of the probes")
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
         n_neighbors: int = 4,
-        criterion: Literal["ratio", "difference"] = "ratio",
+        contrast: Literal["ratio", "difference"] = "ratio",
         level: float = 0.1,
         n_probes: int = 500,
         standardize: bool = True,
@@ -91,7 +94,7 @@ class GramSchmidtRelief(BaseSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_neighbors = n_neighbors
-        self.criterion = criterion
+        self.contrast = contrast
         self.level = level
         self.n_probes = n_probes
         self.standardize = standardize
@@ -102,9 +105,8 @@ class GramSchmidtRelief(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         k = usable_neighbours(self, problem, problem.y)
-        steps = _Steps(problem, k, self.criterion)
+        steps = _Steps(problem, k, self.contrast)
         for column in problem.always_keep:
             steps.take(int(column))
         if problem.n_features_to_select is None:
@@ -135,25 +137,14 @@ class GramSchmidtRelief(BaseSelector):
             steps.take(best)
         return np.asarray(risk[1:])
 
-    def _check_parameters(self) -> None:
-        check_neighbors(self)
-        check_choice(self, "criterion", ("ratio", "difference"))
-        check_level(self.level, "GramSchmidtRelief")
-        count = self.n_probes
-        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < FEWEST_PROBES:
-            raise ValueError(
-                f"The 'n_probes' parameter of GramSchmidtRelief must be at least {FEWEST_PROBES}: the risk is a "
-                f"share of them. Got {count!r} instead."
-            )
-
 
 class _Steps:
     """The features chosen so far, and the Relief scores of all others in the complement of these."""
 
-    def __init__(self, problem: Problem, n_neighbors: int, criterion: str) -> None:
+    def __init__(self, problem: Problem, n_neighbors: int, contrast: str) -> None:
         self.columns = ProjectedColumns(problem.design)
         self.constant = problem.design.column_stats().is_constant(problem.design.dtype)
-        self.codes, self.k, self.criterion = problem.y, n_neighbors, criterion
+        self.codes, self.k, self.contrast = problem.y, n_neighbors, contrast
         self.chosen: list[int] = []
         self.step_scores: list[float] = []
         self.scores = np.where(self.constant, -np.inf, 0.0)
@@ -198,7 +189,7 @@ class _Steps:
         return totals
 
     def _compare(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
-        return safe_ratio(miss, hit) if self.criterion == "ratio" else miss - hit
+        return safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
 
 
 def _permuted_columns(problem: Problem, constant: NDArray[np.bool_], count: int) -> FloatArray:

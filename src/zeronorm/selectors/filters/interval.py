@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -38,7 +37,7 @@ class IntervalSelector(BaseSelector):
 
     The current range of length L is covered by :math:`2m - 1` overlapping intervals of length
     :math:`\lceil L/m \rceil`, shifted by half a length. The interval with the smallest cross-validated error
-    of ``base_estimator`` replaces the range, and so on, until the error rises
+    of ``learner`` replaces the range, and so on, until the error rises
     (``n_features_to_select=None``) or the wanted number of features is reached; the last step takes
     intervals of exactly that length. With m = 2 these are the left half, the right half and the middle. The
     paper prints 2m + 1 intervals, which does not fit its own three for m = 2.
@@ -47,13 +46,13 @@ class IntervalSelector(BaseSelector):
     so every size gives an interval (without groups and forced features).
 
     Use it before a method that chooses single features; an interval alone is a coarse choice. Each step
-    trains ``base_estimator`` on dense columns, the first one on all of them. Scale columns inside
-    ``base_estimator`` (a pipeline), so that no test fold is seen.
+    trains ``learner`` on dense columns, the first one on all of them. Scale columns inside
+    ``learner`` (a pipeline), so that no test fold is seen.
 
     Parameters
     ----------
     n_features_to_select : count, fraction, or None to stop when the error rises.
-    base_estimator : the learner inside; None for a linear support vector machine, or ridge regression.
+    learner : the learner inside; None for a linear support vector machine, or ridge regression.
     n_parts : m, at least 2.
     cv : None for five times two folds, or a number of folds, a splitter, or a list of splits.
     scoring : as in scikit-learn; None for the score of the learner. The error is its negative.
@@ -78,7 +77,7 @@ class IntervalSelector(BaseSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        base_estimator: Any = None,
+        learner: Any = None,
         n_parts: int = 2,
         cv: Any = None,
         scoring: Any = None,
@@ -91,7 +90,7 @@ class IntervalSelector(BaseSelector):
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
-        self.base_estimator = base_estimator
+        self.learner = learner
         self.n_parts = n_parts
         self.cv = cv
         self.scoring = scoring
@@ -104,7 +103,6 @@ class IntervalSelector(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        m = self._check_parts()
         shortest = problem.n_features_to_select or 1
         error_of = self._error_function(problem)
         ranges = [(0, problem.n_features)]
@@ -112,7 +110,7 @@ class IntervalSelector(BaseSelector):
         own = 0
         with problem.progress.task("Narrowing the interval") as advance:
             while ranges[-1][1] - ranges[-1][0] > shortest:
-                candidates = covering_intervals(*ranges[-1], m, shortest)
+                candidates = covering_intervals(*ranges[-1], int(self.n_parts), shortest)
                 found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                     delayed(error_of)(*c) for c in candidates
                 )
@@ -125,14 +123,6 @@ class IntervalSelector(BaseSelector):
                 own = len(ranges) - 1
         self.intervals_, self.errors_ = ranges, np.asarray(errors)
         return _path(ranges, errors, problem.n_features, own)
-
-    def _check_parts(self) -> int:
-        m = self.n_parts
-        if not isinstance(m, numbers.Integral) or isinstance(m, bool) or m < 2:
-            raise ValueError(
-                f"The 'n_parts' parameter of IntervalSelector must be an integer of at least 2. Got {m!r} instead."
-            )
-        return int(m)
 
     def _error_function(self, problem: Problem) -> Callable[[int, int], float]:
         """Cross-validated error of the features from ``first`` to ``last``, on the same folds every time."""
@@ -151,8 +141,8 @@ class IntervalSelector(BaseSelector):
         return error_of
 
     def _learner(self, problem: Problem) -> Any:
-        if self.base_estimator is not None:
-            return self.base_estimator
+        if self.learner is not None:
+            return self.learner
         from sklearn.linear_model import Ridge
         from sklearn.svm import SVC
 

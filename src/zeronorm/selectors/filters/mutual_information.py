@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import numbers
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from zeronorm._threads import run_in_threads, useful_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.engines.discretization import AS_THEY_ARE, code_columns, parse_discrete_features, total_bits
 from zeronorm.registry import register
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -65,7 +65,7 @@ class MutualInformation(BaseSelector):
         n_features_to_select: int | float | None = None,
         *,
         n_neighbors: int = 3,
-        discrete_features: Any = None,
+        discrete_features: Literal["all"] | Any = None,
         task: Literal["classification", "regression"] = "classification",
         estimator: Any = None,
         feature_groups: Any = None,
@@ -147,11 +147,9 @@ class MutualInformation(BaseSelector):
         run_in_threads(estimate, list(pairwise(bounds.tolist())), n_threads)
 
     def _check_neighbors(self, problem: Problem) -> None:
-        k = self.n_neighbors
-        if not isinstance(k, numbers.Integral) or isinstance(k, bool) or not 1 <= k < problem.n_samples:
-            raise ValueError(
-                "The 'n_neighbors' parameter of MutualInformation must be an integer between 1 and the number "
-                f"of samples minus one, {problem.n_samples - 1}. Got {k!r} instead."
+        if self.n_neighbors >= problem.n_samples:
+            raise parameter_error(
+                self, "n_neighbors", f"less than the number of samples, {problem.n_samples}"
             )
         if problem.task != "regression" and np.bincount(problem.y).max() < 2:
             raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,18 +16,16 @@ from zeronorm.engines.neighbours.kernels import ABSOLUTE, MISMATCH, SQUARED
 from zeronorm.engines.neighbours.ranges import ColumnRanges, ScaledColumns, column_ranges
 from zeronorm.engines.neighbours.search import (
     ColumnPart,
-    check_neighbors,
     nearest_by_columns,
     neighbour_classes,
     usable_neighbours,
 )
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
 
-Criterion = Literal["ratio", "difference"]
+Contrast = Literal["ratio", "difference"]
 
 
 @register(
@@ -38,7 +35,7 @@ Criterion = Literal["ratio", "difference"]
     reference="Kira & Rendell 1992; Kononenko 1994; Guyon et al. 2003, section 2.3.2",
     test_params=(
         {"n_neighbors": 3},
-        {"n_neighbors": 1, "criterion": "difference", "metric": "euclidean", "scaling": "none"},
+        {"n_neighbors": 1, "contrast": "difference", "metric": "euclidean", "column_scaling": "none"},
         {"n_neighbors": 3, "task": "regression"},
     ),
 )
@@ -54,7 +51,7 @@ class Relief(BaseSelector):
         d_f(i, j), \qquad
         H_f = \frac1n \sum_i \frac1k \sum_{j \in \text{hit}(i)} d_f(i, j),
 
-    as :math:`M_f / H_f` (``criterion="ratio"``; it has no unit) or :math:`M_f - H_f` (``"difference"``).
+    as :math:`M_f / H_f` (``contrast="ratio"``; it has no unit) or :math:`M_f - H_f` (``"difference"``).
     Regression follows RReliefF: each pair of neighbours counts as a miss in proportion to
     :math:`|y_i - y_j|` over the range of y and as a hit for the rest, all k neighbours alike.
 
@@ -75,9 +72,9 @@ class Relief(BaseSelector):
     n_features_to_select : count, fraction, or None for half of the features (with ``min_separation``, for
         all features that are far enough apart).
     n_neighbors : k.
-    criterion : "ratio" or "difference".
+    contrast : "ratio" or "difference".
     metric : "manhattan" or "euclidean", for finding neighbours.
-    scaling : "range" divides each column by its range; "none" takes the columns as they are, for data of
+    column_scaling : "range" divides each column by its range; "none" takes the columns as they are, for data of
         one unit such as spectra.
     discrete_features : None, "all", a mask, or a list of columns (positions or names) that hold categories:
         equal values have distance 0, others 1.
@@ -97,10 +94,10 @@ class Relief(BaseSelector):
         n_features_to_select: int | float | None = None,
         *,
         n_neighbors: int = 10,
-        criterion: Criterion = "ratio",
+        contrast: Contrast = "ratio",
         metric: Literal["manhattan", "euclidean"] = "manhattan",
-        scaling: Literal["range", "none"] = "range",
-        discrete_features: Any = None,
+        column_scaling: Literal["range", "none"] = "range",
+        discrete_features: Literal["all"] | Any = None,
         min_separation: int | None = None,
         task: Literal["classification", "regression"] = "classification",
         estimator: Any = None,
@@ -110,9 +107,9 @@ class Relief(BaseSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_neighbors = n_neighbors
-        self.criterion = criterion
+        self.contrast = contrast
         self.metric = metric
-        self.scaling = scaling
+        self.column_scaling = column_scaling
         self.discrete_features = discrete_features
         self.min_separation = min_separation
         self.task = task
@@ -126,7 +123,6 @@ class Relief(BaseSelector):
         return self.min_separation is not None
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         design = problem.design
         ranges = column_ranges(design)
         constant = is_constant_range(ranges.minimum, ranges.maximum, design.dtype)
@@ -136,7 +132,7 @@ class Relief(BaseSelector):
         lists = nearest_by_columns(parts, codes, k, ranges.has_missing, self.n_jobs)
         pairs = regression_pairs(lists, problem.y) if problem.task == "regression" else class_pairs(lists)
         hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, self.n_jobs)
-        score = safe_ratio(miss, hit) if self.criterion == "ratio" else miss - hit
+        score = safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
         path = SelectionPath.from_scores(score, last=constant)
         return path if self.min_separation is None else keep_apart(path, int(self.min_separation), constant)
 
@@ -144,7 +140,7 @@ class Relief(BaseSelector):
         self, problem: Problem, ranges: ColumnRanges, constant: NDArray[np.bool_]
     ) -> list[ColumnPart]:
         factor = np.ones(problem.n_features)
-        if self.scaling == "range":
+        if self.column_scaling == "range":
             factor /= np.where(constant, 1.0, ranges.maximum - ranges.minimum)
         factor[constant] = 0.0
         columns = ScaledColumns(problem.design, ranges.minimum, factor)
@@ -154,20 +150,6 @@ class Relief(BaseSelector):
             return [ColumnPart(np.arange(problem.n_features), columns, kind)]
         chosen = ((np.flatnonzero(~discrete), kind), (np.flatnonzero(discrete), MISMATCH))
         return [ColumnPart(index, columns.take(index), kind) for index, kind in chosen if index.size]
-
-    def _check_parameters(self) -> None:
-        check_neighbors(self)
-        check_choice(self, "criterion", ("ratio", "difference"))
-        check_choice(self, "metric", ("manhattan", "euclidean"))
-        check_choice(self, "scaling", ("range", "none"))
-        separation = self.min_separation
-        if separation is not None and (
-            not isinstance(separation, numbers.Integral) or isinstance(separation, bool) or separation < 1
-        ):
-            raise ValueError(
-                "The 'min_separation' parameter of Relief must be None or a positive number of positions. "
-                f"Got {separation!r} instead."
-            )
 
 
 # -- Keep neighbouring positions of an ordered axis from being selected together --

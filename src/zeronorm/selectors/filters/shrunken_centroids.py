@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,6 @@ class ShrunkenCentroids(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_threshold()
         stats = problem.column_stats()
         self._overall = stats.mean
         self._unit = _standard_errors(stats)
@@ -89,20 +87,6 @@ class ShrunkenCentroids(WeightedSelector):
         shrunk = np.maximum(np.abs(self._deviation) - threshold * self._unit, 0.0)
         centroids: FloatArray = self._overall + np.sign(self._deviation) * shrunk
         return centroids
-
-    def _check_threshold(self) -> None:
-        threshold = self.threshold
-        if threshold is None:
-            return
-        if (
-            not isinstance(threshold, numbers.Real)
-            or isinstance(threshold, bool)
-            or not 0 <= float(threshold) < np.inf
-        ):
-            raise ValueError(
-                "The 'threshold' parameter of ShrunkenCentroids must be None or a number that is finite and not "
-                f"negative. Got {threshold!r} instead."
-            )
 
 
 def _standard_errors(stats: ColumnStats) -> FloatArray:

@@ -24,8 +24,6 @@ from zeronorm.engines.elimination.loop import (
     DOWNDATED_ENERGY,
     Downdating,
     Elimination,
-    check_cost_and_tolerance,
-    check_step,
     eliminate,
     finite_gram,
 )
@@ -101,7 +99,7 @@ class BoundElimination(BaseSelector):
         rule: Literal["derivative", "removal", "retrain"] = "derivative",
         sign: Literal["signed", "absolute"] = "signed",
         kernel: Literal["rbf", "poly", "linear"] = "rbf",
-        gamma: float | None = None,
+        gamma: float | Literal["auto", "scale"] = "auto",
         degree: int = 2,
         coef0: float = 1.0,
         step: int | float = 1,
@@ -131,13 +129,12 @@ class BoundElimination(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         criterion: Criterion = Span(self.C, self.tol)
         if self.bound != "span":
             spread: Literal["radius", "variance"] = "variance" if self.bound == "variance" else "radius"
             criterion = RadiusMargin(self.C, spread, self.tol)
         kernel = make_kernel(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, n_features=problem.n_features
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, design=problem.design
         )
         machines = BoundMachines(
             problem.design, problem.signs, kernel, criterion, rule=self.rule, absolute=self.sign == "absolute"
@@ -146,21 +143,6 @@ class BoundElimination(BaseSelector):
         eliminate(machines, record, self.step)
         path = record.path()
         return path if path.converged else replace(path, remedy=NOT_ACCURATE)
-
-    def _check_parameters(self) -> None:
-        check_step(self.step, "BoundElimination")
-        choices = {
-            "bound": ("radius_margin", "variance", "span"),
-            "rule": ("derivative", "removal", "retrain"),
-            "sign": ("signed", "absolute"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"The '{name}' parameter of BoundElimination must be one of {allowed}. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
-        check_cost_and_tolerance(self)
 
 
 # -- Leave-one-out bounds of a support vector machine, and what becomes of them when features leave --

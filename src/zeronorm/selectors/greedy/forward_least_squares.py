@@ -18,7 +18,7 @@ from zeronorm.selectors.base import WeightedSelector
     family="greedy",
     tasks=("binary", "regression"),
     reference="Lal et al. 2006, section 2.2",
-    test_params=({}, {"criterion": "joint", "task": "regression"}),
+    test_params=({}, {"gain": "joint", "task": "regression"}),
 )
 class ForwardLeastSquares(WeightedSelector):
     r"""Add one feature at a time to a least-squares fit.
@@ -29,8 +29,8 @@ class ForwardLeastSquares(WeightedSelector):
     .. math:: \arg\max_j \frac{(x_j^\top r)^2}{\|x_j\|^2} \quad\text{(residual)}, \qquad
               \arg\max_j \frac{(x_j^\top r)^2}{\|P_S x_j\|^2} \quad\text{(joint)}.
 
-    ``criterion="residual"`` looks for the column that alone explains most of the residual, then refits all
-    weights: orthogonal matching pursuit. ``criterion="joint"`` looks for the column with the largest drop of
+    ``gain="residual"`` looks for the column that alone explains most of the residual, then refits all
+    weights: orthogonal matching pursuit. ``gain="joint"`` looks for the column with the largest drop of
     the residual *after* refitting; it is Gram–Schmidt selection without its stopping rules. The two agree
     on uncorrelated columns; on correlated ones "joint" finds columns that help only together.
 
@@ -44,7 +44,7 @@ class ForwardLeastSquares(WeightedSelector):
     Parameters
     ----------
     n_features_to_select : count, fraction, or None for half of the features.
-    criterion : "residual" or "joint".
+    gain : "residual" or "joint".
     task : "classification" (two classes) or "regression".
     standardize : centre and scale the columns; False fits the columns as they are, without an intercept.
     estimator : fitted on the selected features when given; adds ``predict``.
@@ -56,7 +56,7 @@ class ForwardLeastSquares(WeightedSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        criterion: Literal["residual", "joint"] = "residual",
+        gain: Literal["residual", "joint"] = "residual",
         task: Literal["classification", "regression"] = "classification",
         standardize: bool = True,
         estimator: Any = None,
@@ -65,7 +65,7 @@ class ForwardLeastSquares(WeightedSelector):
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
-        self.criterion = criterion
+        self.gain = gain
         self.task = task
         self.standardize = standardize
         self.estimator = estimator
@@ -74,12 +74,7 @@ class ForwardLeastSquares(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        if self.criterion not in ("residual", "joint"):
-            raise ValueError(
-                "The 'criterion' parameter of ForwardLeastSquares must be 'residual' or 'joint'. "
-                f"Got {self.criterion!r} instead."
-            )
-        search = least_squares_search(problem, joint=self.criterion == "joint")
+        search = least_squares_search(problem, joint=self.gain == "joint")
         n_forced = len(search.selected)
         size = problem.n_features_to_select or max(1, problem.n_features // 2)
         errors = [search.residual_sum_of_squares]

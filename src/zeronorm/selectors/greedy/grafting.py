@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.registry import register
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -102,7 +102,6 @@ class Grafting(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters(problem)
         growth = _Growth(problem.design, self._objective(problem), float(self.penalty_l0), float(self.tol))
         size = problem.n_features_to_select or problem.n_features
         with problem.progress.task("Grafting") as advance:
@@ -117,34 +116,9 @@ class Grafting(WeightedSelector):
         self.objective_ = np.asarray(growth.values)
         return growth.path()
 
-    def _check_parameters(self, problem: Problem) -> None:
-        name = type(self).__name__
-        if self.loss not in ("auto", *LOSSES):
-            raise ValueError(
-                f"The 'loss' parameter of {name} must be 'auto' or one of {list(LOSSES)}. "
-                f"Got {self.loss!r} instead."
-            )
-        if problem.task == "regression" and self.loss not in ("auto", "squared"):
-            raise ValueError(
-                f"The 'loss' parameter of {name} must be 'squared' for task='regression'. "
-                f"Got {self.loss!r} instead, which takes two classes."
-            )
-        for parameter in ("penalty_l0", "penalty_l1", "penalty_l2", "tol"):
-            value = getattr(self, parameter)
-            if (
-                not isinstance(value, numbers.Real)
-                or isinstance(value, bool)
-                or not 0.0 <= float(value) < np.inf
-            ):
-                raise ValueError(
-                    f"The '{parameter}' parameter of {name} must be a finite number of at least 0. "
-                    f"Got {value!r} instead."
-                )
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(
-                f"The 'max_iter' parameter of {name} must be an integer of at least 1. "
-                f"Got {self.max_iter!r} instead."
-            )
+    def _check_parameters(self) -> None:
+        if self.task == "regression" and self.loss not in ("auto", "squared"):
+            raise parameter_error(self, "loss", "'auto' or 'squared' for task='regression'")
 
     def _objective(self, problem: Problem) -> PenalizedLoss:
         name = self.loss

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.engines.error_control import ProbeRisk, check_level, probe_tail
+from zeronorm.engines.error_control import ProbeRisk, probe_tail
 from zeronorm.engines.monomials import MonomialDesign, needed_columns
 from zeronorm.engines.orthogonal import OrthogonalSearch, least_squares_search
 from zeronorm.registry import register
@@ -133,20 +132,6 @@ class GramSchmidt(WeightedSelector):
         return _path_of_monomials(search, chosen, monomials, alone)
 
     def _stop_rule(self) -> StopRule:
-        name = type(self).__name__
-        if self.stop not in STOPS:
-            raise ValueError(
-                f"The 'stop' parameter of {name} must be one of {STOPS}. Got {self.stop!r} instead."
-            )
-        if self.correction not in (None, "max"):
-            raise ValueError(
-                f"The 'correction' parameter of {name} must be None or 'max'. Got {self.correction!r} instead."
-            )
-        if not isinstance(self.degree, numbers.Integral) or isinstance(self.degree, bool) or self.degree < 1:
-            raise ValueError(
-                f"The 'degree' parameter of {name} must be an integer of at least 1. Got {self.degree!r} instead."
-            )
-        check_level(self.level, name)
         if self.stop == "probe":
             return ProbeStop(self.level, self.correction)
         if self.stop == "fisher":

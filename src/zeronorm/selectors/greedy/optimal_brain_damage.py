@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from zeronorm._threads import one_thread_if_small
-from zeronorm.engines.elimination.loop import Elimination, check_step, eliminate
+from zeronorm.engines.elimination.loop import Elimination, eliminate
 from zeronorm.engines.sensitivity.network import NetworkMachines
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -60,7 +59,7 @@ class OptimalBrainDamage(WeightedSelector):
     n_features_to_select : count, fraction, or None for half of the features.
     rule : "saliency" or "first_layer".
     n_hidden : units of the hidden layer (hyperbolic tangent).
-    penalty : λ.
+    weight_decay : λ.
     step : what leaves per round: a count, or a fraction of what is left; weights for "saliency", features (or
         groups) for "first_layer".
     task : "classification" or "regression".
@@ -76,7 +75,7 @@ class OptimalBrainDamage(WeightedSelector):
         *,
         rule: Literal["saliency", "first_layer"] = "saliency",
         n_hidden: int = 10,
-        penalty: float = 0.03,
+        weight_decay: float = 0.03,
         step: int | float = 0.1,
         task: Literal["classification", "regression"] = "classification",
         standardize: bool = True,
@@ -91,7 +90,7 @@ class OptimalBrainDamage(WeightedSelector):
         self.n_features_to_select = n_features_to_select
         self.rule = rule
         self.n_hidden = n_hidden
-        self.penalty = penalty
+        self.weight_decay = weight_decay
         self.step = step
         self.task = task
         self.standardize = standardize
@@ -104,9 +103,8 @@ class OptimalBrainDamage(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         machines = NetworkMachines(
-            problem, n_hidden=self.n_hidden, penalty=self.penalty, tol=self.tol, max_iter=self.max_iter
+            problem, n_hidden=self.n_hidden, penalty=self.weight_decay, tol=self.tol, max_iter=self.max_iter
         )
         record = Elimination(problem)
         with one_thread_if_small(max(problem.n_features, self.n_hidden)):
@@ -118,27 +116,6 @@ class OptimalBrainDamage(WeightedSelector):
                 eliminate(machines, record, self.step)
         path = record.path()
         return path if fits else replace(path, converged=False, remedy=CANNOT_FIT)
-
-    def _check_parameters(self) -> None:
-        check_step(self.step, "OptimalBrainDamage")
-        if self.rule not in ("saliency", "first_layer"):
-            raise ValueError(
-                "The 'rule' parameter of OptimalBrainDamage must be 'saliency' or 'first_layer'. "
-                f"Got {self.rule!r} instead."
-            )
-        for name in ("n_hidden", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Integral) or value < 1:
-                raise ValueError(
-                    f"The '{name}' parameter of OptimalBrainDamage must be an integer of at least 1. "
-                    f"Got {value!r} instead."
-                )
-        for name in ("penalty", "tol"):
-            if not getattr(self, name) > 0.0:
-                raise ValueError(
-                    f"The '{name}' parameter of OptimalBrainDamage must be positive. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
 
 
 def prune_weights(machines: NetworkMachines, record: Elimination, step: int | float) -> None:

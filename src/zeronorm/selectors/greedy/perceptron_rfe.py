@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -94,7 +93,6 @@ class PerceptronRFE(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         machines = PerceptronMachines(problem, self.accuracy, self.power, self.max_iter)
         record = Elimination(problem)
         eliminate(machines, record, machines.n_affordable if self.rule == "margin" else 0.5)
@@ -107,26 +105,6 @@ class PerceptronRFE(BaseSelector):
             converged=separated,
             remedy="" if separated else NOT_SEPARATED,
         )
-
-    def _check_parameters(self) -> None:
-        if self.rule not in ("margin", "halve"):
-            raise ValueError(
-                f"The 'rule' parameter of PerceptronRFE must be 'margin' or 'halve'. Got {self.rule!r} instead."
-            )
-        if not 0.0 < self.accuracy < 1.0:
-            raise ValueError(
-                "The 'accuracy' parameter of PerceptronRFE must lie strictly between 0 and 1. "
-                f"Got {self.accuracy!r} instead."
-            )
-        if self.power is not None and not 2.0 <= self.power < math.inf:
-            raise ValueError(
-                "The 'power' parameter of PerceptronRFE must be None or a finite number of at least 2. "
-                f"Got {self.power!r} instead."
-            )
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(
-                f"The 'max_iter' parameter of PerceptronRFE must be at least 1. Got {self.max_iter!r} instead."
-            )
 
 
 class PerceptronMachines:

@@ -13,15 +13,10 @@ from zeronorm.engines.elimination.estimator import EstimatorMachines
 from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import KernelMachines
 from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
-from zeronorm.engines.elimination.loop import (
-    Elimination,
-    Machines,
-    check_cost_and_tolerance,
-    check_step,
-    eliminate,
-)
+from zeronorm.engines.elimination.loop import Elimination, Machines, eliminate
 from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
 from zeronorm.registry import register
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -94,13 +89,13 @@ class RFE(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         step: int | float = 1,
-        kernel: str | Callable[..., Any] = "linear",
-        gamma: float | str | None = None,
+        kernel: Literal["linear", "poly", "rbf", "precomputed"] | Callable[..., Any] = "linear",
+        gamma: float | Literal["auto", "scale", "remaining"] = "auto",
         degree: int = 2,
         coef0: float = 1.0,
         kernel_pieces: Any = None,
         combine: Literal["sum", "product"] = "sum",
-        learner: Any = "svm",
+        learner: Literal["svm", "logistic"] | Any = "svm",
         C: float = 1.0,
         loss: Literal["hinge", "squared"] = "hinge",
         epsilon: float = 0.1,
@@ -135,7 +130,6 @@ class RFE(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         record = Elimination(problem)
         if self.learner == "svm" and self.kernel == "linear":
             self._eliminate_linear(record)
@@ -179,7 +173,7 @@ class RFE(WeightedSelector):
         if self.learner != "logistic":
             return EstimatorMachines(problem, self.learner)
         if problem.task == "regression":
-            raise ValueError("The 'learner' parameter of RFE can be 'logistic' for classification only.")
+            raise parameter_error(self, "learner", "'svm' or an estimator for task='regression'")
         return LogisticMachines(problem, C=min(self.C, HARDEST), tol=self.tol, max_iter=self.max_iter)
 
     def _kernel_source(self, problem: Problem) -> KernelSource:
@@ -189,30 +183,9 @@ class RFE(WeightedSelector):
         if self.kernel == "precomputed":
             return PiecesSource(self.kernel_pieces, self.combine, n, p)
         kernel = make_kernel(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, n_features=p
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, design=problem.design
         )
         return make_source(problem.design, kernel, rescale=self.gamma == "remaining")
-
-    def _check_parameters(self) -> None:
-        check_step(self.step, "RFE")
-        if self.combine not in ("sum", "product"):
-            raise ValueError(
-                f"The 'combine' parameter of RFE must be 'sum' or 'product'. Got {self.combine!r} instead."
-            )
-        if self.loss not in ("hinge", "squared"):
-            raise ValueError(
-                f"The 'loss' parameter of RFE must be 'hinge' or 'squared'. Got {self.loss!r} instead."
-            )
-        check_cost_and_tolerance(self)
-        limit = self.max_iter
-        if not isinstance(limit, numbers.Integral) or isinstance(limit, bool) or limit < 1:
-            raise ValueError(
-                f"The 'max_iter' parameter of RFE must be an integer of at least 1. Got {limit!r} instead."
-            )
-        if self.epsilon < 0:
-            raise ValueError(
-                f"The 'epsilon' parameter of RFE must not be negative. Got {self.epsilon!r} instead."
-            )
 
 
 def smallest_gram_size(n_samples: int, n_features: int) -> int:

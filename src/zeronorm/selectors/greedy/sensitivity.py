@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any, Literal
 
 import numpy as np
 
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
-from zeronorm.engines.elimination.loop import check_step
 from zeronorm.engines.sensitivity.models import KernelModel, LinearModel, NetworkModel, SensitiveModel
 from zeronorm.engines.sensitivity.numerical import NumericalModel
 from zeronorm.engines.sensitivity.search import SEARCHES, Sensitivity
 from zeronorm.registry import register
+from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "search": ("backward", "forward", "nested"),
-    "criterion": ("output", "objective"),
-    "order": (0, 1, 2),
-    "norm": ("l1", "l2"),
-    "loss": ("hinge", "squared"),
-}
 
 
 @register(
@@ -35,7 +26,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     test_params=(
         {"step": 2},
         {"kernel": "poly", "search": "nested", "order": 0, "step": 2, "task": "regression"},
-        {"learner": "network", "n_hidden": 3, "criterion": "objective", "step": 3, "random_state": 0},
+        {"learner": "network", "n_hidden": 3, "sensitivity_of": "objective", "step": 3, "random_state": 0},
     ),
 )
 class SensitivityElimination(BaseSelector):
@@ -50,7 +41,7 @@ class SensitivityElimination(BaseSelector):
     second-order approximation of this change,
     :math:`\delta\, \partial_i f + \tfrac12 \delta^2\, \partial_i^2 f` with :math:`\delta = \bar x^i - x_k^i`.
 
-    ``criterion="objective"`` measures the training objective instead: how much it changes, to first order, when the
+    ``sensitivity_of="objective"`` measures the training objective instead: how it changes, to first order, when the
     feature is scaled down,
 
     .. math:: \Bigl| \sum_k L'(f(x_k), y_k)\, x_{k,i}\, \frac{\partial f}{\partial x^i}(x_k) \Bigr| .
@@ -63,7 +54,7 @@ class SensitivityElimination(BaseSelector):
     removes the worst, so that early choices can be undone. Both need about as many trainings per step as there are
     features: for a few hundred features at most.
 
-    Use it with a learner that fits well: the criterion "output" knows the target through f only. A kernel machine with
+    Use it with a learner that fits well: "output" knows the target through f only. A kernel machine with
     C and γ so small that most samples sit at the bound is nearly linear and hides interactions; C is 10 here
     for that reason. Of two redundant features each looks half as important; backward search
     deals with that. Functions with steps, such as trees, have no derivatives: take ``order=0``.
@@ -74,7 +65,7 @@ class SensitivityElimination(BaseSelector):
     ----------
     n_features_to_select : count, fraction, or None for half of the features.
     search : "backward", "forward" or "nested".
-    criterion : "output" or "objective"; the latter does not use ``order`` and ``norm``.
+    sensitivity_of : "output" or "objective"; the latter does not use ``order`` and ``norm``.
     order : 0, 1 or 2.
     norm : "l1" or "l2", over samples and classes.
     learner : "svm", "network" (one hidden layer, see ``OptimalBrainDamage``), or a scikit-learn estimator with
@@ -83,7 +74,7 @@ class SensitivityElimination(BaseSelector):
     gamma : width of "rbf" and factor of "poly"; None is one over the number of features of X and stays fixed.
     degree, coef0 : of the polynomial kernel.
     C, loss, epsilon : of the svm, as in ``RFE``.
-    n_hidden, penalty, max_iter : of the network.
+    n_hidden, weight_decay, max_iter : of the network.
     difference_step : of numerical derivatives, in standard deviations of the feature.
     step : features (or groups) that leave or enter per round: a count, or a fraction of what is left.
     task : "classification" or "regression".
@@ -92,24 +83,28 @@ class SensitivityElimination(BaseSelector):
     standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
     """
 
+    _parameter_exceptions = exceptions(
+        C=(POSITIVE, "without a bound on the errors the function may not exist")
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
         search: Literal["backward", "forward", "nested"] = "backward",
-        criterion: Literal["output", "objective"] = "output",
+        sensitivity_of: Literal["output", "objective"] = "output",
         order: Literal[0, 1, 2] = 1,
         norm: Literal["l1", "l2"] = "l2",
-        learner: Any = "svm",
+        learner: Literal["svm", "network"] | Any = "svm",
         kernel: Literal["rbf", "poly", "linear"] = "rbf",
-        gamma: float | None = None,
+        gamma: float | Literal["auto", "scale"] = "auto",
         degree: int = 2,
         coef0: float = 1.0,
         C: float = 10.0,
         loss: Literal["hinge", "squared"] = "hinge",
         epsilon: float = 0.1,
         n_hidden: int = 10,
-        penalty: float = 0.03,
+        weight_decay: float = 0.03,
         max_iter: int = 1000,
         difference_step: float = 1e-3,
         step: int | float = 1,
@@ -124,7 +119,7 @@ class SensitivityElimination(BaseSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.search = search
-        self.criterion = criterion
+        self.sensitivity_of = sensitivity_of
         self.order = order
         self.norm = norm
         self.learner = learner
@@ -136,7 +131,7 @@ class SensitivityElimination(BaseSelector):
         self.loss = loss
         self.epsilon = epsilon
         self.n_hidden = n_hidden
-        self.penalty = penalty
+        self.weight_decay = weight_decay
         self.max_iter = max_iter
         self.difference_step = difference_step
         self.step = step
@@ -150,9 +145,8 @@ class SensitivityElimination(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         model = self._model(problem)
-        measure = Sensitivity(self.criterion, self.order, self.norm)
+        measure = Sensitivity(self.sensitivity_of, self.order, self.norm)
         path = SEARCHES[self.search](problem, model, measure, self.step)
         # The weights of a network that learns nothing are zero only up to the accuracy of the training.
         floor = self.tol if isinstance(model, NetworkModel) else 0.0
@@ -168,7 +162,11 @@ class SensitivityElimination(BaseSelector):
     def _model(self, problem: Problem) -> SensitiveModel:
         if isinstance(self.learner, str) and self.learner == "network":
             return NetworkModel(
-                problem, n_hidden=self.n_hidden, penalty=self.penalty, tol=self.tol, max_iter=self.max_iter
+                problem,
+                n_hidden=self.n_hidden,
+                penalty=self.weight_decay,
+                tol=self.tol,
+                max_iter=self.max_iter,
             )
         if not (isinstance(self.learner, str) and self.learner == "svm"):
             return NumericalModel(problem, self.learner, self.difference_step)
@@ -177,37 +175,10 @@ class SensitivityElimination(BaseSelector):
             gamma=self.gamma,
             degree=self.degree,
             coef0=self.coef0,
-            n_features=problem.n_features,
+            design=problem.design,
         )
         settings: dict[str, Any] = {"C": self.C, "loss": self.loss, "epsilon": self.epsilon, "tol": self.tol}
         if isinstance(kernel, LinearKernel):
             return LinearModel(problem, **settings)
         assert isinstance(kernel, (PolynomialKernel, RBFKernel))
         return KernelModel(problem, kernel, **settings)
-
-    def _check_parameters(self) -> None:
-        check_step(self.step, "SensitivityElimination")
-        for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"The '{name}' parameter of SensitivityElimination must be one of {allowed}. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
-        for name in ("C", "penalty", "tol", "difference_step"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ValueError(
-                    f"The '{name}' parameter of SensitivityElimination must be positive and finite. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
-        for name in ("n_hidden", "max_iter", "degree"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Integral) or value < 1:
-                raise ValueError(
-                    f"The '{name}' parameter of SensitivityElimination must be an integer of at least 1. "
-                    f"Got {value!r} instead."
-                )
-        if not self.epsilon >= 0.0:
-            raise ValueError(
-                "The 'epsilon' parameter of SensitivityElimination must not be negative. "
-                f"Got {self.epsilon!r} instead."
-            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.class_scores import safe_ratio
 from zeronorm.registry import register
+from zeronorm.selection.kinds import choice, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -117,19 +117,15 @@ class TreeSelector(BaseSelector):
             last=problem.design.column_stats().is_constant(problem.design.dtype),
         )
 
+    def _check_parameters(self) -> None:
+        allowed = CRITERIA[self.task]
+        if self.criterion not in ("auto", *allowed):
+            words = choice("auto", *allowed).must_be
+            raise parameter_error(self, "criterion", f"{words} for task={self.task!r}")
+
     def _learner(self, problem: Problem) -> Any:
         task = "regression" if problem.task == "regression" else "classification"
         allowed = CRITERIA[task]
-        if self.criterion not in ("auto", *allowed):
-            raise ValueError(
-                f"The 'criterion' parameter of TreeSelector must be 'auto' or one of {allowed} for "
-                f"task={task!r}. Got {self.criterion!r} instead."
-            )
-        if not isinstance(self.n_trees, numbers.Integral) or self.n_trees < 1:
-            raise ValueError(
-                "The 'n_trees' parameter of TreeSelector must be an integer of at least 1. "
-                f"Got {self.n_trees!r} instead."
-            )
         params: dict[str, Any] = {
             "criterion": allowed[0] if self.criterion == "auto" else self.criterion,
             "max_depth": self.max_depth,

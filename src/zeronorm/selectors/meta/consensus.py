@@ -17,6 +17,7 @@ from zeronorm.engines.subsampling import draw_halves, false_selection_bound
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling.fitted import fitted_path
 from zeronorm.resampling.seeding import seeded_clone
+from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -81,6 +82,8 @@ class Consensus(BaseSelector):
     weights_ : the weight of each selector; they add up to one.
     subset_size_ : q.
     """
+
+    _parameter_exceptions = exceptions(n_subsamples=(count(0), "0 ranks once, on all samples"))
 
     def __init__(
         self,
@@ -184,18 +187,11 @@ class Consensus(BaseSelector):
     def _named_selectors(self) -> list[tuple[str, Any]]:
         if self.selectors is None:
             return [(name, _default(name, self.task)) for name in DEFAULT_METHODS[self.task]]
-        pairs = [s if isinstance(s, tuple) else (type(s).__name__, s) for s in self.selectors]
-        if not pairs:
-            raise ValueError(
-                "The 'selectors' parameter of Consensus is empty. Give at least one selector, or None."
-            )
-        for name, selector in pairs:
-            if isinstance(selector, type) or not hasattr(selector, "fit"):
-                raise ValueError(
-                    "The 'selectors' parameter of Consensus must hold selectors. "
-                    f"Got {selector!r} under {name!r} instead."
-                )
-        return pairs
+        return [s if isinstance(s, tuple) else (type(s).__name__, s) for s in self.selectors]
+
+    def _check_parameters(self) -> None:
+        if self.weights == "stability" and self.n_subsamples == 0:
+            raise parameter_error(self, "weights", "'equal' when 'n_subsamples' is 0")
 
     def _samples(self, problem: Problem) -> list[IntArray | None]:
         if self.n_subsamples == 0:
@@ -207,11 +203,6 @@ class Consensus(BaseSelector):
         n_parts, n_selectors, p = is_first.shape
         if self.weights == "equal" or n_selectors == 1:
             return np.full(n_selectors, 1.0 / n_selectors)
-        if n_parts < 2:
-            raise ValueError(
-                "The 'weights' parameter of Consensus is 'stability', which needs rankings on several halves. Set "
-                "'n_subsamples' to 10 or more, or weights='equal'."
-            )
         share = is_first.mean(axis=0)  # by selector and feature
         by_chance = self.subset_size_ / p
         # Nogueira, Sechidis & Brown 2018: one minus the variance of membership over that of random sets

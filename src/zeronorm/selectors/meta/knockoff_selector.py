@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,8 +13,8 @@ from scipy import linalg
 from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
 from zeronorm.engines import knockoffs as ko
-from zeronorm.engines.error_control import check_level
 from zeronorm.registry import Registered, register
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
@@ -129,7 +128,7 @@ class KnockoffSelector(ErrorControlSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters(problem.n_features)
+        self._check_size(problem.n_features)
         standardized = problem.design.standardized()
         constant = standardized.zero_columns
         varying = np.flatnonzero(~constant)
@@ -203,24 +202,10 @@ class KnockoffSelector(ErrorControlSelector):
         path, scores, _ = self._fit_shuffled(both, target, rng)
         return path, scores[:p] - scores[p:]
 
-    def _check_parameters(self, n_features: int) -> None:
-        check_level(self.level, "KnockoffSelector")
+    def _check_parameters(self) -> None:
         self._refuse_column_settings()
-        choices = {
-            "knockoffs": ("model_x", "normal_scores", "fixed_x"),
-            "construction": tuple(MOST_FEATURES),
-            "offset": (0, 1),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"The '{name}' parameter of KnockoffSelector must be one of {known}. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
-        if not isinstance(self.n_draws, numbers.Integral) or self.n_draws < 1:
-            raise ValueError(
-                f"The 'n_draws' parameter of KnockoffSelector must be a count from 1. Got {self.n_draws!r} instead."
-            )
+
+    def _check_size(self, n_features: int) -> None:
         if n_features > MOST_FEATURES[self.construction]:
             raise ValueError(
                 f"The {self.construction} construction of knockoffs takes up to "
@@ -229,9 +214,11 @@ class KnockoffSelector(ErrorControlSelector):
             )
         shape = np.shape(self.correlation)
         if self.correlation is not None and shape != (n_features, n_features):
-            raise ValueError(
-                "The 'correlation' parameter of KnockoffSelector must have one row and one column per feature, "
-                f"shape {(n_features, n_features)}. Got shape {shape} instead."
+            raise parameter_error(
+                self,
+                "correlation",
+                f"a matrix with one row and one column per feature, shape {(n_features, n_features)}",
+                f"shape {shape}",
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
 from zeronorm.design.index import Index, compose
-from zeronorm.engines.error_control import adjust_p_values, check_level
+from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.registry import Registered, register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
@@ -97,7 +96,7 @@ class ProbeSelector(ErrorControlSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        n_probes, n_repeats = self._check_parameters(problem.n_features)
+        n_probes, n_repeats = self._draws_of_probes(problem.n_features)
         target = labels_of(problem)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         draws = (
@@ -122,24 +121,14 @@ class ProbeSelector(ErrorControlSelector):
             remedy="give the wrapped selector more iterations or a looser tol.",
         )
 
-    def _check_parameters(self, n_features: int) -> tuple[int, int]:
-        check_level(self.level, "ProbeSelector")
+    def _check_parameters(self) -> None:
         self._refuse_column_settings()
-        for name, known in (("probes", ("permuted", "gaussian")), ("control", tuple(CORRECTIONS))):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"The '{name}' parameter of ProbeSelector must be one of {known}. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
+
+    def _draws_of_probes(self, n_features: int) -> tuple[int, int]:
         n_probes = n_features if self.n_probes is None else self.n_probes
         tests = 1 if CORRECTIONS[self.control] is None else n_features
         needed = int(np.ceil(tests / self.level)) - 1
-        n_repeats = max(1, -(-needed // max(1, int(n_probes)))) if self.n_repeats is None else self.n_repeats
-        for name, value in (("n_probes", n_probes), ("n_repeats", n_repeats)):
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(
-                    f"The '{name}' parameter of ProbeSelector must be a count from 1. Got {value!r} instead."
-                )
+        n_repeats = max(1, -(-needed // int(n_probes))) if self.n_repeats is None else self.n_repeats
         if self.n_features_to_select is None and n_probes * n_repeats < needed:
             raise ValueError(
                 f"{n_probes} probes drawn {n_repeats} times cannot resolve the level {self.level} with "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -19,6 +18,7 @@ from zeronorm.resampling.rows import take_columns
 from zeronorm.resampling.scoring import default_estimator
 from zeronorm.resampling.seeding import generator_from, seeded_clone
 from zeronorm.resampling.splits import Split, make_splits
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.wrapping import MetaSelector, labels_of
@@ -112,10 +112,6 @@ class SelectorCV(MetaSelector):
             del self._sample_groups
 
     def _select(self, problem: Problem) -> SelectionPath:
-        if self.rule not in ("best", "one_se"):
-            raise ValueError(
-                f"The 'rule' parameter of SelectorCV must be 'best' or 'one_se'. Got {self.rule!r} instead."
-            )
         seed = int(problem.rng.integers(2**31))
         target = labels_of(problem)
         self.selector_, path = self._wrapped_path(problem.design, target, np.random.default_rng(seed))
@@ -137,14 +133,8 @@ class SelectorCV(MetaSelector):
             start = _smallest_size(path)
             grid = np.geomspace(start, p, min(LENGTH_OF_DEFAULT_GRID, p - start + 1))
             return np.unique(np.round(grid).astype(np.intp))
-        for size in self.sizes:
-            if not isinstance(size, numbers.Integral) or isinstance(size, bool) or not 1 <= size <= p:
-                raise ValueError(
-                    f"The 'sizes' parameter of SelectorCV must hold counts between 1 and the {p} features of X. "
-                    f"Got {size!r}."
-                )
-        if len(self.sizes) == 0:
-            raise ValueError("The 'sizes' parameter of SelectorCV is empty; it must hold at least one size.")
+        if max(self.sizes) > p:
+            raise parameter_error(self, "sizes", f"a list of counts up to the {p} features of X")
         return np.unique(np.asarray(self.sizes, dtype=np.intp))
 
     def _score_folds(

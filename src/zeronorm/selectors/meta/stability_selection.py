@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from zeronorm._types import IntArray
 from zeronorm.design import Design
 from zeronorm.engines.subsampling import draw_halves, false_selection_bound
 from zeronorm.registry import Registered, register
+from zeronorm.selection.kinds import exceptions, number, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
@@ -54,7 +54,7 @@ class StabilitySelection(ErrorControlSelector):
 
     - ``sampling="complementary_pairs"`` (Shah & Samworth; B/2 pairs of disjoint halves): the same
       number without that assumption, counting features chosen with a probability below q/p as
-      false; with ``bound="unimodal"``, for unimodal distributions of the frequencies,
+      false; with ``assumption="unimodal"``, for unimodal distributions of the frequencies,
 
       .. math:: E[V] \le C(\tau, B/2)\, \frac{q^2}{p}, \qquad
           C(\tau, b) = \begin{cases} \frac{1}{2 (2\tau - 1 - 1/(2b))} & \tau \le 3/4 \\
@@ -72,7 +72,7 @@ class StabilitySelection(ErrorControlSelector):
     subset_size : q; None takes the largest q that keeps the bound.
     n_subsamples : number of halves B.
     sampling : "complementary_pairs" or "halves".
-    bound : "worst_case" or "unimodal".
+    assumption : "worst_case" or "unimodal".
     estimator : fitted on the selected features when given; adds ``predict``.
     n_jobs : processes over the subsamples.
     random_state : seed of the halves and of every unset ``random_state`` inside.
@@ -85,6 +85,10 @@ class StabilitySelection(ErrorControlSelector):
     assumption_ : what the bound assumes and counts, in words; it belongs wherever the bound is printed.
     """
 
+    _parameter_exceptions = exceptions(
+        threshold=(number(above=0.5, most=1), "the bound holds for frequencies above one half")
+    )
+
     def __init__(
         self,
         selector: Any,
@@ -95,7 +99,7 @@ class StabilitySelection(ErrorControlSelector):
         subset_size: int | None = None,
         n_subsamples: int = 100,
         sampling: Literal["complementary_pairs", "halves"] = "complementary_pairs",
-        bound: Literal["worst_case", "unimodal"] = "worst_case",
+        assumption: Literal["worst_case", "unimodal"] = "worst_case",
         estimator: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -108,20 +112,19 @@ class StabilitySelection(ErrorControlSelector):
         self.subset_size = subset_size
         self.n_subsamples = n_subsamples
         self.sampling = sampling
-        self.bound = bound
+        self.assumption = assumption
         self.estimator = estimator
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         p, target = problem.n_features, labels_of(problem)
         self.subset_size_ = self._size_of_subsets(p)
         self.false_selections_ = self._bound_for(self.subset_size_, p)
-        self.assumption_ = ASSUMPTIONS[self.sampling if self.sampling == "halves" else self.bound].format(
-            share=f"{self.subset_size_}/{p}"
-        )
+        self.assumption_ = ASSUMPTIONS[
+            self.sampling if self.sampling == "halves" else self.assumption
+        ].format(share=f"{self.subset_size_}/{p}")
         strata = problem.y if problem.task in ("binary", "multiclass") else None
         halves = draw_halves(
             problem.n_samples, strata, self.n_subsamples, self.sampling == "complementary_pairs", problem.rng
@@ -154,27 +157,8 @@ class StabilitySelection(ErrorControlSelector):
         return self._wrapped_path(design.take_rows(rows), target[rows], rng)[1]
 
     def _check_parameters(self) -> None:
-        name = "parameter of StabilitySelection must be"
-        if not isinstance(self.threshold, numbers.Real) or not 0.5 < self.threshold <= 1:
-            raise ValueError(
-                f"The 'threshold' {name} above 0.5 and at most 1. Got {self.threshold!r} instead."
-            )
-        if not isinstance(self.false_selections, numbers.Real) or self.false_selections <= 0:
-            raise ValueError(
-                f"The 'false_selections' {name} positive. Got {self.false_selections!r} instead."
-            )
-        if not isinstance(self.n_subsamples, numbers.Integral) or self.n_subsamples < 2:
-            raise ValueError(f"The 'n_subsamples' {name} a count from 2. Got {self.n_subsamples!r} instead.")
-        choices = {"sampling": ("complementary_pairs", "halves"), "bound": ("worst_case", "unimodal")}
-        for parameter, known in choices.items():
-            if getattr(self, parameter) not in known:
-                raise ValueError(
-                    f"The '{parameter}' {name} one of {known}. Got {getattr(self, parameter)!r} instead."
-                )
-        if self.sampling == "halves" and self.bound == "unimodal":
-            raise ValueError(
-                "The unimodal bound of StabilitySelection holds for sampling='complementary_pairs' only."
-            )
+        if self.sampling == "halves" and self.assumption == "unimodal":
+            raise parameter_error(self, "assumption", "'worst_case' with sampling='halves'")
 
     def _size_of_subsets(self, n_features: int) -> int:
         if self.subset_size is None:
@@ -188,18 +172,14 @@ class StabilitySelection(ErrorControlSelector):
                     "Raise 'false_selections' or 'threshold', or give 'subset_size'."
                 )
             return sizes[-1]
-        size = self.subset_size
-        if not isinstance(size, numbers.Integral) or isinstance(size, bool) or not 1 <= size <= n_features:
-            raise ValueError(
-                "The 'subset_size' parameter of StabilitySelection must be None or a count between 1 and the "
-                f"{n_features} features of X. Got {size!r} instead."
-            )
-        return int(size)
+        if self.subset_size > n_features:
+            raise parameter_error(self, "subset_size", f"at most the number of features of X, {n_features}")
+        return int(self.subset_size)
 
     def _bound_for(self, size: int, n_features: int) -> float:
         return false_selection_bound(
             size,
             n_features,
             self.threshold,
-            n_pairs=self.n_subsamples // 2 if self.bound == "unimodal" else None,
+            n_pairs=self.n_subsamples // 2 if self.assumption == "unimodal" else None,
         )

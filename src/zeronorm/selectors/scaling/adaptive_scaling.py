@@ -19,7 +19,7 @@ from zeronorm.engines.factor_descent.criterion import (
 )
 from zeronorm.engines.factor_descent.descent import ConstantSum, descend
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.kinds import exceptions, number
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -81,6 +81,8 @@ class AdaptiveScaling(WeightedSelector):
         "poly"); only that one is given a factor, its copies rank last.
     """
 
+    _parameter_exceptions = exceptions(q=(number(above=0, most=2), "the constraint needs a norm"))
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -89,7 +91,7 @@ class AdaptiveScaling(WeightedSelector):
         q: float = 2.0,
         sigma_norm: float | None = None,
         C: float = 1.0,
-        gamma: float | None = None,
+        gamma: float | Literal["auto", "scale"] = "auto",
         degree: int = 2,
         coef0: float = 1.0,
         standardize: bool = True,
@@ -117,8 +119,7 @@ class AdaptiveScaling(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
-        kernel = chosen_kernel(self, problem.n_features)
+        kernel = chosen_kernel(self, problem.design)
         varying, self.representative_ = distinct_columns(problem.design, kernel)
         self.scale_ = np.zeros(problem.n_features)
         self.objective_ = 0.0
@@ -162,15 +163,6 @@ class AdaptiveScaling(WeightedSelector):
         powers = smooth.scale_sq(found.point)[alive] ** (0.5 * self.q)
         norm = float(powers.sum() ** (1.0 / self.q)) if self.sigma_norm is None else self.sigma_norm
         return alive, np.asarray(alive.size * powers / powers.sum()), norm
-
-    def _check_parameters(self) -> None:
-        check_positive(self, "C", "tol", "max_iter")
-        if not 0.0 < self.q <= 2.0:
-            raise ValueError(
-                f"The 'q' parameter of AdaptiveScaling must be in (0, 2]. Got {self.q!r} instead."
-            )
-        if self.sigma_norm is not None:
-            check_positive(self, "sigma_norm")
 
 
 def default_norm(m: int, q: float) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 
 from zeronorm._types import FloatArray
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -94,10 +93,6 @@ class ARD(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_choice(self, "method", ("sequential", "fixed_point"))
-        check_positive(self, "min_noise", "tol", "max_iter")
-        if self.noise_variance is not None:
-            check_positive(self, "noise_variance")
         likelihood = self._likelihood(problem)
         solution = solve_sparse_bayes(
             problem.design, likelihood, method=self.method, tol=self.tol, max_iter=self.max_iter

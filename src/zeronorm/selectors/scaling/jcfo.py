@@ -16,7 +16,6 @@ from zeronorm.engines.copies import first_copies
 from zeronorm.engines.factor_descent.criterion import chosen_kernel
 from zeronorm.engines.rescaling.probit import expected_scores
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -74,7 +73,7 @@ class JCFO(BaseSelector):
         n_features_to_select: int | float | None = None,
         *,
         kernel: Literal["linear", "poly", "rbf"] = "linear",
-        gamma: float | None = 1.0,
+        gamma: float | Literal["auto", "scale"] = 1.0,
         degree: int = 2,
         coef0: float = 1.0,
         sample_penalty: float = 0.1,
@@ -103,12 +102,11 @@ class JCFO(BaseSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_positive(self, "sample_penalty", "feature_penalty", "gradient_steps", "tol", "max_iter")
         p = problem.n_features
         model = SparseProbit(
             problem.design,
             problem.signs,
-            chosen_kernel(self, p),
+            chosen_kernel(self, problem.design),
             self._start(problem),
             (self.sample_penalty, self.feature_penalty),
             self.gradient_steps,

@@ -13,7 +13,7 @@ from zeronorm._types import BoolArray, FloatArray
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
 from zeronorm.design import Design
 from zeronorm.engines.factor_descent.criterion import chosen_kernel, distinct_columns
-from zeronorm.engines.price import check_price, price_of
+from zeronorm.engines.price import price_of
 from zeronorm.engines.rescaling.iteration import (
     NO_SOLUTION,
     Rescaling,
@@ -24,7 +24,6 @@ from zeronorm.engines.rescaling.iteration import (
 )
 from zeronorm.engines.rescaling.machines import SOLVER_MAX_ITER, SOLVER_TOL, Part, parts_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -71,7 +70,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     kernel : "rbf" (default), "poly" or "linear".
     C : price of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` for a hard margin; "auto" chooses it from the data by
         generalised cross-validation on the kernel matrix of all features.
-    multi_class : more than two classes by "one-vs-rest" or "one-vs-one" machines, whose weights are summed.
+    multi_class : more than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
     stop_at : iterates with fewer features are not used; None for all.
     gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
     degree, coef0 : of the polynomial kernel.
@@ -95,9 +94,9 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         *,
         kernel: Literal["rbf", "poly", "linear"] = "rbf",
         C: float | Literal["auto"] = "auto",
-        multi_class: Literal["one-vs-rest", "one-vs-one"] = "one-vs-rest",
+        multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         stop_at: int | None = None,
-        gamma: float | None = None,
+        gamma: float | Literal["auto", "scale"] = "auto",
         degree: int = 2,
         coef0: float = 1.0,
         standardize: bool = True,
@@ -127,13 +126,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_choice(self, "scaling", ("unit", "paper"))
-        check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
-        check_price(self)
-        check_positive(self, "tol", "max_iter")
-        if self.stop_at is not None:
-            check_positive(self, "stop_at")
-        kernel = chosen_kernel(self, problem.n_features)
+        kernel = chosen_kernel(self, problem.design)
         candidates, self.representative_ = distinct_columns(problem.design, kernel)
         linear = isinstance(kernel, LinearKernel)
         self.C_ = self._price(problem, kernel)

@@ -9,7 +9,6 @@ import numpy as np
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -81,7 +80,6 @@ class MarginLP(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_positive(self, "C")
         # Of identical columns the program could use any: it sees the first.
         distinct = np.unique(first_copies(problem.design))
         program = L1SvmProgram(problem.design.take(distinct), problem.signs, C=problem.sample_costs(self.C))

@@ -8,7 +8,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.kinds import POSITIVE, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -65,6 +65,8 @@ class MaxEntropyDiscrimination(WeightedSelector):
     objective_ : the maximum of the dual.
     """
 
+    _parameter_exceptions = exceptions(C=(POSITIVE, "the dual needs finite multipliers"))
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -93,7 +95,6 @@ class MaxEntropyDiscrimination(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters(problem)
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         terms, centre, unit = self._terms(problem, weight)
         solution = solve_max_entropy(
@@ -114,22 +115,13 @@ class MaxEntropyDiscrimination(WeightedSelector):
             remedy="raise max_iter, loosen tol, or standardize the features.",
         )
 
-    def _check_parameters(self, problem: Problem) -> None:
-        check_positive(self, "C", "tol", "max_iter")
-        if not 0.0 < self.inclusion_prior < 1.0:
-            raise ValueError(
-                "The 'inclusion_prior' parameter of MaxEntropyDiscrimination must be a probability strictly between "
-                f"0 and 1. Got {self.inclusion_prior!r} instead."
-            )
-        if not np.isfinite(self.C):
-            raise ValueError("The 'C' parameter of MaxEntropyDiscrimination must be finite. Got inf instead.")
-        if problem.task == "regression":
-            check_positive(self, "epsilon")
+    def _check_parameters(self) -> None:
+        if self.task == "regression":
+            if self.epsilon == 0:
+                raise parameter_error(self, "epsilon", "greater than 0")
         elif self.C <= 1.0:
-            raise ValueError(
-                "The 'C' parameter of MaxEntropyDiscrimination must be greater than 1 for classification, where "
-                f"smaller values leave every multiplier at zero. Got {self.C!r} instead."
-            )
+            # Smaller values leave every multiplier at zero.
+            raise parameter_error(self, "C", "greater than 1 for task='classification'")
 
     def _terms(self, problem: Problem, weight: FloatArray) -> tuple[MarginTerms, float, float]:
         """The multipliers, and the centre and the unit of the target."""

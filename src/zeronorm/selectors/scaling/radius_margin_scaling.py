@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from zeronorm.criteria import Criterion, CrossValidation, RadiusMargin, Span, Summed
-from zeronorm.engines.elimination.loop import check_step
 from zeronorm.engines.factor_descent.criterion import ScaledCriterion, chosen_kernel, distinct_columns
 from zeronorm.engines.factor_descent.discarding import Discarding
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -25,7 +24,7 @@ SOLVER_TOL = 1e-8
     family="scaling",
     tasks=("binary", "multiclass"),
     reference="Weston et al. 2000; Chapelle et al. 2002; Lal et al. 2006, section 3.1",
-    test_params=({}, {"kernel": "linear", "criterion": "radius", "constraint": "box", "step": 3}),
+    test_params=({}, {"kernel": "linear", "bound": "radius", "constraint": "box", "step": 3}),
 )
 class RadiusMarginScaling(BaseSelector):
     r"""Scale every feature so that a bound on the leave-one-out error is smallest; small factors are discarded.
@@ -42,7 +41,7 @@ class RadiusMarginScaling(BaseSelector):
         \frac{\partial R^2}{\partial\sigma_k^2} = \sum_i \beta_i \frac{\partial K_{ii}}{\partial\sigma_k^2}
         - \sum_{ij} \beta_i \beta_j \frac{\partial K_{ij}}{\partial\sigma_k^2}, \qquad v = \alpha * y .
 
-    All slopes together cost about as much as the kernel matrix. ``criterion`` chooses G: "radius" with the smallest
+    All slopes together cost about as much as the kernel matrix. ``bound`` chooses G: "radius" with the smallest
     enclosing sphere; "variance" (default), :math:`R^2 = \frac1n\sum_i K_{ii} - \frac1{n^2}\sum_{ij} K_{ij}`,
     smoother and less sensitive to outliers; "span", an estimate of the leave-one-out error; "validation", a smooth
     error on held-out folds. The last two are less smooth and end in local minima more often. For more than two
@@ -68,7 +67,7 @@ class RadiusMarginScaling(BaseSelector):
     Parameters
     ----------
     n_features_to_select : count, fraction, or None for the features that keep a factor in the first descent.
-    criterion : "variance", "radius", "span" or "validation".
+    bound : "variance", "radius", "span" or "validation".
     kernel : "rbf" (default), "poly" or "linear".
     C : cost of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` is the hard margin.
     constraint : "sum" or "box".
@@ -97,13 +96,13 @@ class RadiusMarginScaling(BaseSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        criterion: Literal["variance", "radius", "span", "validation"] = "variance",
+        bound: Literal["variance", "radius", "span", "validation"] = "variance",
         kernel: Literal["rbf", "poly", "linear"] = "rbf",
         C: float = 1.0,
         constraint: Literal["sum", "box"] = "sum",
         discard: Literal["scale", "removal", "curvature"] = "scale",
         step: int | float | None = 0.5,
-        gamma: float | None = None,
+        gamma: float | Literal["auto", "scale"] = "auto",
         degree: int = 2,
         coef0: float = 1.0,
         cv: Any = 5,
@@ -118,7 +117,7 @@ class RadiusMarginScaling(BaseSelector):
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
-        self.criterion = criterion
+        self.bound = bound
         self.kernel = kernel
         self.C = C
         self.constraint = constraint
@@ -139,8 +138,7 @@ class RadiusMarginScaling(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
-        kernel = chosen_kernel(self, problem.n_features)
+        kernel = chosen_kernel(self, problem.design)
         varying, self.representative_ = distinct_columns(problem.design, kernel)
         self.scale_, self.objective_ = np.zeros(problem.n_features), 0.0
         if varying.size == 0:
@@ -157,19 +155,19 @@ class RadiusMarginScaling(BaseSelector):
         return rounds.path(varying, self.scale_)
 
     def _criterion(self, problem: Problem) -> Criterion:
-        if self.criterion == "span":
+        if self.bound == "span":
             return Span(self.C, SOLVER_TOL)
-        if self.criterion == "validation":
+        if self.bound == "validation":
             return CrossValidation.from_splits(self._splits(problem), self.C, self.steepness, SOLVER_TOL)
-        return RadiusMargin(self.C, self.criterion, SOLVER_TOL)
+        return RadiusMargin(self.C, self.bound, SOLVER_TOL)
 
     def _splits(self, problem: Problem) -> list[Any]:
         """Folds with all classes among their training samples; no more folds than a class has samples."""
         smallest = int(np.bincount(problem.y).min())
         if smallest < 2:
             raise ValueError(
-                "RadiusMarginScaling with criterion='validation' needs at least two samples of every class. "
-                "Got a class with one sample; use criterion='variance'."
+                "RadiusMarginScaling with bound='validation' needs at least two samples of every class. "
+                "Got a class with one sample; use bound='variance'."
             )
         cv = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
         splits = list(check_cv(cv, problem.y, classifier=True).split(np.zeros(problem.n_samples), problem.y))
@@ -182,14 +180,5 @@ class RadiusMarginScaling(BaseSelector):
         return splits
 
     def _check_parameters(self) -> None:
-        check_choice(self, "criterion", ("variance", "radius", "span", "validation"))
-        check_choice(self, "constraint", ("sum", "box"))
-        check_choice(self, "discard", ("scale", "removal", "curvature"))
-        check_positive(self, "C", "steepness", "tol", "max_iter")
-        if self.step is not None:
-            check_step(self.step, "RadiusMarginScaling")
-        if self.discard == "curvature" and self.criterion in ("span", "validation"):
-            raise ValueError(
-                "RadiusMarginScaling with discard='curvature' needs criterion='variance' or 'radius'. "
-                f"Got criterion={self.criterion!r}; use discard='removal' with it."
-            )
+        if self.discard == "curvature" and self.bound in ("span", "validation"):
+            raise parameter_error(self, "discard", f"'scale' or 'removal' with bound={self.bound!r}")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.engines.copies import first_copies
-from zeronorm.engines.price import automatic_l1_price, check_price, price_of, tube_of
+from zeronorm.engines.price import automatic_l1_price, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
     LinearModel,
     Rescaling,
@@ -22,7 +22,8 @@ from zeronorm.engines.rescaling.iteration import (
 from zeronorm.engines.rescaling.l1 import JointL1Machine, L1Machine, SwitchingMachine
 from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Part, SlackRescaling, parts_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive, warn_of_empty_answer
+from zeronorm.selection.kinds import parameter_error
+from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -73,8 +74,8 @@ class AROM(WeightedSelector):
         cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
     slack_norm : 2 (for ``norm="l1"``: 1) for the usual loss, or 0 for the number of slacks.
     multi_class : "coupled" one-against-rest machines that share z, "uncoupled" ones that each select for
-        themselves (the best places of a feature are then compared), "one-vs-one" machines for all pairs of classes
-        that share z, or "weston-watkins", one joint machine (not with ``norm="switch"`` nor ``slack_norm=0``).
+        themselves (the best places of a feature are then compared), "one_vs_one" machines for all pairs of classes
+        that share z, or "weston_watkins", one joint machine (not with ``norm="switch"`` nor ``slack_norm=0``).
     task : "classification" or "regression"; y with several 0/1 columns is a multi-label problem.
     epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread (the median
         distance from the median, as a standard deviation).
@@ -105,7 +106,7 @@ class AROM(WeightedSelector):
         norm: Literal["l2", "l1", "switch"] = "l2",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
-        multi_class: Literal["coupled", "uncoupled", "one-vs-one", "weston-watkins"] = "coupled",
+        multi_class: Literal["coupled", "uncoupled", "one_vs_one", "weston_watkins"] = "coupled",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         standardize: bool = True,
@@ -134,13 +135,12 @@ class AROM(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters(problem)
         self.representative_ = first_copies(problem.design)
         self.epsilon_ = tube_of(self, problem)
         self.C_ = self._price(problem)
-        pairs = self.multi_class == "one-vs-one"
-        parts = parts_of(problem, self.C_, "one-vs-one" if pairs else "one-vs-rest")
-        if self.multi_class == "weston-watkins" and problem.task == "multiclass":
+        pairs = self.multi_class == "one_vs_one"
+        parts = parts_of(problem, self.C_, "one_vs_one" if pairs else "one_vs_rest")
+        if self.multi_class == "weston_watkins" and problem.task == "multiclass":
             joint = JointL1Machine if self.norm == "l1" else JointMachine
             return self._run(problem, joint(problem, self.C_)).path()
         if self.multi_class == "uncoupled" and len(parts) > 1:
@@ -215,21 +215,14 @@ class AROM(WeightedSelector):
             remedy=next((r.remedy for r in results if not r.converged), ""),
         )
 
-    def _check_parameters(self, problem: Problem) -> None:
-        check_choice(self, "norm", ("l2", "l1", "switch"))
-        check_choice(self, "slack_norm", (0, 2))
-        check_choice(self, "scaling", ("unit", "paper"))
-        check_choice(self, "multi_class", ("coupled", "uncoupled", "one-vs-one", "weston-watkins"))
-        check_price(self)
-        check_positive(self, "tol", "max_iter")
-        if self.multi_class == "weston-watkins" and (self.norm == "switch" or self.slack_norm != 2):
-            raise ValueError(
-                "AROM with multi_class='weston-watkins' needs norm='l2' or 'l1' and slack_norm=2. "
-                f"Got norm={self.norm!r} and slack_norm={self.slack_norm!r}; use multi_class='coupled' with these."
+    def _check_parameters(self) -> None:
+        if self.multi_class == "weston_watkins" and (self.norm == "switch" or self.slack_norm != 2):
+            raise parameter_error(
+                self,
+                "multi_class",
+                f"'coupled', 'uncoupled' or 'one_vs_one' with norm={self.norm!r}, slack_norm={self.slack_norm}",
             )
-        soft_only = "regression" if problem.task == "regression" else "slack_norm=0"
         hard = not isinstance(self.C, str) and np.isinf(self.C)
-        if hard and (problem.task == "regression" or self.slack_norm == 0):
-            raise ValueError(
-                f"The 'C' parameter of AROM must be finite with {soft_only}. Got {self.C!r} instead."
-            )
+        if hard and (self.task == "regression" or self.slack_norm == 0):
+            case = "task='regression'" if self.task == "regression" else "slack_norm=0"
+            raise parameter_error(self, "C", f"finite with {case}")

@@ -12,7 +12,7 @@ from zeronorm.engines.copies import first_copies
 from zeronorm.engines.entry_order import relative
 from zeronorm.engines.price import target_spread, tube_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive, warn_of_empty_answer
+from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -119,7 +119,6 @@ class FSV(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         self.epsilon_ = tube_of(self, problem)
         unit = target_spread(problem) if problem.task == "regression" else 1.0
         machines = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
@@ -151,18 +150,6 @@ class FSV(WeightedSelector):
         if not weights.any():
             warn_of_empty_answer(self, problem, "lower sparsity or alpha")
         return _path_of_programs(steps, converged)
-
-    def _check_parameters(self) -> None:
-        check_positive(self, "alpha", "tol", "max_iter")
-        if not 1.0 <= self.growth < np.inf:
-            raise ValueError(
-                f"The 'growth' parameter of FSV must be a finite factor of at least 1. Got {self.growth!r} instead."
-            )
-        if self.sparsity is not None and not 0.0 < self.sparsity < 1.0:
-            raise ValueError(
-                "The 'sparsity' parameter of FSV must be between 0 and 1, or None for classes that can be "
-                f"separated. Got {self.sparsity!r} instead."
-            )
 
     def _check_solution(self, status: Status) -> None:
         if status is Status.INFEASIBLE:

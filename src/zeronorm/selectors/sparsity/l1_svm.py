@@ -9,9 +9,9 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.entry_order import path_of_entries
-from zeronorm.engines.price import automatic_l1_price, check_price, l1_path, tube_of
+from zeronorm.engines.price import automatic_l1_price, l1_path, tube_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive, warn_of_empty_answer
+from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -100,8 +100,6 @@ class L1SVM(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_price(self)
-        check_positive(self, "n_steps")
         self.epsilon_ = tube_of(self, problem)
         n_steps = int(self.n_steps)
         automatic = isinstance(self.C, str)

@@ -14,11 +14,11 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.entry_order import entry_scores, path_of_entries
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso import check_norm_bound, penalty_at_bound
+from zeronorm.solvers.lasso import penalty_at_bound
 
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
 SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all
@@ -99,7 +99,6 @@ class LassoSelector(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         self.representative_ = first_copies(problem.design)
         distinct = np.unique(self.representative_)
         X, Y = centred_least_squares(replace(problem, design=problem.design.take(distinct)))
@@ -161,13 +160,8 @@ class LassoSelector(WeightedSelector):
         return SelectionPath.from_scores(scores, own_size=min(n_steps - 1, scores.size), n_iter=n_steps)
 
     def _check_parameters(self) -> None:
-        check_choice(self, "method", ("lasso", "lars"))
-        check_positive(self, "n_alphas")
-        check_norm_bound(self)
         if self.method == "lars" and self.norm_bound is not None:
-            raise ValueError(
-                "The 'norm_bound' parameter of LassoSelector needs method='lasso'. Got method='lars' instead."
-            )
+            raise parameter_error(self, "norm_bound", "None with method='lars'")
 
 
 def centred_least_squares(problem: Problem) -> tuple[FloatArray, FloatArray]:

@@ -10,11 +10,10 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.entry_order import path_of_entries
 from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso import check_norm_bound, penalty_at_bound
+from zeronorm.solvers.lasso import penalty_at_bound
 
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3
@@ -91,8 +90,6 @@ class LogisticLasso(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_positive(self, "n_alphas", "tol")
-        check_norm_bound(self)
         walk = _PenaltyWalk(LogisticMachines(problem, float(self.tol)))
         with problem.progress.task("Penalties", int(self.n_alphas)) as advance:
             for penalty in self._grid(problem, walk.machines.largest_penalty):

@@ -10,7 +10,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines.entry_order import path_of_entries
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -64,6 +64,8 @@ class PotentialSVM(WeightedSelector):
 
     standardize = True
 
+    _parameter_exceptions = exceptions(epsilon=(POSITIVE, "end of a path on a logarithmic scale"))
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -92,9 +94,6 @@ class PotentialSVM(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_positive(self, "C", "n_steps", "tol", "max_iter")
-        if self.epsilon is not None:
-            check_positive(self, "epsilon")
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         factor = _UnitColumns(problem.design, weight / weight.sum())
         y = problem.targets()[:, 0] * np.sqrt(weight)

@@ -10,13 +10,13 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.entry_order import path_of_entries
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_positive
+from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.lasso import BoxLassoSolution, empty_solution, solve_box_lasso
 
-SMALLEST_C = 1e-2  # end of the path without a C, relative to where the second feature enters
+SMALLEST_PENALTY = 1e-2  # end of the path by default, relative to where the second feature enters
 STIFFNESS = 10.0  # price of the constraint, relative to the curvature of the loss
 MULTIPLIER_STEPS = 200
 CONSTRAINT_TOL = 1e-9  # relative to the distance of the targets
@@ -49,8 +49,8 @@ class SparseKernelFisher(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for all features with a weight at ``C``.
-    C : price of the norm at the end of the path; None for a hundredth of the C at which the second feature enters.
+    n_features_to_select : count, fraction, or None for all features with a weight at ``penalty_l1``.
+    penalty_l1 : C at the end of the path; None for a hundredth of the C at which the second feature enters.
     n_steps : number of values of C on the path.
     tol : largest violation of the optimality conditions, relative to C.
     max_iter : most sweeps over the weights for one set of features.
@@ -66,11 +66,13 @@ class SparseKernelFisher(WeightedSelector):
     penalty_ : C at the end of the path.
     """
 
+    _parameter_exceptions = exceptions(penalty_l1=(POSITIVE, "end of a path on a logarithmic scale"))
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
-        C: float | None = None,
+        penalty_l1: float | None = None,
         n_steps: int = 30,
         tol: float = 1e-8,
         max_iter: int = 10_000,
@@ -81,7 +83,7 @@ class SparseKernelFisher(WeightedSelector):
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
-        self.C = C
+        self.penalty_l1 = penalty_l1
         self.n_steps = n_steps
         self.tol = tol
         self.max_iter = max_iter
@@ -92,15 +94,12 @@ class SparseKernelFisher(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_positive(self, "n_steps", "tol", "max_iter")
-        if self.C is not None:
-            check_positive(self, "C")
         fisher = _Fisher(problem)
         if not fisher.mean_difference.any():
             self.coef_, self.intercept_, self.penalty_ = np.zeros(problem.n_features), 0.0, 0.0
             return SelectionPath.from_scores(np.zeros(problem.n_features))
         largest = fisher.entry_of_second()
-        last = SMALLEST_C * largest if self.C is None else float(self.C)
+        last = SMALLEST_PENALTY * largest if self.penalty_l1 is None else float(self.penalty_l1)
         penalties = np.geomspace(max(largest, last), last, int(self.n_steps))
         steps: list[BoxLassoSolution] = []
         with problem.progress.task("Penalties", penalties.size) as advance:
@@ -120,7 +119,7 @@ class SparseKernelFisher(WeightedSelector):
             own_size=steps[-1].columns.size,
             n_iter=len(steps),
             converged=all(step.converged for step in steps),
-            remedy="raise max_iter, C or tol.",
+            remedy="raise max_iter, penalty_l1 or tol.",
         )
 
 

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm.engines.price import automatic_l1_price, check_price, price_of, target_spread, tube_of
+from zeronorm.engines.price import automatic_l1_price, price_of, target_spread, tube_of
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.engines.rescaling.l1 import L1Machine
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, warn_of_empty_answer
+from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -42,7 +42,7 @@ class SVMWeights(WeightedSelector):
     norm : "l2" or "l1".
     C : price of the hinge (ε-insensitive) loss; ``numpy.inf`` for a hard margin, in classification; "auto" chooses it
         from the data (generalised cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
-    multi_class : more than two classes by "one-vs-rest" or "one-vs-one" machines, whose weights are summed.
+    multi_class : more than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
     task : "classification" or "regression".
     epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread.
     standardize : scale columns to mean 0 and variance 1 first.
@@ -60,7 +60,7 @@ class SVMWeights(WeightedSelector):
         *,
         norm: Literal["l2", "l1"] = "l2",
         C: float | Literal["auto"] = "auto",
-        multi_class: Literal["one-vs-rest", "one-vs-one"] = "one-vs-rest",
+        multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         standardize: bool = True,
@@ -80,8 +80,6 @@ class SVMWeights(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_choice(self, "norm", ("l2", "l1"))
-        check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
         epsilon = self.epsilon_ = tube_of(self, problem)
         self.C_ = self._price(problem)
         parts = parts_of(problem, self.C_, self.multi_class)
@@ -108,7 +106,6 @@ class SVMWeights(WeightedSelector):
         )
 
     def _price(self, problem: Problem) -> float:
-        check_price(self)
         if not isinstance(self.C, str):
             return price_of(self, problem)
         if self.norm == "l1":

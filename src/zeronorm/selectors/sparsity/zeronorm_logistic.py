@@ -15,7 +15,7 @@ from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
 from zeronorm.engines.logistic_exchanges.splicing import SubsetSearch
 from zeronorm.engines.logistic_exchanges.subsets import LogisticSubsets, SubsetFit
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -82,6 +82,10 @@ class ZeroNormLogistic(WeightedSelector):
     verbose : show progress.
     """
 
+    _parameter_exceptions = exceptions(
+        epsilon=(POSITIVE, "the width around zero of the penalty, not of a tube")
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -114,10 +118,6 @@ class ZeroNormLogistic(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        check_choice(self, "penalty", ("l0", *SURROGATES))
-        check_positive(self, "ridge", "n_alphas", "epsilon", "max_reweightings", "tol")
-        if self.max_features is not None:
-            check_positive(self, "max_features")
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         model = LogisticSubsets(problem.design, problem.targets(), weight, self.ridge)
         largest = self._largest_size(problem, float(weight.sum()))

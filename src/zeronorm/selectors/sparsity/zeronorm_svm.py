@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.engines.copies import first_copies
-from zeronorm.engines.price import automatic_price, check_price, price_of
+from zeronorm.engines.price import automatic_price, price_of
 from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
     LinearModel,
@@ -23,7 +23,7 @@ from zeronorm.engines.rescaling.iteration import (
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
 from zeronorm.engines.rescaling.probit import ProbitMachine
 from zeronorm.registry import register
-from zeronorm.selection.parameters import check_choice, check_positive
+from zeronorm.selection.kinds import INFINITE, exceptions, number, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -75,7 +75,7 @@ class ZeroNormSVM(WeightedSelector):
         of scores with normal noise, and each iteration is one step of expectation and maximisation.
     C : price of the hinge loss; ``numpy.inf`` for a hard margin, which separable classes allow; "auto" chooses it from
         the data by generalised cross-validation on the kernel matrix. The probit model has no such parameter.
-    multi_class : more than two classes by "one-vs-rest" or "one-vs-one" machines; they share
+    multi_class : more than two classes by "one_vs_rest" or "one_vs_one" machines; they share
         :math:`|w_k| = \sum_c |w_{ck}|`.
     standardize : scale columns to mean 0 and variance 1 first; the weights are compared, so they should
         have the same unit.
@@ -96,6 +96,10 @@ class ZeroNormSVM(WeightedSelector):
     representative_ : for each feature the first one that it is a copy of, up to sign and shift.
     """
 
+    _parameter_exceptions = exceptions(
+        q=(number(least=0, most=2) | INFINITE, "the largest weight is a norm as well")
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -103,7 +107,7 @@ class ZeroNormSVM(WeightedSelector):
         q: float = 0.0,
         loss: Literal["hinge", "probit"] = "hinge",
         C: float | Literal["auto"] = "auto",
-        multi_class: Literal["one-vs-rest", "one-vs-one"] = "one-vs-rest",
+        multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         standardize: bool = True,
         zero_tol: float | None = None,
         tol: float = 1e-3,
@@ -128,7 +132,6 @@ class ZeroNormSVM(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         self.representative_ = first_copies(problem.design)
         self.C_ = None if self.loss == "probit" else self._price(problem)
         return self._smallest_bound(problem) if np.isinf(self.q) else self._rescale(problem)
@@ -159,7 +162,6 @@ class ZeroNormSVM(WeightedSelector):
         if not np.isinf(self.q):
             return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
         # Many weights at one bound t decide like weights of length t √p.
-        check_price(self)
         if not isinstance(self.C, str):
             return float(self.C)
         found = automatic_price(problem)
@@ -197,18 +199,8 @@ class ZeroNormSVM(WeightedSelector):
         return 1e-4 if self.q < 2.0 else 0.0
 
     def _check_parameters(self) -> None:
-        if not (0.0 <= self.q <= 2.0 or np.isinf(self.q)):
-            raise ValueError(
-                "The 'q' parameter of ZeroNormSVM must be between 0 and 2, or infinite. "
-                f"Got {self.q!r} instead."
-            )
-        check_choice(self, "loss", ("hinge", "probit"))
-        check_choice(self, "multi_class", ("one-vs-rest", "one-vs-one"))
-        check_choice(self, "scaling", ("unit", "paper"))
-        check_price(self)
-        check_positive(self, "tol", "max_iter")
         if self.loss == "probit" and np.isinf(self.q):
-            raise ValueError("ZeroNormSVM with q=inf needs loss='hinge'. Got loss='probit' instead.")
+            raise parameter_error(self, "loss", "'hinge' with q=inf")
 
 
 # -- The support vector machine whose largest weight is as small as possible, by a linear program --

@@ -15,9 +15,6 @@ from zeronorm.engines.weighting.exact import run_exact, tabulate_energy
 from zeronorm.engines.weighting.experiment import (
     Experiment,
     MultiClass,
-    check_choice,
-    check_count,
-    check_positive,
     estimate_energy,
 )
 from zeronorm.engines.weighting.run import Outcome, Run
@@ -34,6 +31,7 @@ from zeronorm.engines.weighting.steps import (
 )
 from zeronorm.engines.weighting.updates import make_rule
 from zeronorm.registry import register
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -51,7 +49,7 @@ NEGLIGIBLE_WEIGHT = 0.1
     reference="Gadat & Younes 2007",
     test_params=(
         {"max_iter": 40, "batch_size": 2, "random_state": 0},
-        {"method": "exponential", "base_estimator": "centroid", "max_iter": 40, "random_state": 0},
+        {"method": "exponential", "learner": "centroid", "max_iter": 40, "random_state": 0},
     ),
 )
 class OptimalFeatureWeighting(BaseSelector):
@@ -101,7 +99,7 @@ class OptimalFeatureWeighting(BaseSelector):
     n_features_to_select : count, fraction, or None for all features with more than the uniform weight.
     method : "diffusion", "exponential", "euclidean", "exact" or "exact_euclidean".
     subset_size : k, features drawn per subset; by default the root of their number, 100 at most.
-    base_estimator : the learner inside: "linear_svm", "knn", "cart", "lda", "centroid" (compiled), one of these
+    learner : the learner inside: "linear_svm", "knn", "cart", "lda", "centroid" (compiled), one of these
         with settings (``SubsetSVM(C=10)``), or any scikit-learn classifier.
     bootstrap_size : T, size of the training and of the test sample of one subset; by default a quarter of the
         samples, between 20 and 100.
@@ -145,7 +143,7 @@ class OptimalFeatureWeighting(BaseSelector):
         *,
         method: Literal["exponential", "euclidean", "diffusion", "exact", "exact_euclidean"] = "diffusion",
         subset_size: int | None = None,
-        base_estimator: Any = "linear_svm",
+        learner: Literal["linear_svm", "knn", "cart", "lda", "centroid"] | Any = "linear_svm",
         bootstrap_size: int | None = None,
         step_size: float | None = None,
         step_offset: float | None = None,
@@ -155,7 +153,7 @@ class OptimalFeatureWeighting(BaseSelector):
         tol: float | None = None,
         window: int = 10,
         cost: Literal["error", "balanced"] = "error",
-        class_weight: Any = None,
+        class_weight: Literal["balanced"] | Any = None,
         multi_class: MultiClass = "auto",
         fisher_threshold: float | None = None,
         n_evaluations: int = 50,
@@ -172,7 +170,7 @@ class OptimalFeatureWeighting(BaseSelector):
         self.n_features_to_select = n_features_to_select
         self.method = method
         self.subset_size = subset_size
-        self.base_estimator = base_estimator
+        self.learner = learner
         self.bootstrap_size = bootstrap_size
         self.step_size = step_size
         self.step_offset = step_offset
@@ -199,7 +197,6 @@ class OptimalFeatureWeighting(BaseSelector):
     # -- the algorithm --------------------------------------------------------------------------
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._check_parameters()
         scores, active = self._preselect(problem)
         codes = np.asarray(problem.y, dtype=np.int64)
         experiment = Experiment.of(self, problem.design.take(active), codes, self.classes_, problem.rng)
@@ -244,41 +241,21 @@ class OptimalFeatureWeighting(BaseSelector):
     # -- parts ----------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        check_choice(self, "method", METHODS)
-        check_choice(self, "cost", ("error", "balanced"))
-        for name in ("n_evaluations", "checkpoint_every"):
-            check_count(self, name)
-        for name in ("batch_size", "max_iter"):
-            if getattr(self, name) is not None:
-                check_count(self, name)
-        check_count(self, "window", 2)
-        for name in ("step_size", "step_offset", "tol"):
-            check_positive(self, name)
-        check_positive(self, "noise", or_none=False, or_zero=True)
-        if self.noise > 0.1:
-            raise ValueError(
-                "The 'noise' parameter of OptimalFeatureWeighting must be at most 0.1: more would drown the "
-                f"gradient. Got {self.noise!r} instead."
-            )
         if self.checkpoint is not None and self.method in EXACT:
-            raise ValueError(f"method={self.method!r} is short and keeps no checkpoint. Set checkpoint=None.")
+            raise parameter_error(self, "checkpoint", f"None with method={self.method!r}, which is short")
         if self.step_offset is not None and self.step_size is None:
-            raise ValueError(
-                "The 'step_offset' parameter of OptimalFeatureWeighting belongs to a 'step_size', which is None. "
-                "Set both, or neither for steps that follow from the data."
-            )
+            raise parameter_error(self, "step_offset", "None when 'step_size' is None")
 
     def _preselect(self, problem: Problem) -> tuple[FloatArray, Int64Array]:
         """Fisher scores (zeros when not needed) and the features above the threshold."""
-        threshold = check_positive(self, "fisher_threshold", or_zero=True)
+        threshold = self.fisher_threshold
         if threshold is None:
             return np.zeros(problem.n_features), np.arange(problem.n_features)
         scores = overall_score(problem.column_stats())
         active = np.flatnonzero(scores > threshold)
         if active.size == 0:
-            raise ValueError(
-                f"No feature has a Fisher score above the 'fisher_threshold' of {threshold:g}; the largest is "
-                f"{scores.max():.3g}. Lower the threshold or set it to None."
+            raise parameter_error(
+                self, "fisher_threshold", f"None or less than the largest Fisher score, {scores.max():.3g}"
             )
         return scores, active
 

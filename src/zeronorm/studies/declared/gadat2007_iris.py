@@ -44,7 +44,7 @@ def _weight_arms(settings: dict[str, dict[str, Any]]) -> tuple[Arm, ...]:
 
 def _plan(n_trials: int, **shared: Any) -> Plan:
     settings: dict[str, dict[str, Any]] = {
-        label: {"base_estimator": "cart", "subset_size": 2, "method": method, **shared}
+        label: {"learner": "cart", "subset_size": 2, "method": method, **shared}
         for label, method in ((OFW, "exponential"), (DIFFUSION, "diffusion"))
     }
     arms = (

@@ -148,7 +148,7 @@ def _settings(**shared: Any) -> dict[str, Any]:
     """The paper's choices; Figure 18 is that of the exponential rule."""
     learner = SubsetKNN(4)
     return {
-        "base_estimator": learner,
+        "learner": learner,
         "subset_size": 15,
         "bootstrap_size": 100,
         "method": "exponential",

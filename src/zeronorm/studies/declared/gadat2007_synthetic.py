@@ -32,7 +32,7 @@ PRINTED_ENTROPIES = (1.009, 0.852, 0.856)
 
 def _learner(**settings: Any) -> dict[str, Any]:
     return {
-        "base_estimator": SubsetKNN(5, metric="hamming"),
+        "learner": SubsetKNN(5, metric="hamming"),
         "subset_size": 4,
         "bootstrap_size": 100,
         "standardize": False,

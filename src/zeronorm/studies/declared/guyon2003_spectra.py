@@ -83,7 +83,7 @@ def _machine(name: str, C: float = 1.0) -> Any:
 
 def interval(name: str, size: int | None = None) -> IntervalSelector:
     """Interval selected by the classifier that is used afterwards, down to ``size`` or while the error falls."""
-    return IntervalSelector(size, base_estimator=_machine(name))
+    return IntervalSelector(size, learner=_machine(name))
 
 
 def interval_then_relief() -> ChainedSelectors:

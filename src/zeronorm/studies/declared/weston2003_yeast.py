@@ -21,7 +21,7 @@ COUPLED, JOINT, RFE = "AROM one-against-rest", "AROM Weston–Watkins", "RFE one
 ARMS = (
     Arm(ALL),
     Arm(COUPLED, "arom", {"C": 100.0, "scaling": "paper"}),
-    Arm(JOINT, "arom", {"C": 100.0, "multi_class": "weston-watkins", "scaling": "paper"}),
+    Arm(JOINT, "arom", {"C": 100.0, "multi_class": "weston_watkins", "scaling": "paper"}),
     Arm(RFE, "rfe", {"C": 100.0}),
 )
 

@@ -22,19 +22,14 @@ COMPILED: dict[str, type[CompiledLearner]] = {
 }
 
 
-def resolve_learner(base_estimator: Any, bootstrap_size: int) -> Learner:
+def resolve_learner(given: Any, bootstrap_size: int) -> Learner:
     """The learner named or given by the user, its settings checked."""
     learner: Learner
-    if isinstance(base_estimator, str):
-        if base_estimator not in COMPILED:
-            raise ValueError(
-                f"The 'base_estimator' parameter names no compiled learner. Got {base_estimator!r}; choose one "
-                f"of {', '.join(sorted(COMPILED))}, or pass a scikit-learn classifier."
-            )
-        learner = COMPILED[base_estimator]()
-    elif isinstance(base_estimator, CompiledLearner):
-        learner = clone(base_estimator)
+    if isinstance(given, str):
+        learner = COMPILED[given]()
+    elif isinstance(given, CompiledLearner):
+        learner = clone(given)
     else:
-        learner = ScikitLearner(base_estimator)
+        learner = ScikitLearner(given)
     learner.check(bootstrap_size)
     return learner

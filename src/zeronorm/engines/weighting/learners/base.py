@@ -70,7 +70,7 @@ class ScikitLearner:
         is_usable = hasattr(estimator, "fit") and hasattr(estimator, "predict") and is_classifier(estimator)
         if not is_usable:
             raise ValueError(
-                "The 'base_estimator' parameter must be a scikit-learn classifier, a compiled learner or the "
+                "The 'learner' parameter must be a scikit-learn classifier, a compiled learner or the "
                 f"name of one. Got {estimator!r} instead."
             )
         self.estimator = estimator

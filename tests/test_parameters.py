@@ -1,0 +1,118 @@
+"""Every constructor parameter is declared, checked before any computation, and reported in one sentence."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import timeit
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from zeronorm import L1SVM, RFE, FisherScore
+from zeronorm.registry import all_methods
+from zeronorm.selection.checked import constructor_parameters, kinds_of
+from zeronorm.selection.parameters import VOCABULARY
+
+METHODS = all_methods()
+HOSTILE = [None, "a", [], float("nan"), float("inf"), -1, 0, 0.5, 1e300, object()]
+X, Y = make_classification(n_samples=24, n_features=6, n_informative=3, n_redundant=0, random_state=0)
+X = np.abs(X)  # spectra have no negative values
+X[:, 0] += 10 * Y  # hard margins need classes that can be separated
+NAMES = [method.cls.__name__ for method in METHODS]
+
+
+def _attempt(estimator, name):
+    """None if the fit works or the error names the parameter in the house's grammar; else what happened."""
+    pattern = f"The '{name}' parameter of {type(estimator).__name__} must .* Got .* instead"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            estimator.fit(X, Y)
+        except (ValueError, TypeError) as error:
+            return None if re.search(pattern, str(error), re.DOTALL) else f"{type(error).__name__}: {error}"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+def test_hostile_values_fit_or_are_refused_by_name(method):
+    refused = []
+    for name in constructor_parameters(method.cls):
+        for value in HOSTILE:
+            estimator = method.instances()[0].set_params(**{name: value})
+            problem = _attempt(estimator, name)
+            if problem is not None:
+                refused.append(f"{name}={value!r}: {problem}")
+    assert not refused, "\n".join(refused)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+def test_every_parameter_is_in_the_vocabulary_and_has_a_kind(method):
+    parameters = constructor_parameters(method.cls)
+    assert [name for name in parameters if name not in VOCABULARY] == []
+    assert [name for name in parameters if name not in kinds_of(method.cls)] == []
+
+
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+def test_defaults_are_of_their_kind(method):
+    kinds = kinds_of(method.cls)
+    for name, parameter in constructor_parameters(method.cls).items():
+        if parameter.default is not inspect.Parameter.empty:
+            assert kinds[name].accepts(parameter.default), name
+
+
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+def test_exceptions_to_the_vocabulary_have_a_reason_and_a_place(method):
+    parameters = constructor_parameters(method.cls)
+    for name, (kind, reason) in method.cls._parameter_exceptions.items():
+        assert name in parameters
+        assert kind.must_be != getattr(VOCABULARY[name].kind, "must_be", None), "no exception at all"
+        assert len(reason.split()) >= 4
+
+
+def test_every_word_of_the_vocabulary_is_used():
+    used = {name for method in METHODS for name in constructor_parameters(method.cls)}
+    assert sorted(set(VOCABULARY) - used) == []
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (L1SVM(n_steps=0.5), "n_steps"),
+        (L1SVM(n_steps=float("inf")), "n_steps"),
+        (RFE(C="a"), "C"),
+        (RFE(C=[1.0]), "C"),
+        (RFE(max_iter=-3), "max_iter"),
+        (RFE(max_iter=float("inf")), "max_iter"),
+        (RFE(kernel="rbf", gamma=float("nan")), "gamma"),
+        (RFE(kernel="rbf", gamma=float("inf")), "gamma"),
+        (RFE(tol=float("nan")), "tol"),
+        (RFE(tol=-1), "tol"),
+        (FisherScore(variant=["between"]), "variant"),
+        (FisherScore(True), "n_features_to_select"),
+    ],
+    ids=repr,
+)
+def test_known_holes_are_closed(estimator, name):
+    with pytest.raises(
+        ValueError, match=f"The '{name}' parameter of {type(estimator).__name__} must be .* Got"
+    ):
+        estimator.fit(X, Y)
+
+
+def test_parameters_are_checked_before_the_data_are_looked_at():
+    with pytest.raises(ValueError, match="The 'step' parameter of RFE"):
+        RFE(step=0).fit(object(), None)
+
+
+def test_checks_take_microseconds():
+    """Fits of a millisecond exist; the limit leaves room for a busy machine."""
+    slowest = max(METHODS, key=lambda method: len(constructor_parameters(method.cls)))
+    estimator = slowest.instances()[0]
+    assert min(timeit.repeat(estimator._validate_params, number=100, repeat=5)) / 100 < 50e-6
