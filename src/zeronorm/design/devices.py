@@ -89,9 +89,10 @@ def block_bytes(array: Any) -> int:
 def _free_bytes(array: Any) -> int | None:
     """Memory that is left on a device of its own; None where the array shares the memory of the host."""
     if library_of(array) == "cupy":
+        import cupy
+
         with array.device:
-            pool = namespace(array).get_default_memory_pool()
-            return int(array.device.mem_info[0] + pool.free_bytes())
+            return int(array.device.mem_info[0] + cupy.get_default_memory_pool().free_bytes())
     if library_of(array) == "torch" and array.device.type == "cuda":
         from torch import cuda
 
