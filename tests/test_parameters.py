@@ -6,6 +6,7 @@ import inspect
 import re
 import timeit
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,3 +117,20 @@ def test_checks_take_microseconds():
     slowest = max(METHODS, key=lambda method: len(constructor_parameters(method.cls)))
     estimator = slowest.instances()[0]
     assert min(timeit.repeat(estimator._validate_params, number=100, repeat=5)) / 100 < 50e-6
+
+
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+def test_the_docstring_describes_every_parameter_with_type_and_default(method):
+    text = inspect.getdoc(method.cls)
+    for name, parameter in constructor_parameters(method.cls).items():
+        default = "" if parameter.default is inspect.Parameter.empty else f", default={parameter.default!r}"
+        assert re.search(rf"^{name} : .+{re.escape(default)}\n    \S", text, re.MULTILINE), name
+        assert VOCABULARY[name].meaning.split()[0] in text
+
+
+def test_the_table_for_contributors_is_the_vocabulary():
+    rows = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
+    listed = {
+        row.split("|")[1].strip(" `"): row.split("|")[-2].strip() for row in rows if row.startswith("| `")
+    }
+    assert listed == {name: word.meaning for name, word in VOCABULARY.items()}

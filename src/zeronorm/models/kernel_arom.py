@@ -64,22 +64,33 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
 
     Parameters
     ----------
-    degree : largest degree d of the monomials.
-    space : "explicit" or "implicit". The implicit kernel costs n⁴ operations for n samples and suits up to
-        some hundred of them; the explicit one has as many columns as monomials.
-    C : price of slacks, :math:`\tfrac{C}{2}\sum\xi_i^2`; ``numpy.inf`` for a hard margin, as in the paper.
-    standardize : scale the inputs to mean 0 and variance 1 first.
-    zero_tol : explicit weights up to this fraction of the largest count as zero, and leave for good.
-    tol : the iteration rests when no scaling factor (implicit: the kernel matrix) changes by more than this,
-        relatively.
-    max_iter : largest number of machines trained in turn.
+    degree
+        Largest degree of the monomials.
+    space
+        "explicit" has one column per monomial. "implicit" uses a kernel, takes n⁴ operations for n samples and
+        suits a few hundred samples.
+    C
+        The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
+    zero_tol
+        Explicit space: such monomials leave for good.
+    tol
+        The iteration ends when no scaling factor (implicit: no entry of the kernel matrix) changes by more than
+        this, relative to the largest.
+    max_iter
+        One iteration trains one machine.
 
     Attributes
     ----------
-    monomials_ : explicit: the monomials of the polynomial, as tuples of input indices.
-    coef_ : explicit: their coefficients, for the inputs as standardised.
-    intercept_ : the bias.
-    n_iter_, converged_ : machines trained, and whether the iteration came to rest.
+    monomials_ : list of tuples
+        Explicit: the monomials of the polynomial, as tuples of input indices.
+    coef_ : ndarray
+        Explicit: their coefficients, for the inputs as standardised.
+    intercept_ : float or ndarray
+        The bias.
+    n_iter_ : int
+        Machines trained, and whether the iteration came to rest.
+    converged_ : bool
+        Machines trained, and whether the iteration came to rest.
     """
 
     def __init__(

@@ -61,22 +61,30 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    selector : an OptimalFeatureWeighting; None for its defaults.
-    n_estimators : m, number of voters; an odd number avoids ties of two classes.
-    estimator : the classifier of the voters; by default the learner of the selector, two-class ones
-        as one-against-all.
-    subset_size : k, features drawn per voter; by default that of the selector. Of several sizes the best in
-        cross-validation is taken, with P as learned from all samples.
-    cv : splits for the choice of the size.
-    n_jobs : workers for the voters.
-    random_state : seed of everything.
+    selector
+        It must be an OptimalFeatureWeighting. None: one with default settings.
+    n_estimators
+        An odd number avoids ties between two classes.
+    estimator
+        Here: the classifier that votes. None: the learner of the selector, one-vs-rest for learners of two classes.
+    subset_size
+        Features drawn for each voter. None: as in the selector. Of several sizes the best in cross-validation is
+        taken.
+    cv
+        Used to choose between several subset sizes.
 
     Attributes
     ----------
-    selector_ : the fitted selector, with ``weights_``.
-    estimators_, subsets_ : the voters and their features.
-    subset_size_ : k as used.
-    classes_ : the classes.
+    selector_ : selector
+        The fitted selector, with ``weights_``.
+    estimators_ : list of estimators
+        The voters and their features.
+    subsets_ : ndarray
+        The voters and their features.
+    subset_size_ : int
+        k as used.
+    classes_ : ndarray
+        The classes.
     """
 
     _parameter_exceptions = exceptions(

@@ -114,17 +114,25 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
 
     Parameters
     ----------
-    kernel : "rbf", "linear" or "poly".
-    gamma : width, :math:`\exp(-\gamma\|x - z\|^2)`; "scale" for one over the number of features times the variance
-        of X, "auto" for one over the number of features.
-    degree, coef0 : of the polynomial kernel :math:`(\gamma\,x \cdot z + c)^d`.
-    tol, max_iter : as in ARD.
+    tol
+        Largest change of a log precision in the last iteration.
 
     Attributes
     ----------
-    relevance_, relevance_vectors_ : indices of the relevance vectors in the training data, and themselves.
-    dual_coef_, intercept_ : their weights (one row per machine) and the bias.
-    log_evidence_, n_iter_, converged_ : how the training went.
+    relevance_ : ndarray of int
+        Indices of the relevance vectors in the training data, and themselves.
+    relevance_vectors_ : ndarray
+        Indices of the relevance vectors in the training data, and themselves.
+    dual_coef_ : ndarray
+        Their weights (one row per machine) and the bias.
+    intercept_ : float or ndarray
+        Their weights (one row per machine) and the bias.
+    log_evidence_ : float
+        How the training went.
+    n_iter_ : int
+        How the training went.
+    converged_ : bool
+        How the training went.
     """
 
     def __init__(
@@ -199,16 +207,27 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in RelevanceVectorClassifier.
-    noise_variance : None to estimate it.
-    min_noise : least noise variance to be estimated, as a fraction of the variance of the target.
-    tol, max_iter : as in ARD.
+    tol
+        Largest change of a log precision in the last iteration.
 
     Attributes
     ----------
-    relevance_, relevance_vectors_, dual_coef_, intercept_ : as in RelevanceVectorClassifier.
-    noise_variance_ : the variance of the noise.
-    log_evidence_, n_iter_, converged_ : how the training went.
+    relevance_ : ndarray of int
+        As in RelevanceVectorClassifier.
+    relevance_vectors_ : ndarray
+        As in RelevanceVectorClassifier.
+    dual_coef_ : ndarray
+        As in RelevanceVectorClassifier.
+    intercept_ : float or ndarray
+        As in RelevanceVectorClassifier.
+    noise_variance_ : float
+        The variance of the noise.
+    log_evidence_ : float
+        How the training went.
+    n_iter_ : int
+        How the training went.
+    converged_ : bool
+        How the training went.
     """
 
     def __init__(

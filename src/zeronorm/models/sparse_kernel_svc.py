@@ -56,24 +56,37 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
 
     Parameters
     ----------
-    C : price of the hinge loss.
-    kernel : "rbf", "poly", "linear" or "sigmoid".
-    gamma : "scale" for 1 / (features × variance), "auto" for 1 / features, or a number.
-    degree, coef0 : of the "poly" and "sigmoid" kernels.
-    q : exponent of the norm of the coefficients, from 0 (fewest vectors) to 2.
-    two_norm : weight of the ordinary SVM's norm.
-    n_candidates : number of distinct rows that may become support vectors, drawn at random; None for all.
-    zero_tol : coefficients up to this fraction of the largest count as zero, and the vectors leave for good.
-    tol : the iteration rests when no scaling factor changes by more than this, relatively.
-    max_iter : largest number of machines trained in turn.
-    random_state : for ``n_candidates``.
+    C
+        Factor of the hinge loss.
+    q
+        Here of the coefficients: 0 gives the fewest support vectors.
+    n_candidates
+        None: all distinct rows.
+    zero_tol
+        Such support vectors leave for good.
+    tol
+        The iteration ends when no scaling factor changes by more than this, relative to the largest.
+    max_iter
+        One iteration trains one machine.
+    random_state
+        Used with ``n_candidates``.
 
     Attributes
     ----------
-    support_vectors_, support_ : the vectors and the first row of each in X.
-    dual_coef_, intercept_ : coefficients (machines × vectors) and biases; one machine for two classes,
-        else one per class against the rest.
-    n_iter_, converged_ : machines trained, and whether the coefficients came to rest.
+    support_vectors_ : ndarray
+        The vectors and the first row of each in X.
+    support_ : ndarray of int
+        The vectors and the first row of each in X.
+    dual_coef_ : ndarray
+        Coefficients (machines × vectors) and biases; one machine for two classes, else one per class against the
+        rest.
+    intercept_ : float or ndarray
+        Coefficients (machines × vectors) and biases; one machine for two classes, else one per class against the
+        rest.
+    n_iter_ : int
+        Machines trained, and whether the coefficients came to rest.
+    converged_ : bool
+        Machines trained, and whether the coefficients came to rest.
     """
 
     _parameter_exceptions = exceptions(coef0=(number(), "the sigmoid kernel may have a negative constant"))

@@ -67,17 +67,15 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    image_shape : (rows, columns); None for square images, or one row when the number of pixels is no square.
-    orientations : some of "vertical", "horizontal", "falling", "rising".
-    blurs : tolerances in steps, one set of features for each.
-    signed : tell edges from dark to light and from light to dark apart.
-    min_contrast : contrast that an edge must exceed as well.
-    min_frequency : leave out features that are on in less than this share of the images seen in ``fit``.
+    image_shape
+        None: square images, or one row when the number of pixels is not a square.
 
     Attributes
     ----------
-    detectors_ : orientation, polarity, row, column and blur of each feature.
-    image_shape_ : rows and columns.
+    detectors_ : list
+        Orientation, polarity, row, column and blur of each feature.
+    image_shape_ : tuple of int
+        Rows and columns.
     """
 
     def __init__(

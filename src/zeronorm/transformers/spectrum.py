@@ -59,14 +59,8 @@ class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    crop, final_crop : (first, last + 1) positions counted from 0, or None.
-    baseline_window : odd number of positions, or None for no baseline.
-    baseline_fraction : share of the lowest values, in (0, 1].
-    smoothing_window : odd number of positions, or None for no smoothing.
-    smoothing_width : decay length of the weights, in positions.
-    top_fraction : share of the highest values, in (0, 1], or None for no division.
-    square_root : whether to take the square root.
-    negative : "zero" or "raise", for values below zero before the square root.
+    negative
+        "zero" sets them to zero.
     """
 
     def __init__(

@@ -53,14 +53,14 @@ class FCBF(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features that are left.
-    threshold : smallest relevance, not reached by irrelevant features.
-    bins : how columns are made discrete. "mdl": cuts that tell about the class, as many as the minimum
-        description length rule accepts (a column without any is irrelevant); a number: that many bins of
-        about equal counts; None: values are categories already.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    verbose : show progress.
+    n_features_to_select
+        None: the features that no other feature makes redundant.
+    threshold
+        The score is the symmetrical uncertainty with the target.
+    bins
+        "mdl": cuts that carry information about the class, as many as the minimum description length rule accepts;
+        a column without a cut is irrelevant. A number: that many bins of about equal counts. None: the values are
+        categories already.
     """
 
     _parameter_exceptions = exceptions(

@@ -36,10 +36,10 @@ class FisherScore(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    variant : "between" or "overall".
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    n_features_to_select
+        None: half of the features.
+    variant
+        The formulas are above.
     """
 
     _finite_from_statistics = True

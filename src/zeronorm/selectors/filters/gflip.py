@@ -115,21 +115,22 @@ class GFlip(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the subset found.
-    utility : "linear", u(θ) = θ; "sigmoid", u(θ) = 1 / (1 + exp(−slope·θ)); "zero_one", u(θ) = 1 if θ > 0
-        else 0, which counts the samples that the rule gets right.
-    slope : of the sigmoid.
-    max_iter : largest number of rounds.
-    standardize : centre and scale the columns first.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups : whole groups, see the user guide.
-    always_keep : features that are in from the start and never leave.
-    random_state : seed of the order of visits.
-    verbose : show progress.
+    n_features_to_select
+        None: the subset that was found.
+    utility
+        "linear": u(θ) = θ. "sigmoid": u(θ) = 1 / (1 + exp(−slope·θ)). "zero_one": u(θ) = 1 if θ > 0, else 0, which
+        counts the samples that are classified correctly.
+    max_iter
+        One iteration visits every feature once.
+    always_keep
+        They are in the subset from the start.
+    random_state
+        It decides the order in which features are visited.
 
     Attributes
     ----------
-    margin_ : e of the subset found.
+    margin_ : float
+        e of the subset found.
     """
 
     def __init__(

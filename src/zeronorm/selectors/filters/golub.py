@@ -28,9 +28,8 @@ class GolubScore(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    n_features_to_select
+        None: half of the features.
     """
 
     _finite_from_statistics = True

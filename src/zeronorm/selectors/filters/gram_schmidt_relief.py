@@ -55,22 +55,29 @@ class GramSchmidtRelief(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the probe stop.
-    n_neighbors : k; the paper uses 4.
-    contrast : "ratio" or "difference".
-    level : the risk at which the probe stop ends; the paper uses 0.01 and 0.1.
-    n_probes : number of permuted columns, at least 200.
-    standardize : centre and scale the columns; then chosen features are uncorrelated.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups : whole groups, see the user guide.
-    always_keep : features that are chosen first.
-    random_state : seed of the probes.
-    verbose : show progress.
+    n_features_to_select
+        None: until the risk exceeds ``level``.
+    n_neighbors
+        The paper uses 4.
+    contrast
+        "ratio" divides the mean distances, "difference" subtracts them.
+    level
+        Here: the risk at which the search stops. The paper uses 0.01 and 0.1.
+    n_probes
+        They are permuted columns, at least 200.
+    standardize
+        Chosen features are then uncorrelated.
+    always_keep
+        They are chosen first.
+    random_state
+        It decides the probes.
 
     Attributes
     ----------
-    step_scores_ : Relief score of each chosen feature when it was chosen, without forced ones.
-    risk_ : with the probe stop, the risk after each of these steps, the refused one included.
+    step_scores_ : ndarray
+        Relief score of each chosen feature when it was chosen, without forced ones.
+    risk_ : ndarray
+        With the probe stop, the risk after each of these steps, the refused one included.
     """
 
     _parameter_exceptions = exceptions(

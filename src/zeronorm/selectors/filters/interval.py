@@ -51,23 +51,27 @@ class IntervalSelector(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None to stop when the error rises.
-    learner : the learner inside; None for a linear support vector machine, or ridge regression.
-    n_parts : m, at least 2.
-    cv : None for five times two folds, or a number of folds, a splitter, or a list of splits.
-    scoring : as in scikit-learn; None for the score of the learner. The error is its negative.
-    task : "classification" or "regression".
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups : whole groups, see the user guide.
-    always_keep : features that every interval is completed with.
-    n_jobs : intervals evaluated at a time, in threads that share the data.
-    random_state : seed of the folds.
-    verbose : show progress.
+    n_features_to_select
+        None: narrow the interval until the error rises.
+    learner
+        None: a linear support vector machine, or ridge regression.
+    cv
+        None: five times two folds.
+    scoring
+        None: the learner's own score.
+    always_keep
+        They are added to every interval.
+    n_jobs
+        Threads that share the data.
+    random_state
+        It decides the folds.
 
     Attributes
     ----------
-    intervals_ : (first, last + 1) of each range, the whole one first.
-    errors_ : the cross-validated error of each range.
+    intervals_ : list of tuples
+        (first, last + 1) of each range, the whole one first.
+    errors_ : ndarray
+        The cross-validated error of each range.
     """
 
     _depends_on_column_order = True

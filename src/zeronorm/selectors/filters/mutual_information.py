@@ -50,14 +50,16 @@ class MutualInformation(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    n_neighbors : neighbours in the estimate; more give less variance and more bias.
-    discrete_features : None, "all", a mask, or a list of columns (positions or names) that hold categories.
-    task : "classification" or "regression".
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : threads (with a real target, workers of scikit-learn); None means 1, -1 all cores.
-    random_state : seed of the tiny noise that separates equal values of continuous features.
+    n_features_to_select
+        None: half of the features.
+    n_neighbors
+        More neighbours give less variance and more bias.
+    discrete_features
+        "all": all columns. None: no column.
+    n_jobs
+        Threads; for a real target, workers of scikit-learn.
+    random_state
+        It decides the tiny noise that separates equal values of continuous features.
     """
 
     def __init__(

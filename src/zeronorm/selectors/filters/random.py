@@ -26,11 +26,8 @@ class RandomSelector(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    task : "classification" or "regression".
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    random_state : seed of the draw.
+    n_features_to_select
+        None: half of the features.
     """
 
     def __init__(

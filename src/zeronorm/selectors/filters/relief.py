@@ -69,21 +69,21 @@ class Relief(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features (with ``min_separation``, for
-        all features that are far enough apart).
-    n_neighbors : k.
-    contrast : "ratio" or "difference".
-    metric : "manhattan" or "euclidean", for finding neighbours.
-    column_scaling : "range" divides each column by its range; "none" takes the columns as they are, for data of
-        one unit such as spectra.
-    discrete_features : None, "all", a mask, or a list of columns (positions or names) that hold categories:
-        equal values have distance 0, others 1.
-    min_separation : for ordered features such as spectra: a feature less than this many positions away from
-        a better one is moved to the end. None: no such rule.
-    task : "classification" or "regression".
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : threads, used where the data are large enough; None means 1, -1 all cores.
+    n_features_to_select
+        None: half of the features; with ``min_separation``, all features that are far enough apart.
+    contrast
+        "ratio" divides the mean distances, "difference" subtracts them.
+    metric
+        It decides which samples are neighbours.
+    column_scaling
+        "range" divides each column by its range. "none" takes the columns as they are, for data in one unit such as
+        spectra.
+    discrete_features
+        "all": all columns. None: no column. Equal categories have distance 0, others 1.
+    min_separation
+        A feature less than this many positions away from a better one is moved to the end. None: no such rule.
+    n_jobs
+        Threads, used when the data are large enough.
     """
 
     _allow_nan = True

@@ -41,16 +41,16 @@ class ShrunkenCentroids(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features alive at ``threshold``, or half of the
-        features without a threshold.
-    threshold : Δ, or None.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    n_features_to_select
+        None: the features that are left at ``threshold``, or half of the features when there is no threshold.
+    threshold
+        Here: the amount Δ by which the centroids are shrunk. None: no threshold.
 
     Attributes
     ----------
-    thresholds_ : for each number of features k = 1, …, p (entry k−1) the smallest threshold at which no more
-        than k features are alive, before groups and forced features.
+    thresholds_ : ndarray of shape (n_features_in_,)
+        For each number of features k = 1, …, p (entry k−1) the smallest threshold at which no more than k features
+        are alive, before groups and forced features.
     """
 
     def __init__(

@@ -31,14 +31,14 @@ class WelchScore(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
+    n_features_to_select
+        None: half of the features.
 
     Attributes
     ----------
-    pvalues_ : two-sided p-value of each feature, with Welch–Satterthwaite degrees of freedom. They are
-        not corrected for the number of features; 1 for constant features.
+    pvalues_ : ndarray of shape (n_features_in_,)
+        Two-sided p-value of each feature, with Welch–Satterthwaite degrees of freedom. They are not corrected for
+        the number of features; 1 for constant features.
     """
 
     _finite_from_statistics = True

@@ -79,16 +79,16 @@ class BoundElimination(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    bound : "radius_margin", "variance" (in place of the radius) or "span".
-    rule : "derivative", "removal" or "retrain".
-    sign : "signed" or "absolute", for the derivative.
-    kernel : "rbf" (default), "poly" or "linear".
-    gamma : width of "rbf" and factor of "poly"; None is one over the number of features and stays fixed.
-    degree, coef0 : of the polynomial kernel.
-    step : features (or groups) removed per round: a count, or a fraction of what is left.
-    C : cost of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` is the hard margin.
-    standardize, tol, estimator, feature_groups, always_keep, verbose : as in all selectors.
+    n_features_to_select
+        None: half of the features.
+    bound
+        Both bound the leave-one-out error.
+    rule
+        How the value of a feature is computed; see above.
+    sign
+        Used with ``rule="derivative"``.
+    C
+        The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
     """
 
     def __init__(

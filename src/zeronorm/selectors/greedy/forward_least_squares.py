@@ -43,13 +43,14 @@ class ForwardLeastSquares(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    gain : "residual" or "joint".
-    task : "classification" (two classes) or "regression".
-    standardize : centre and scale the columns; False fits the columns as they are, without an intercept.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features; forced features are fitted first.
-    verbose : show progress.
+    n_features_to_select
+        None: half of the features.
+    gain
+        "residual": of the feature alone. "joint": of all selected features after refitting.
+    standardize
+        False: the columns are fitted as they are, without an intercept.
+    always_keep
+        They are fitted first.
     """
 
     def __init__(

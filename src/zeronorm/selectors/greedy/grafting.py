@@ -52,22 +52,23 @@ class Grafting(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for as many as the penalties allow. A count ends
-        the search when the working set has that size.
-    loss : "squared", "logistic", "squared_hinge", or "auto" for logistic (classes) and squared (regression).
-    penalty_l0, penalty_l1, penalty_l2 : the weights λ₀, λ₁, λ₂ of the penalties.
-    task : "classification" (two classes) or "regression".
-    standardize : centre and scale the columns first.
-    tol : largest derivative left over, relative to the largest at zero weights.
-    max_iter : most features tried.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    verbose : show progress.
+    n_features_to_select
+        None: as many as the penalties allow. A count ends the search at that size.
+    loss
+        "auto" is "logistic" for classes and "squared" for regression.
+    tol
+        Largest remaining derivative, relative to the largest derivative at zero weights.
+    max_iter
+        One iteration tries one feature.
 
     Attributes
     ----------
-    coef_, intercept_ : weights of the last model, of the columns as standardised.
-    objective_ : the objective after each step.
+    coef_ : ndarray
+        Weights of the last model, of the columns as standardised.
+    intercept_ : float or ndarray
+        Weights of the last model, of the columns as standardised.
+    objective_ : float or ndarray
+        The objective after each step.
     """
 
     def __init__(

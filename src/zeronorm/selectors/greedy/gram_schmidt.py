@@ -66,24 +66,33 @@ class GramSchmidt(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the stopping rule.
-    stop : "probe", "fisher", "loo" or "size".
-    level : the risk or significance at which to stop.
-    correction : None, or "max" to allow for the search over many columns (``stop="probe"``).
-    degree : highest degree of the monomials; 1 means the features themselves.
-    task : "classification" or "regression".
-    standardize : centre and scale the columns; False fits the columns as they are, without an intercept.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features; forced features are fitted first.
-    verbose : show progress.
+    n_features_to_select
+        None: as many as the rule ``stop`` accepts.
+    stop
+        "probe": the risk that a random column would have been chosen. "fisher": a test of significance. "loo": the
+        leave-one-out error. "size": no rule.
+    level
+        Here: the risk or significance at which the search stops.
+    correction
+        "max": for the best of all columns (with ``stop="probe"``). None: no correction.
+    degree
+        Here of the monomials; 1 means the features themselves.
+    standardize
+        False: the columns are fitted as they are, without an intercept.
+    always_keep
+        They are fitted first.
 
     Attributes
     ----------
-    squared_cosines_ : of each selected column with the target, when it was selected.
-    stop_values_ : what the rule looked at in each step: risk, significance, or leave-one-out error; one
-        more than was selected if the last candidate was refused.
-    n_accepted_ : number of columns (or monomials) the rule accepted.
-    monomials_ : selected monomials as tuples of features, (1, 1, 4) for the square of 1 times 4.
+    squared_cosines_ : ndarray
+        Of each selected column with the target, when it was selected.
+    stop_values_ : ndarray
+        What the rule looked at in each step: risk, significance, or leave-one-out error; one more than was selected
+        if the last candidate was refused.
+    n_accepted_ : int
+        Number of columns (or monomials) the rule accepted.
+    monomials_ : list of tuples
+        Selected monomials as tuples of features, (1, 1, 4) for the square of 1 times 4.
     """
 
     monomials_: list[tuple[int, ...]]

@@ -56,17 +56,18 @@ class OptimalBrainDamage(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    rule : "saliency" or "first_layer".
-    n_hidden : units of the hidden layer (hyperbolic tangent).
-    weight_decay : λ.
-    step : what leaves per round: a count, or a fraction of what is left; weights for "saliency", features (or
-        groups) for "first_layer".
-    task : "classification" or "regression".
-    tol : largest entry of the gradient at the end of a training.
-    max_iter : iterations of L-BFGS per training.
-    random_state : seed of the first weights.
-    standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
+    n_features_to_select
+        None: half of the features.
+    rule
+        "saliency" removes weights of the network, "first_layer" removes features.
+    step
+        With ``rule="saliency"`` weights of the network are counted instead of features.
+    tol
+        Largest entry of the gradient at the end of a training.
+    max_iter
+        Iterations of L-BFGS in each training.
+    random_state
+        It decides the first weights of the network.
     """
 
     def __init__(

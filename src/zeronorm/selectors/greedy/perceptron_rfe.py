@@ -54,17 +54,21 @@ class PerceptronRFE(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the method's own end (half of the features with "halve").
-    rule : "margin" as above, or "halve": half of the features leave each round, until one is left.
-    accuracy : a in (0, 1), the share of the largest margin that the perceptron may miss, and of its margin that
-        elimination may spend.
-    power : p of the norms, at least 2; None to follow the number of features.
-    max_iter : passes over the samples per round.
-    standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
+    n_features_to_select
+        None: the method decides (half of the features with ``rule="halve"``).
+    rule
+        "margin": as many features leave as the margin allows. "halve": half of the features leave in each round.
+    accuracy
+        The elimination may use up the same fraction of the margin.
+    power
+        None: it follows the number of features.
+    max_iter
+        One iteration is one pass over the samples.
 
     Attributes
     ----------
-    margins_ : margin of the perceptron in each round.
+    margins_ : ndarray
+        Margin of the perceptron in each round.
     """
 
     def __init__(

@@ -62,26 +62,29 @@ class RFE(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    step : features (or groups) removed per round: a count, or a fraction of what is left.
-    kernel : "linear", "poly", "rbf", a function ``k(A, B)`` of two arrays of samples, or "precomputed" with
-        ``kernel_pieces``. A kernel that is not positive semi-definite is shifted until it is, with a warning.
-    gamma : width of "rbf" and factor of "poly"; None is one over the number of features of X and stays fixed as
-        features leave. "remaining" is one over the number of features that are left.
-    degree, coef0 : of the polynomial kernel.
-    kernel_pieces : array (n_features, n_samples, n_samples), one kernel matrix per feature.
-    combine : "sum" or "product" of the pieces.
-    learner : "svm", "logistic" (penalised logistic regression, linear), or a scikit-learn estimator with ``coef_`` or
-        ``feature_importances_``, which is refitted in every round.
-    C : cost of errors; ``numpy.inf`` (or more than 1e100) for a hard margin. When the features that are left no longer
-        separate the classes, the rest is ordered by the last values.
-    loss : "hinge" (for regression: ε-insensitive) or "squared", i.e. (C/2) Σ ξ².
-    epsilon : half-width of the insensitive tube in regression.
-    task : "classification" or "regression".
-    standardize : scale columns to mean 0 and variance 1 first; constant columns rank last.
-    tol : largest violation of the optimality conditions.
-    max_iter : iterations of the solver per training.
-    estimator, feature_groups, always_keep, verbose : as in all selectors.
+    n_features_to_select
+        None: half of the features.
+    kernel
+        A function ``k(A, B)`` of two arrays of samples, or "precomputed" with ``kernel_pieces``, is possible too. A
+        kernel that is not positive semi-definite is shifted until it is, with a warning.
+    gamma
+        It stays fixed as features leave; "remaining" is 1 / the number of features that are left.
+    kernel_pieces
+        An array of shape (n_features, n_samples, n_samples), for ``kernel="precomputed"``.
+    learner
+        "svm", "logistic" (linear, with a ridge penalty), or a scikit-learn estimator with ``coef_`` or
+        ``feature_importances_``, which is trained again in every round.
+    C
+        ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left
+        no longer separate the classes, the rest is ordered by the last values.
+    loss
+        "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
+    standardize
+        Constant columns rank last.
+    tol
+        Largest violation of the optimality conditions.
+    max_iter
+        Iterations of the solver per training.
     """
 
     def __init__(

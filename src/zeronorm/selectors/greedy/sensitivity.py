@@ -63,24 +63,32 @@ class SensitivityElimination(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    search : "backward", "forward" or "nested".
-    sensitivity_of : "output" or "objective"; the latter does not use ``order`` and ``norm``.
-    order : 0, 1 or 2.
-    norm : "l1" or "l2", over samples and classes.
-    learner : "svm", "network" (one hidden layer, see ``OptimalBrainDamage``), or a scikit-learn estimator with
-        ``decision_function``, ``predict_proba`` or ``predict``; the first of these it has is f.
-    kernel : "rbf", "poly" or "linear", of the svm.
-    gamma : width of "rbf" and factor of "poly"; None is one over the number of features of X and stays fixed.
-    degree, coef0 : of the polynomial kernel.
-    C, loss, epsilon : of the svm, as in ``RFE``.
-    n_hidden, weight_decay, max_iter : of the network.
-    difference_step : of numerical derivatives, in standard deviations of the feature.
-    step : features (or groups) that leave or enter per round: a count, or a fraction of what is left.
-    task : "classification" or "regression".
-    tol : accuracy of the training.
-    random_state : seed of the first weights of the network.
-    standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
+    n_features_to_select
+        None: half of the features.
+    search
+        "backward" removes, "forward" adds, "nested" adds two features and removes one.
+    sensitivity_of
+        "output": of the trained function. "objective": of the training objective; ``order`` and ``norm`` are then
+        not used.
+    norm
+        It is taken over samples and classes.
+    learner
+        "svm", "network" (one hidden layer, as in OptimalBrainDamage), or a scikit-learn estimator; the first of
+        ``decision_function``, ``predict_proba`` and ``predict`` that it has is used.
+    kernel
+        Used with ``learner="svm"``.
+    C
+        Used with ``learner="svm"``.
+    loss
+        Used with ``learner="svm"``; "squared" is (C/2) Σ ξ².
+    n_hidden
+        Used with ``learner="network"``.
+    weight_decay
+        Used with ``learner="network"``.
+    max_iter
+        Iterations of L-BFGS in each training of the network.
+    random_state
+        It decides the first weights of the network.
     """
 
     _parameter_exceptions = exceptions(

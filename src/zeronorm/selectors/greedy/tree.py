@@ -55,21 +55,19 @@ class TreeSelector(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features the tree uses.
-    criterion : "gini" or "entropy" for classes, "squared_error" for regression; "auto" takes the first.
-    n_trees : 1 for a tree, more for a forest.
-    max_depth : largest depth of a tree, None for no limit.
-    min_samples_leaf : fewest samples in a leaf, as in scikit-learn.
-    task : "classification" or "regression".
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : processes for a forest.
-    random_state : seed; it decides between equally good splits and draws the samples of a forest.
-    verbose : show progress.
+    n_features_to_select
+        None: the features that the tree uses.
+    criterion
+        "auto" is "gini" for classes and "squared_error" for regression.
+    n_jobs
+        Used for a forest.
+    random_state
+        It decides between equally good splits and draws the samples of a forest.
 
     Attributes
     ----------
-    tree_ : the fitted scikit-learn tree or forest.
+    tree_ : estimator
+        The fitted scikit-learn tree or forest.
     """
 
     def __init__(

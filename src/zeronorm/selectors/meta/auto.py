@@ -46,28 +46,36 @@ class AutoSelector(BaseSelector):
 
     Parameters
     ----------
-    selectors : names of registered methods, or pairs of a name and a selector; None takes fisher, rfe, lasso,
-        l1-svm and zeronorm-svm. Methods that do not serve the target (binary methods with more classes) are
-        left out.
-    n_features_to_select : count or fraction for every method; None cross-validates it.
-    task : "classification" or "regression".
-    estimator : predictor that scores the subsets and, when given, is fitted on the chosen features; see
-        ``SelectorCV``.
-    cv : number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
-    scoring : name of a scikit-learn scorer or a scorer; None uses the estimator's ``score``.
-    rule : "best" or "one_se", for the number of features; see ``SelectorCV``.
-    sizes : sizes to try; None tries twenty, equally spaced on a logarithmic scale up to all features.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : processes over the folds of each method.
-    random_state : seed of the folds and of every unset ``random_state`` inside.
-    verbose : show a progress bar.
+    selectors
+        Names of registered methods, or pairs of a name and a selector; None takes fisher, rfe, lasso, l1-svm and
+        zeronorm-svm. Methods that do not serve the target (binary methods with more classes) are left out.
+    n_features_to_select
+        Count or fraction for every method; None cross-validates it.
+    estimator
+        Predictor that scores the subsets and, when given, is fitted on the chosen features; see ``SelectorCV``.
+    cv
+        Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
+    scoring
+        Name of a scikit-learn scorer or a scorer; None uses the estimator's ``score``.
+    rule
+        "best" or "one_se", for the number of features; see ``SelectorCV``.
+    sizes
+        Sizes to try; None tries twenty, equally spaced on a logarithmic scale up to all features.
+    n_jobs
+        Processes over the folds of each method.
+    random_state
+        Seed of the folds and of every unset ``random_state`` inside.
 
     Attributes
     ----------
-    chosen_ : name of the method that was kept.
-    selector_ : its fitted ``SelectorCV``.
-    method_scores_ : scores of each method over the folds, at its chosen size.
-    method_sizes_ : number of features of each method.
+    chosen_ : ndarray
+        Name of the method that was kept.
+    selector_ : selector
+        Its fitted ``SelectorCV``.
+    method_scores_ : ndarray
+        Scores of each method over the folds, at its chosen size.
+    method_sizes_ : ndarray
+        Number of features of each method.
     """
 
     def __init__(

@@ -61,26 +61,38 @@ class Consensus(BaseSelector):
 
     Parameters
     ----------
-    selectors : selectors, or pairs of a name and a selector; None takes four unlike methods for the task.
-    n_features_to_select : count, fraction, or None for half of the features.
-    aggregation : "log_rank", "mean_rank" or "frequency".
-    weights : "equal" or "stability"; the latter needs ``n_subsamples``.
-    n_subsamples : number of halves B, even; 0 ranks once, on all samples.
-    subset_size : q; None takes the square root of the number of features.
-    task : "classification" or "regression"; must be the task of the selectors.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : processes over selectors and halves.
-    random_state : seed of the halves and of every unset ``random_state`` inside.
-    verbose : whether to show progress.
+    selectors
+        Selectors, or pairs of a name and a selector; None takes four unlike methods for the task.
+    n_features_to_select
+        None: half of the features.
+    aggregation
+        "log_rank", "mean_rank" or "frequency".
+    weights
+        "equal" or "stability"; the latter needs ``n_subsamples``.
+    n_subsamples
+        Number of halves B, even; 0 ranks once, on all samples.
+    subset_size
+        q; None takes the square root of the number of features.
+    task
+        "classification" or "regression"; must be the task of the selectors.
+    n_jobs
+        Processes over selectors and halves.
+    random_state
+        Seed of the halves and of every unset ``random_state`` inside.
+    verbose
+        Whether to show progress.
 
     Attributes
     ----------
-    frequencies_ : share of the halves on which the feature is among the first q of the consensus; without halves the
-        share of the selectors that have it among their first q.
-    mean_log_ranks_ : the weighted mean log rank of each feature.
-    weights_ : the weight of each selector; they add up to one.
-    subset_size_ : q.
+    frequencies_ : ndarray of shape (n_features_in_,)
+        Share of the halves on which the feature is among the first q of the consensus; without halves the share of
+        the selectors that have it among their first q.
+    mean_log_ranks_ : ndarray of shape (n_features_in_,)
+        The weighted mean log rank of each feature.
+    weights_ : ndarray of shape (n_features_in_,)
+        The weight of each selector; they add up to one.
+    subset_size_ : int
+        q.
     """
 
     _parameter_exceptions = exceptions(n_subsamples=(count(0), "0 ranks once, on all samples"))

@@ -78,24 +78,28 @@ class KnockoffSelector(ErrorControlSelector):
 
     Parameters
     ----------
-    selector : any selector without ``feature_groups`` and ``always_keep``.
-    n_features_to_select : overrides the level.
-    level : the false discovery rate q.
-    knockoffs : "model_x", "normal_scores" or "fixed_x".
-    construction : "equicorrelated" (up to 5000 features) or "sdp" (up to 500 features), which
-        keeps knockoffs further from their originals and often finds more.
-    correlation : known correlation matrix of the features (of their normal scores), not for "fixed_x".
-    offset : 1 or 0.
-    n_draws : number of knockoff draws.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    n_jobs : processes over the draws.
-    random_state : seed of the knockoffs and of every unset ``random_state`` inside.
+    selector
+        It must not have ``feature_groups`` or ``always_keep``.
+    n_features_to_select
+        None: as many as ``level`` allows.
+    level
+        Here: the false discovery rate.
+    construction
+        "equicorrelated" takes up to 5000 features. "sdp" takes up to 500, keeps knockoffs further from their
+        originals and often finds more.
+    correlation
+        Not used with "fixed_x"; with "normal_scores", of the normal scores.
+    random_state
+        Every unset ``random_state`` inside follows from it.
 
     Attributes
     ----------
-    statistics_ : mean of :math:`W_j` over the draws; also ``scores_``.
-    threshold_ : T, for one draw; infinite when nothing passes.
-    e_values_ : averaged e-values, for several draws.
+    statistics_ : ndarray of shape (n_features_in_,)
+        Mean of :math:`W_j` over the draws; also ``scores_``.
+    threshold_ : float
+        T, for one draw; infinite when nothing passes.
+    e_values_ : ndarray of shape (n_features_in_,)
+        Averaged e-values, for several draws.
     """
 
     def __init__(

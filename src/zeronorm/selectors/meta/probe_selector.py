@@ -48,24 +48,31 @@ class ProbeSelector(ErrorControlSelector):
 
     Parameters
     ----------
-    selector : any selector without ``feature_groups`` and ``always_keep``.
-    n_features_to_select : overrides the level.
-    level : the level of false selections.
-    probes : "permuted" (columns of X with their rows shuffled, each in its own way) or "gaussian"
-        (normal noise with the mean and spread of a column of X).
-    control : "rate", "fdr" or "fwer".
-    n_probes : number of probes m in one draw; None takes as many as there are features.
-    n_repeats : number of independent draws of probes; None takes as many as the level needs: with m probes
-        drawn r times no p-value is below 1/(1 + m r), and ``control="fdr"`` and ``"fwer"`` compare it with the
-        level divided by the number of features.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    n_jobs : processes over the repeats.
-    random_state : seed of the probes and of every unset ``random_state`` inside.
+    selector
+        It must not have ``feature_groups`` or ``always_keep``.
+    n_features_to_select
+        None: as many as ``level`` allows.
+    level
+        Here: the rate of false selections.
+    probes
+        "permuted": columns of X with their rows shuffled. "gaussian": normal noise with the mean and spread of a
+        column of X.
+    control
+        "rate": each probe alone. "fdr": the false discovery rate. "fwer": the family-wise error.
+    n_probes
+        In one draw. None: as many as there are features.
+    n_repeats
+        None: as many as the level needs: with m probes drawn r times no p-value is below 1/(1 + m r), and "fdr" and
+        "fwer" compare it with the level divided by the number of features.
+    random_state
+        Every unset ``random_state`` inside follows from it.
 
     Attributes
     ----------
-    p_values_ : :math:`p_j` for every feature.
-    n_repeats_ : number of draws made.
+    p_values_ : ndarray of shape (n_features_in_,)
+        :math:`p_j` for every feature.
+    n_repeats_ : ndarray
+        Number of draws made.
     """
 
     def __init__(

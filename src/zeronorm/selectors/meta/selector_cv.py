@@ -49,25 +49,31 @@ class SelectorCV(MetaSelector):
 
     Parameters
     ----------
-    selector : any selector.
-    n_features_to_select : overrides the choice; None cross-validates it.
-    estimator : predictor that scores the subsets and, when given, is fitted on the chosen features.
-        None scores with standardisation and a linear support vector machine (ridge regression for
-        regression) and adds no ``predict``.
-    cv : number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
-    scoring : name of a scikit-learn scorer or a scorer; None uses the estimator's ``score``. Greater
-        is better, as scorers have it; losses come as ``make_scorer(loss, greater_is_better=False)``.
-    rule : "best" or "one_se".
-    sizes : sizes to try; None tries twenty, equally spaced on a logarithmic scale up to all features.
-    n_jobs : processes over the folds.
-    random_state : seed of the folds and of every unset ``random_state`` inside.
-    verbose : show a progress bar.
+    n_features_to_select
+        Overrides the choice; None cross-validates it.
+    estimator
+        Predictor that scores the subsets and, when given, is fitted on the chosen features. None scores with
+        standardisation and a linear support vector machine (ridge regression for regression) and adds no
+        ``predict``.
+    cv
+        Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
+    scoring
+        Name of a scikit-learn scorer or a scorer; None uses the estimator's ``score``. Greater is better, as
+        scorers have it; losses come as ``make_scorer(loss, greater_is_better=False)``.
+    sizes
+        Sizes to try; None tries twenty, equally spaced on a logarithmic scale up to all features.
+    n_jobs
+        Processes over the folds.
+    random_state
+        Seed of the folds and of every unset ``random_state`` inside.
 
     Attributes
     ----------
-    cv_results_ : ``size``, ``scores`` (folds by sizes), ``mean``, ``std``, ``standard_error``,
-        ``selected`` (per fold and size) and ``splits``.
-    selector_ : the selector fitted on all data.
+    cv_results_ : dict
+        ``size``, ``scores`` (folds by sizes), ``mean``, ``std``, ``standard_error``, ``selected`` (per fold and
+        size) and ``splits``.
+    selector_ : selector
+        The selector fitted on all data.
     """
 
     def __init__(

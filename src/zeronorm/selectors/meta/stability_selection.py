@@ -65,24 +65,31 @@ class StabilitySelection(ErrorControlSelector):
 
     Parameters
     ----------
-    selector : any selector.
-    n_features_to_select : overrides the threshold.
-    threshold : the share :math:`\tau`, above one half and at most 1.
-    false_selections : wanted bound on the expected number of false selections; sets q.
-    subset_size : q; None takes the largest q that keeps the bound.
-    n_subsamples : number of halves B.
-    sampling : "complementary_pairs" or "halves".
-    assumption : "worst_case" or "unimodal".
-    estimator : fitted on the selected features when given; adds ``predict``.
-    n_jobs : processes over the subsamples.
-    random_state : seed of the halves and of every unset ``random_state`` inside.
+    n_features_to_select
+        None: the features that reach ``threshold``.
+    threshold
+        Here: the fraction of the halves in which a feature must be selected, above 0.5.
+    false_selections
+        It decides ``subset_size``.
+    subset_size
+        Number of features selected on each half. None: the largest number that keeps the bound.
+    sampling
+        "complementary_pairs" uses both halves of each split.
+    assumption
+        "unimodal" assumes a unimodal distribution of the frequencies and is sharper.
+    random_state
+        Every unset ``random_state`` inside follows from it.
 
     Attributes
     ----------
-    frequencies_ : share of the halves in which each feature was chosen; also ``scores_``.
-    subset_size_ : q.
-    false_selections_ : the bound for this q and threshold.
-    assumption_ : what the bound assumes and counts, in words; it belongs wherever the bound is printed.
+    frequencies_ : ndarray of shape (n_features_in_,)
+        Share of the halves in which each feature was chosen; also ``scores_``.
+    subset_size_ : int
+        q.
+    false_selections_ : float
+        The bound for this q and threshold.
+    assumption_ : str
+        What the bound assumes and counts, in words; it belongs wherever the bound is printed.
     """
 
     _parameter_exceptions = exceptions(

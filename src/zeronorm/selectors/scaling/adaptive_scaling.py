@@ -59,26 +59,30 @@ class AdaptiveScaling(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features with a factor above zero.
-    kernel : "rbf" (default), "poly" or "linear".
-    q : norm of σ in the constraint, in (0, 2].
-    sigma_norm : :math:`\sigma_0`; None is :math:`p^{1/2}` for q = 2, where all factors could be one, and for q < 2
-        the norm of the solution for q = 2, from which the descent starts. A larger norm than the useful features need
-        is spent on the others.
-    C : price of the hinge loss.
-    gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
-    degree, coef0 : of the polynomial kernel.
-    zero_tol : factors up to this fraction of the largest count as zero.
-    tol : the descent ends where the slope promises a smaller relative decrease of the objective.
-    max_iter : largest number of steps.
-    standardize, estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: the features with a scaling factor above zero.
+    q
+        Here of the scaling factors, in the constraint.
+    sigma_norm
+        :math:`\sigma_0`; None is :math:`p^{1/2}` for q = 2, where all factors could be one, and for q < 2 the norm
+        of the solution for q = 2, from which the descent starts. A larger norm than the useful features need is
+        spent on the others.
+    C
+        Factor of the hinge loss. ``numpy.inf`` is the hard margin, which needs classes that can be separated.
+    zero_tol
+        Here of the scaling factors.
+    tol
+        The descent ends when it promises a smaller relative decrease of the objective.
 
     Attributes
     ----------
-    scale_ : the factors σ.
-    objective_ : the value of the objective.
-    representative_ : for each feature the first one that it is a copy of, up to sign and shift (up to sign, for
-        "poly"); only that one is given a factor, its copies rank last.
+    scale_ : ndarray of shape (n_features_in_,)
+        The factors σ.
+    objective_ : float or ndarray
+        The value of the objective.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift (up to sign, for "poly"); only
+        that one is given a factor, its copies rank last.
     """
 
     _parameter_exceptions = exceptions(q=(number(above=0, most=2), "the constraint needs a norm"))

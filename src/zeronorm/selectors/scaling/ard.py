@@ -44,25 +44,31 @@ class ARD(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for all features of finite precision.
-    task : "classification" or "regression".
-    noise_variance : of a regression target; None to estimate it.
-    min_noise : least noise variance to be estimated, as a fraction of the variance of the target. Without it the
-        evidence of wide data grows without end as the noise vanishes.
-    method : "sequential" adds, deletes and re-estimates single features and is fast on wide data;
-        "fixed_point" starts with all features and iterates the equation above, at a cost of p³ for each
-        iteration.
-    standardize : scale columns to unit variance first.
-    tol : largest last change of a log precision; a feature is added if the log evidence gains ten times this.
-    max_iter : largest number of rounds over the features that are in.
-    estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: all features with finite precision.
+    min_noise
+        Without it the evidence of wide data grows without limit as the noise vanishes.
+    method
+        "sequential" adds, deletes and re-estimates single features and is fast on wide data; "fixed_point" starts
+        with all features and iterates the equation above, at a cost of p³ for each iteration.
+    tol
+        Largest change of a log precision in the last iteration; a feature is added if the log evidence grows by ten
+        times this.
+    max_iter
+        One iteration visits every feature that is in the model.
 
     Attributes
     ----------
-    precision_ : :math:`\beta`, infinite for the features that are out.
-    coef_, intercept_ : the most probable weights (one row per machine) for the features as standardised.
-    log_evidence_ : the logarithm of the evidence.
-    noise_variance_ : regression: the variance of the noise.
+    precision_ : ndarray
+        :math:`\beta`, infinite for the features that are out.
+    coef_ : ndarray
+        The most probable weights (one row per machine) for the features as standardised.
+    intercept_ : float or ndarray
+        The most probable weights (one row per machine) for the features as standardised.
+    log_evidence_ : float
+        The logarithm of the evidence.
+    noise_variance_ : float
+        Regression: the variance of the noise.
     """
 
     def __init__(

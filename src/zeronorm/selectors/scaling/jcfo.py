@@ -49,23 +49,27 @@ class JCFO(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for all features with a scaling factor.
-    kernel : "linear", "poly" or "rbf".
-    gamma, degree, coef0 : of the kernel, applied to the scaled features. None for one over the number of features.
-    sample_penalty : :math:`\gamma_1`, rate of the prior of the weights of the samples.
-    feature_penalty : :math:`\gamma_2`, rate of the prior of the scaling factors.
-    gradient_steps : steps in the scaling factors for each step of expectation-maximisation.
-    standardize : scale columns to unit variance first.
-    tol : the iteration ends when the penalised log-likelihood rises by less than this, relative to one plus its
-        size.
-    max_iter : largest number of iterations.
-    estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: all features with a scaling factor.
+    gamma
+        It is applied to the scaled features.
+    sample_penalty
+        In the formula γ₁.
+    feature_penalty
+        In the formula γ₂.
+    tol
+        The iteration ends when the penalised log-likelihood rises by less than this, relative to its size.
 
     Attributes
     ----------
-    scale_ : :math:`\sigma`.
-    dual_coef_, intercept_ : :math:`\beta` of all training samples, and the bias.
-    objective_ : the penalised log-likelihood after each iteration.
+    scale_ : ndarray of shape (n_features_in_,)
+        :math:`\sigma`.
+    dual_coef_ : ndarray
+        :math:`\beta` of all training samples, and the bias.
+    intercept_ : float or ndarray
+        :math:`\beta` of all training samples, and the bias.
+    objective_ : float or ndarray
+        The penalised log-likelihood after each iteration.
     """
 
     def __init__(

@@ -66,26 +66,33 @@ class KernelMultiplicativeUpdate(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features at rest (or at ``stop_at``).
-    kernel : "rbf" (default), "poly" or "linear".
-    C : price of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` for a hard margin; "auto" chooses it from the data by
-        generalised cross-validation on the kernel matrix of all features.
-    multi_class : more than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
-    stop_at : iterates with fewer features are not used; None for all.
-    gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
-    degree, coef0 : of the polynomial kernel.
-    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
-    tol : the iteration rests when no factor changes by more than this, relatively.
-    max_iter : largest number of machines trained in turn.
-    scaling : for the linear kernel, "unit" or "paper" as in :class:`~zeronorm.AROM`. Other kernels have factors of
+    n_features_to_select
+        None: the features at the end of the iteration (or at ``stop_at``).
+    C
+        "auto" chooses it from the data, by generalised cross-validation on the kernel matrix. The errors ξ cost
+        (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
+    multi_class
+        More than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
+    stop_at
+        None: all iterates are used.
+    zero_tol
+        Such features leave for good.
+    tol
+        The iteration ends when no scaling factor changes by more than this, relative to the largest.
+    max_iter
+        One iteration trains one machine.
+    scaling
+        For the linear kernel, "unit" or "paper" as in :class:`~zeronorm.AROM`. Other kernels have factors of
         constant size either way.
-    standardize, estimator, feature_groups, always_keep : as in all selectors.
 
     Attributes
     ----------
-    scale_ : the factors z that the last machine was trained with.
-    C_ : the price in use.
-    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
+    scale_ : ndarray of shape (n_features_in_,)
+        The factors z that the last machine was trained with.
+    C_ : float
+        The price in use.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift.
     """
 
     def __init__(

@@ -49,17 +49,24 @@ class MarginLP(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features with a factor above zero.
-    C : ``numpy.inf`` (default), the hard margin of the chapter, which needs separable classes. A finite C bounds α
+    n_features_to_select
+        None: the features with a scaling factor above zero.
+    C
+        ``numpy.inf`` (default), the hard margin of the chapter, which needs separable classes. A finite C bounds α
         and is the ℓ1-norm machine with that price of the hinge loss.
-    standardize : scale columns to mean 0 and variance 1, which the derivation assumes.
-    estimator, feature_groups, always_keep : as in all selectors.
+    standardize
+        The derivation assumes it.
 
     Attributes
     ----------
-    scale_ : the factors σ.
-    coef_, intercept_ : the machine, for the features as standardised.
-    dual_coef_ : :math:`\alpha_i y_i` of the linear program.
+    scale_ : ndarray of shape (n_features_in_,)
+        The factors σ.
+    coef_ : ndarray
+        The machine, for the features as standardised.
+    intercept_ : float or ndarray
+        The machine, for the features as standardised.
+    dual_coef_ : ndarray
+        :math:`\alpha_i y_i` of the linear program.
     """
 
     def __init__(

@@ -47,22 +47,31 @@ class MaxEntropyDiscrimination(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features with probability above one half
-        (at least one).
-    task : "classification" or "regression".
-    inclusion_prior : :math:`p_0`, between 0 and 1; towards 1 all features are on and the machine is a plain one.
-    C : upper end of the multipliers, greater than 1 for labels; larger values tolerate smaller margins less.
-    epsilon : regression: half-width of the tube, in standard deviations of the target if standardised.
-    standardize : scale columns, and a real target, to unit variance first.
-    tol : duality gap to be reached, relative to one plus the objective.
-    max_iter : largest number of Newton steps.
-    estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: the features with a probability above one half (at least one).
+    inclusion_prior
+        Near 1 all features count and the method is a plain support vector machine.
+    C
+        Upper limit of the multipliers; it must be greater than 1 for classes.
+    epsilon
+        It must be positive; in standard deviations of the target if ``standardize`` is true.
+    standardize
+        A real target is scaled as well.
+    tol
+        Duality gap to be reached, relative to the objective.
+    max_iter
+        One iteration is one Newton step.
 
     Attributes
     ----------
-    inclusion_probability_ : posterior probability of each feature.
-    coef_, intercept_ : expected weights for the features as standardised, and the bias.
-    objective_ : the maximum of the dual.
+    inclusion_probability_ : ndarray of shape (n_features_in_,)
+        Posterior probability of each feature.
+    coef_ : ndarray
+        Expected weights for the features as standardised, and the bias.
+    intercept_ : float or ndarray
+        Expected weights for the features as standardised, and the bias.
+    objective_ : float or ndarray
+        The maximum of the dual.
     """
 
     _parameter_exceptions = exceptions(C=(POSITIVE, "the dual needs finite multipliers"))

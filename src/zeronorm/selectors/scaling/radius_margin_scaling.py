@@ -66,30 +66,35 @@ class RadiusMarginScaling(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features that keep a factor in the first descent.
-    bound : "variance", "radius", "span" or "validation".
-    kernel : "rbf" (default), "poly" or "linear".
-    C : cost of squared slacks, (C/2) Σ ξ²; ``numpy.inf`` is the hard margin.
-    constraint : "sum" or "box".
-    discard : "scale", "removal" or "curvature" (for the criteria "variance" and "radius").
-    step : features discarded per round: a count, a fraction of those that have a factor, or None for one descent and
-        the order of its factors.
-    gamma : width of "rbf" and factor of "poly"; None is one over the number of features.
-    degree, coef0 : of the polynomial kernel.
-    cv : folds of the validation criterion: a number or a scikit-learn splitter; a single split of a splitter is a
-        plain validation set.
-    steepness : of the sigmoid that replaces the count of validation errors.
-    zero_tol : factors up to this fraction of the largest count as zero.
-    tol : a descent ends where the slope promises a smaller relative decrease of G.
-    max_iter : largest number of steps of one descent.
-    standardize, estimator, feature_groups, always_keep, verbose : as in all selectors.
+    n_features_to_select
+        None: the features that keep a scaling factor in the first descent.
+    C
+        The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
+    constraint
+        "sum": the squared factors have the mean 1. "box": each factor lies between 0 and 1.
+    discard
+        "scale": small factors. "removal": a new training without the feature. "curvature": small second derivatives
+        (with the bounds "variance" and "radius").
+    step
+        Features discarded per round. None: one descent, and the order of its factors.
+    cv
+        Used with ``bound="validation"``. A splitter with one split is a validation set.
+    zero_tol
+        Here of the scaling factors.
+    tol
+        The descent ends when it promises a smaller relative decrease of the bound.
+    max_iter
+        Steps of one descent.
 
     Attributes
     ----------
-    scale_ : the factors σ of the first descent, over all features.
-    objective_ : the value of G there.
-    representative_ : for each feature the first one that it is a copy of, up to sign and shift (up to sign, for
-        "poly"); only that one is given a factor, its copies rank last.
+    scale_ : ndarray of shape (n_features_in_,)
+        The factors σ of the first descent, over all features.
+    objective_ : float or ndarray
+        The value of G there.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift (up to sign, for "poly"); only
+        that one is given a factor, its copies rank last.
     """
 
     def __init__(

@@ -68,35 +68,50 @@ class AROM(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features at rest.
-    norm : "l2", "l1", or "switch" from ℓ2 to ℓ1 once there are no more features than samples.
-    C : price of slacks; ``numpy.inf`` for hard constraints; "auto" chooses it from the data (generalised
-        cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
-    slack_norm : 2 (for ``norm="l1"``: 1) for the usual loss, or 0 for the number of slacks.
-    multi_class : "coupled" one-against-rest machines that share z, "uncoupled" ones that each select for
-        themselves (the best places of a feature are then compared), "one_vs_one" machines for all pairs of classes
-        that share z, or "weston_watkins", one joint machine (not with ``norm="switch"`` nor ``slack_norm=0``).
-    task : "classification" or "regression"; y with several 0/1 columns is a multi-label problem.
-    epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread (the median
-        distance from the median, as a standard deviation).
-    standardize : scale columns to mean 0 and variance 1 first; weights are compared, so they should have
-        the same unit.
-    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good;
-        so do slacks up to this fraction of the margin.
-    tol : the iteration rests when no scaling factor changes by more than this, relatively.
-    max_iter : largest number of machines trained in turn.
-    scaling : "unit" brings the factors z to one size before each training, so that the mean diagonal of the kernel
-        is one (ℓ2) or the largest factor is one (ℓ1), in standard deviations of the columns: C then means the
-        same for any number of features and survivors. "paper" leaves z as the formula gives it: C must then grow
-        with the number of features, or all weights shrink to zero. With hard constraints both are the same.
-    estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: the features at the end of the iteration.
+    norm
+        "switch": from "l2" to "l1" once there are no more features than samples.
+    C
+        "auto" chooses it from the data (generalised cross-validation on the kernel matrix; three folds for
+        ``norm="l1"``). ``numpy.inf`` forbids errors.
+    slack_norm
+        2: the usual loss (for ``norm="l1"`` it is linear). 0: the number of errors.
+    multi_class
+        "coupled": one-vs-rest machines with common scaling factors. "uncoupled": each machine selects for itself,
+        and the best ranks of a feature are compared. "one_vs_one": machines for all pairs of classes with common
+        scaling factors. "weston_watkins": one joint machine (not with ``norm="switch"`` or ``slack_norm=0``).
+    task
+        y with several columns of 0 and 1 is a multi-label problem.
+    epsilon
+        "auto" is a tenth of the spread of the target (the median distance from the median, as a standard
+        deviation).
+    standardize
+        Weights are compared, so columns should have one unit.
+    zero_tol
+        Such features leave for good. Errors up to this fraction of the margin count as zero too.
+    tol
+        The iteration ends when no scaling factor changes by more than this, relative to the largest.
+    max_iter
+        One iteration trains one machine.
+    scaling
+        "unit" brings the factors z to one size before each training, so that the mean diagonal of the kernel is one
+        (ℓ2) or the largest factor is one (ℓ1), in standard deviations of the columns: C then means the same for any
+        number of features and survivors. "paper" leaves z as the formula gives it: C must then grow with the number
+        of features, or all weights shrink to zero. With hard constraints both are the same.
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias of the last iterate, one row per machine, for the features as
-        standardised.
-    C_, epsilon_ : the price and the half-width in use; ``epsilon_`` is None in classification.
-    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
+    coef_ : ndarray
+        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+    intercept_ : float or ndarray
+        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+    C_ : float
+        The price and the half-width in use; ``epsilon_`` is None in classification.
+    epsilon_ : float or None
+        The price and the half-width in use; ``epsilon_`` is None in classification.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift.
     """
 
     def __init__(

@@ -65,26 +65,31 @@ class FSV(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for all features with a weight in the last program.
-    alpha : steepness of the exponential.
-    growth : factor by which ``alpha`` grows whenever the sequence has come to rest, until the support no
-        longer changes; 1 keeps it.
-    sparsity : λ between 0 and 1, or None for classes that can be separated.
-    task : "classification" or "regression".
-    epsilon : half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread.
-    tol : largest change of a weight at rest.
-    max_iter : most linear programs.
-    standardize : centre and scale the columns first.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    verbose : show progress.
+    n_features_to_select
+        None: all features with a weight in the last program.
+    growth
+        It grows when the sequence has ended, until the selected features no longer change. 1: it stays.
+    sparsity
+        λ between 0 and 1, or None for classes that can be separated.
+    epsilon
+        Half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread.
+    tol
+        Largest change of a weight at the end.
+    max_iter
+        One iteration solves one linear program.
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias of the last program, of the columns as standardised; one row for each class
-        where there are more than two.
-    epsilon_ : the half-width in use, None in classification.
-    objective_ : the objective after each program, for the α in use.
+    coef_ : ndarray
+        Weights and bias of the last program, of the columns as standardised; one row for each class where there are
+        more than two.
+    intercept_ : float or ndarray
+        Weights and bias of the last program, of the columns as standardised; one row for each class where there are
+        more than two.
+    epsilon_ : float or None
+        The half-width in use, None in classification.
+    objective_ : float or ndarray
+        The objective after each program, for the α in use.
     """
 
     def __init__(

@@ -55,23 +55,28 @@ class L1SVM(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for all features with a weight at ``C``.
-    C : price of the loss at the end of the path; ``inf`` for a hard margin. "auto" walks from where the first
-        feature enters to a thousand times that price and takes the smallest step whose loss on samples left
-        out (three folds) is within one standard error of the best.
-    n_steps : number of values of C on the path; 1 solves for ``C`` alone.
-    epsilon : half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread (the
-        median distance from the median, as a standard deviation), so that the unit of y does not matter.
-    task : "classification" or "regression".
-    standardize : centre and scale the columns first.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    verbose : show progress.
+    n_features_to_select
+        None: all features with a weight at ``C``.
+    C
+        Price of the loss at the end of the path; ``inf`` for a hard margin. "auto" walks from where the first
+        feature enters to a thousand times that price and takes the smallest step whose loss on samples left out
+        (three folds) is within one standard error of the best.
+    n_steps
+        Each is a value of C; 1 solves for ``C`` alone.
+    epsilon
+        Half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread (the median
+        distance from the median, as a standard deviation), so that the unit of y does not matter.
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias at ``C_``, one row for each machine, of the columns as standardised.
-    C_, epsilon_ : the price and the half-width in use; ``epsilon_`` is None in classification.
+    coef_ : ndarray
+        Weights and bias at ``C_``, one row for each machine, of the columns as standardised.
+    intercept_ : float or ndarray
+        Weights and bias at ``C_``, one row for each machine, of the columns as standardised.
+    C_ : float
+        The price and the half-width in use; ``epsilon_`` is None in classification.
+    epsilon_ : float or None
+        The price and the half-width in use; ``epsilon_`` is None in classification.
     """
 
     def __init__(

@@ -58,21 +58,22 @@ class LassoSelector(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features with a weight at ``norm_bound``, or for
-        the largest subset on the path.
-    norm_bound : σ₀, for the columns as standardised, or None for the whole path. A bound that the
-        solution of least squares meets has no effect.
-    method : "lasso" or "lars".
-    task : "classification" or "regression".
-    n_alphas : number of penalties on the grid for more than two classes.
-    standardize : scale columns to unit variance first.
-    estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: the features with a weight at ``norm_bound``, or the largest subset on the path.
+    norm_bound
+        In the formula σ₀. A bound above the norm of the least-squares solution has no effect.
+    method
+        "lars" never removes a feature.
+    n_alphas
+        Used for more than two classes.
 
     Attributes
     ----------
-    coef_ : weights at the end of the path of "lasso", of the columns as standardised; for more than two
-        classes their Euclidean norms over the classes.
-    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
+    coef_ : ndarray
+        Weights at the end of the path of "lasso", of the columns as standardised; for more than two classes their
+        Euclidean norms over the classes.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift.
     """
 
     def __init__(

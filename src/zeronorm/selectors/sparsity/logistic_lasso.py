@@ -48,22 +48,21 @@ class LogisticLasso(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features with a weight at ``norm_bound``, or at
-        the end of the path.
-    norm_bound : σ₀, for the columns as standardised, or None for the whole path. A bound that the solution
-        without penalty meets has no effect.
-    n_alphas : number of penalties on the grid.
-    tol : largest violation of the optimality conditions, relative to the largest slope without features.
-    standardize : centre and scale the columns first.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    verbose : show progress.
+    n_features_to_select
+        None: the features with a weight at ``norm_bound``, or at the end of the path.
+    norm_bound
+        In the formula σ₀. A bound above the norm of the solution without penalty has no effect.
+    tol
+        Largest violation of the optimality conditions, relative to the largest slope without features.
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias at the end of the path, one row for each machine, of the columns as
-        standardised.
-    penalty_ : λ at the end of the path.
+    coef_ : ndarray
+        Weights and bias at the end of the path, one row for each machine, of the columns as standardised.
+    intercept_ : float or ndarray
+        Weights and bias at the end of the path, one row for each machine, of the columns as standardised.
+    penalty_ : float
+        λ at the end of the path.
     """
 
     def __init__(

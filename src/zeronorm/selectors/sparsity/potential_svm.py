@@ -45,21 +45,24 @@ class PotentialSVM(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the support features at ``epsilon``.
-    C : largest absolute dual variable.
-    epsilon : end of the path, in units of the target times the square root of the number of samples; None for a
-        hundredth of the ε at which the first feature enters.
-    n_steps : number of values of ε on the path.
-    task : "classification" (two classes, ±1) or "regression".
-    tol : largest violation of the optimality conditions, relative to the ε at which the first feature enters.
-    max_iter : most sweeps over the variables for one set of features.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    verbose : show progress.
+    n_features_to_select
+        None: the features with a dual variable at ``epsilon``.
+    C
+        Here: the largest absolute dual variable.
+    epsilon
+        Here for both tasks: the end of the path, in units of the target times the square root of the number of
+        samples. None: a hundredth of the value at which the first feature enters.
+    n_steps
+        Each is a value of ε.
+    tol
+        Largest violation of the optimality conditions, relative to the ε at which the first feature enters.
+    max_iter
+        One iteration visits every variable once.
 
     Attributes
     ----------
-    dual_coef_ : α at the end of the path.
+    dual_coef_ : ndarray
+        α at the end of the path.
     """
 
     standardize = True

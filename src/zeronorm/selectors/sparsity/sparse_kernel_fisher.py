@@ -49,21 +49,25 @@ class SparseKernelFisher(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for all features with a weight at ``penalty_l1``.
-    penalty_l1 : C at the end of the path; None for a hundredth of the C at which the second feature enters.
-    n_steps : number of values of C on the path.
-    tol : largest violation of the optimality conditions, relative to C.
-    max_iter : most sweeps over the weights for one set of features.
-    standardize : centre and scale the columns first.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    verbose : show progress.
+    n_features_to_select
+        None: all features with a weight at ``penalty_l1``.
+    penalty_l1
+        In the formula C, at the end of the path. None: a hundredth of the value at which the second feature enters.
+    n_steps
+        Each is a value of the penalty.
+    tol
+        Largest violation of the optimality conditions, relative to the penalty.
+    max_iter
+        One iteration visits every weight once.
 
     Attributes
     ----------
-    coef_, intercept_ : a and b at the end of the path, of the columns as standardised; zeros when all class
-        means coincide.
-    penalty_ : C at the end of the path.
+    coef_ : ndarray
+        a and b at the end of the path, of the columns as standardised; zeros when all class means coincide.
+    intercept_ : float or ndarray
+        a and b at the end of the path, of the columns as standardised; zeros when all class means coincide.
+    penalty_ : float
+        C at the end of the path.
     """
 
     _parameter_exceptions = exceptions(penalty_l1=(POSITIVE, "end of a path on a logarithmic scale"))

@@ -38,20 +38,26 @@ class SVMWeights(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for half of the features.
-    norm : "l2" or "l1".
-    C : price of the hinge (ε-insensitive) loss; ``numpy.inf`` for a hard margin, in classification; "auto" chooses it
-        from the data (generalised cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
-    multi_class : more than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
-    task : "classification" or "regression".
-    epsilon : half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread.
-    standardize : scale columns to mean 0 and variance 1 first.
-    estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: half of the features.
+    C
+        Price of the hinge (ε-insensitive) loss; ``numpy.inf`` for a hard margin, in classification; "auto" chooses
+        it from the data (generalised cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
+    multi_class
+        More than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
+    epsilon
+        Half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread.
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias, one row per machine, for the features as standardised.
-    C_, epsilon_ : the price and the half-width in use; ``epsilon_`` is None in classification.
+    coef_ : ndarray
+        Weights and bias, one row per machine, for the features as standardised.
+    intercept_ : float or ndarray
+        Weights and bias, one row per machine, for the features as standardised.
+    C_ : float
+        The price and the half-width in use; ``epsilon_`` is None in classification.
+    epsilon_ : float or None
+        The price and the half-width in use; ``epsilon_`` is None in classification.
     """
 
     def __init__(

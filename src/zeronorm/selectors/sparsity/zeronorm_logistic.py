@@ -64,22 +64,19 @@ class ZeroNormLogistic(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the size with the smallest extended Bayesian
-        information criterion.
-    penalty : "l0" for best subsets, or "log", "scad", "mcp", "l0.5".
-    ridge : λ of the ridge, small.
-    max_features : largest size that is searched; beyond it features follow by their single effect. None
-        searches up to ``n_features_to_select``, or, without one, as many as the number of samples supports,
-        and at most 100.
-    n_alphas : number of penalties on the grid.
-    epsilon : width around zero of "log" and "l0.5".
-    max_reweightings : most ℓ1 problems per penalty.
-    tol : accuracy of the ℓ1 problems, relative to the largest slope of the loss.
-    standardize : centre and scale the columns first.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide. Best subsets are searched
-        among those with the forced features.
-    verbose : show progress.
+    n_features_to_select
+        None: the size with the smallest extended Bayesian information criterion.
+    penalty
+        "l0": best subsets. The others are smooth approximations of it.
+    max_features
+        Beyond it features follow by their single effect. None: ``n_features_to_select`` if it is given, else as
+        many as the number of samples supports, at most 100.
+    epsilon
+        Here for both tasks: the width around zero of the penalties "log" and "l0.5".
+    tol
+        Largest violation of the optimality conditions, relative to the largest slope of the loss.
+    always_keep
+        Best subsets are searched among those that contain them.
     """
 
     _parameter_exceptions = exceptions(

@@ -69,31 +69,43 @@ class ZeroNormSVM(WeightedSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for the features at rest.
-    q : exponent of the norm, from 0 to 2, or ``numpy.inf``.
-    loss : "hinge", or "probit" for the model from which the paper derives the method: labels are signs
-        of scores with normal noise, and each iteration is one step of expectation and maximisation.
-    C : price of the hinge loss; ``numpy.inf`` for a hard margin, which separable classes allow; "auto" chooses it from
-        the data by generalised cross-validation on the kernel matrix. The probit model has no such parameter.
-    multi_class : more than two classes by "one_vs_rest" or "one_vs_one" machines; they share
-        :math:`|w_k| = \sum_c |w_{ck}|`.
-    standardize : scale columns to mean 0 and variance 1 first; the weights are compared, so they should
-        have the same unit.
-    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
-        None for 1e-3, for 1e-4 when q ≥ 1, where small weights may be meant, and for 0 when q = 2.
-    tol : the iteration rests when no scaling factor changes by more than this, relatively.
-    max_iter : largest number of machines trained in turn.
-    scaling : "unit" brings :math:`\Lambda^{-1/2}` to one size before each training, so that the mean diagonal of
-        the kernel is one in standard deviations of the columns: C then means the same for any number of
-        features and survivors. "paper" is the formula above as it stands.
-    estimator, feature_groups, always_keep : as in all selectors.
+    n_features_to_select
+        None: the features at the end of the iteration.
+    q
+        0 counts the features; ``numpy.inf`` is the largest weight.
+    loss
+        "probit": the model from which the paper derives the method, where labels are signs of scores with normal
+        noise.
+    C
+        "auto" chooses it from the data, by generalised cross-validation on the kernel matrix. Factor of the hinge
+        loss. The norm has no factor ½ here, so this C is twice that of scikit-learn's SVC, of RFE and of
+        SVMWeights: C = 2 here is C = 1 there. ``numpy.inf`` is the hard margin, which needs classes that can be
+        separated. Not used with ``loss="probit"``.
+    multi_class
+        The machines share :math:`|w_k| = \sum_c |w_{ck}|`.
+    standardize
+        Weights are compared, so columns should have one unit.
+    zero_tol
+        Such features leave for good. None: 1e-3; 1e-4 when q ≥ 1, where small weights may be correct; 0 when q = 2.
+    tol
+        The iteration ends when no scaling factor changes by more than this, relative to the largest.
+    max_iter
+        One iteration trains one machine.
+    scaling
+        "unit" brings :math:`\Lambda^{-1/2}` to one size before each training, so that the mean diagonal of the
+        kernel is one in standard deviations of the columns: C then means the same for any number of features and
+        survivors. "paper" is the formula above as it stands.
 
     Attributes
     ----------
-    coef_, intercept_ : weights and bias of the last iterate, one row per machine, for the features as
-        standardised.
-    C_ : the price in use; None for the probit model.
-    representative_ : for each feature the first one that it is a copy of, up to sign and shift.
+    coef_ : ndarray
+        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+    intercept_ : float or ndarray
+        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+    C_ : float
+        The price in use; None for the probit model.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift.
     """
 
     _parameter_exceptions = exceptions(

@@ -96,45 +96,58 @@ class OptimalFeatureWeighting(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : count, fraction, or None for all features with more than the uniform weight.
-    method : "diffusion", "exponential", "euclidean", "exact" or "exact_euclidean".
-    subset_size : k, features drawn per subset; by default the root of their number, 100 at most.
-    learner : the learner inside: "linear_svm", "knn", "cart", "lda", "centroid" (compiled), one of these
-        with settings (``SubsetSVM(C=10)``), or any scikit-learn classifier.
-    bootstrap_size : T, size of the training and of the test sample of one subset; by default a quarter of the
-        samples, between 20 and 100.
-    step_size, step_offset : ε and c of the paper's formulas; None for steps that follow from the data. The
-        offset is by default the number of steps, so that the step halves over the run.
-    noise : first standard deviation of the diffusion in units of the uniform weight, at most 0.1.
-    batch_size : subsets per step, whose gradients are averaged; None for as many as together hold each feature
-        about once, between 4 and 32.
-    max_iter : number of steps; None for 4000 draws of each feature under the uniform law, between 20 000 and
-        400 000 subsets in all. Adaptive steps are shorter in longer runs.
-    tol, window : stop when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer falls; the
-        run has converged only then. None for 0.25; for 1e-6, over one step, in the exact methods.
-    cost : "error", or "balanced" for the mean of the classes' error rates.
-    class_weight : cost of a mistake by class: None, "balanced" or a mapping.
-    multi_class : "native", "one_vs_rest" or "output_code"; "auto" is one_vs_rest for two-class learners.
-    fisher_threshold : keep only features with a Fisher score (``variant="overall"``) above this before the
-        run; the paper uses 0.01.
-    n_evaluations : bootstrap pairs per subset of the exact method.
-    checkpoint, checkpoint_every : a file that the state is saved to every so many steps. A fit with the same
-        data and settings goes on from there, with the results of an uninterrupted run.
-    standardize : centre and scale the features first.
-    estimator : fitted on the selected features when given; adds ``predict``.
-    feature_groups, always_keep : whole groups and forced features, see the user guide.
-    n_jobs : workers for the subsets of a batch; the result does not depend on it.
-    random_state, verbose : as everywhere.
+    n_features_to_select
+        None: all features with more than the uniform weight.
+    subset_size
+        Features drawn at a time. None: the square root of their number, at most 100.
+    learner
+        "linear_svm", "knn", "cart", "lda" and "centroid" are compiled; one of these with settings
+        (``SubsetSVM(C=10)``) or any scikit-learn classifier is possible too.
+    bootstrap_size
+        T, size of the training and of the test sample of one subset; by default a quarter of the samples, between
+        20 and 100.
+    step_size, step_offset
+        ε and c of the paper's formulas; None for steps that follow from the data. The offset is by default the
+        number of steps, so that the step halves over the run.
+    batch_size
+        Subsets per step, whose gradients are averaged; None for as many as together hold each feature about once,
+        between 4 and 32.
+    max_iter
+        Number of steps; None for 4000 draws of each feature under the uniform law, between 20 000 and 400 000
+        subsets in all. Adaptive steps are shorter in longer runs.
+    tol, window
+        Stop when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer falls; the run has
+        converged only then. None for 0.25; for 1e-6, over one step, in the exact methods.
+    cost
+        "balanced": the mean of the error rates of the classes.
+    class_weight
+        "balanced": in inverse proportion to the class sizes.
+    multi_class
+        "auto" is "one_vs_rest" for learners of two classes and "native" otherwise.
+    fisher_threshold
+        The score is that of FisherScore with ``variant="overall"``; the paper uses 0.01. None: all features stay.
+    checkpoint
+        A fit with the same data and settings goes on from there, with the results of an uninterrupted run.
 
     Attributes
     ----------
-    weights_ : P, one weight per feature; ``scores_`` are these, except that weights below a tenth of the
-        uniform one are replaced by still smaller numbers in the order of the mean weights on the way.
-    history_ : trajectory with ``steps``, ``mean_error`` and ``weights``, thinned.
-    n_redrawn_ : training samples of one class that were drawn anew, for learners that need two.
-    stop_reason_ : why the run ended.
-    n_steps_back_ : how often an earlier law was taken up again with smaller steps.
-    subset_size_, batch_size_, max_iter_ : k, subsets per step and largest number of steps as used.
+    weights_ : ndarray of shape (n_features_in_,)
+        P, one weight per feature; ``scores_`` are these, except that weights below a tenth of the uniform one are
+        replaced by still smaller numbers in the order of the mean weights on the way.
+    history_ : object
+        Trajectory with ``steps``, ``mean_error`` and ``weights``, thinned.
+    n_redrawn_ : int
+        Training samples of one class that were drawn anew, for learners that need two.
+    stop_reason_ : str
+        Why the run ended.
+    n_steps_back_ : ndarray
+        How often an earlier law was taken up again with smaller steps.
+    subset_size_ : int
+        k, subsets per step and largest number of steps as used.
+    batch_size_ : ndarray
+        k, subsets per step and largest number of steps as used.
+    max_iter_ : ndarray
+        k, subsets per step and largest number of steps as used.
     """
 
     def __init__(
