@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from zeronorm._types import IntArray
@@ -24,15 +22,20 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     probe = np.random.default_rng(0).normal(size=n)
     value = np.abs(design.transpose_dot(probe - probe.mean() if shifted else probe))
     first = np.arange(p)
-    order = np.lexsort((first, value))
+    order = np.argsort(value)
     order = order[value[order] != 0.0]
     ascending = value[order]
     starts_run = np.ones(order.size + 1, dtype=bool)
     starts_run[1:-1] = np.diff(ascending) > CLOSE * ascending[1:]
-    for begin, end in itertools.pairwise(np.flatnonzero(starts_run)):
-        if end - begin > 1:
-            _link(design, np.sort(order[begin:end]), first, shifted)
+    bounds = np.flatnonzero(starts_run)
+    for run in np.flatnonzero(np.diff(bounds) > 1):
+        _link(design, np.sort(order[bounds[run] : bounds[run + 1]]), first, shifted)
     return first
+
+
+def distinct_columns(first: IntArray) -> IntArray:
+    """The features that are the first of their copies, in order."""
+    return np.flatnonzero(first == np.arange(first.size))
 
 
 def _link(design: Design, run: IntArray, first: IntArray, shifted: bool) -> None:

@@ -202,10 +202,12 @@ class SelectionPath:
         as the weight with which a feature left an elimination, are raised to the highest one of all features
         ranked behind: the threshold at which the feature would leave if everything below it left at once.
         """
-        place = self.position()
         if self.scores is None:
-            return (self.n_features - place).astype(np.float64)
-        best_first = self.order if k is None else np.lexsort((place, ~self.mask(k)))
+            return (self.n_features - self.position()).astype(np.float64)
+        best_first = self.order
+        if k is not None:
+            is_chosen = self.mask(k)[self.order]
+            best_first = np.concatenate([self.order[is_chosen], self.order[~is_chosen]])
         agreeing = np.empty(self.n_features)
         agreeing[best_first] = np.maximum.accumulate(self.scores[best_first][::-1])[::-1]
         return agreeing

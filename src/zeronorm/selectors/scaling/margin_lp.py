@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.engines.copies import first_copies
+from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -88,7 +88,7 @@ class MarginLP(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         # Of identical columns the program could use any: it sees the first.
-        distinct = np.unique(first_copies(problem.design))
+        distinct = distinct_columns(first_copies(problem.design))
         program = L1SvmProgram(problem.design.take(distinct), problem.signs, C=problem.sample_costs(self.C))
         machine = program.solve()
         if machine.status in NO_SOLUTION:

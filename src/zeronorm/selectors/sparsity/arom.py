@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm.engines.copies import first_copies
+from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.price import automatic_l1_price, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
     LinearModel,
@@ -183,7 +183,7 @@ class AROM(WeightedSelector):
         result = rescale_until_sparse(
             machine,
             problem.design,
-            np.unique(self.representative_),
+            distinct_columns(self.representative_),
             multiplicative,
             zero_tol=self.zero_tol,
             tol=self.tol,
@@ -195,7 +195,7 @@ class AROM(WeightedSelector):
             tube = "" if problem.task != "regression" else " or lower epsilon"
             warn_of_empty_answer(self, problem, f"raise C{tube}")
         if isinstance(machine, (L1Machine, JointL1Machine)) and machine.first_pull is not None:
-            result.first[np.unique(self.representative_)] = machine.first_pull
+            result.first[distinct_columns(self.representative_)] = machine.first_pull
         self.coef_ = np.zeros((machine.weights.shape[1], problem.n_features))
         if result.trained.size:
             self.coef_[:, result.trained] = machine.weights.T

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.copies import first_copies
+from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.entry_order import relative
 from zeronorm.engines.price import target_spread, tube_of
 from zeronorm.registry import register
@@ -193,7 +193,7 @@ class _SharedPrograms:
         self.n_features = problem.n_features
         self.rate = 1.0 if sparsity is None else float(sparsity)
         # A program could share a weight between copies in any way: it sees the first alone.
-        self.distinct = np.unique(first_copies(problem.design))
+        self.distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(self.distinct)
         tube = None if epsilon is None else epsilon / unit
         self.prices = [_price(problem, t, sparsity) for t in problem.targets().T]

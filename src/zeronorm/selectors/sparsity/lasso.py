@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, lasso_path
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.copies import first_copies
+from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.entry_order import entry_scores, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
@@ -101,7 +101,7 @@ class LassoSelector(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.representative_ = first_copies(problem.design)
-        distinct = np.unique(self.representative_)
+        distinct = distinct_columns(self.representative_)
         X, Y = centred_least_squares(replace(problem, design=problem.design.take(distinct)))
         correlation = np.zeros(problem.n_features)
         correlation[distinct] = np.abs(X.T @ Y).max(axis=1)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
-from zeronorm.engines.copies import first_copies
+from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.price import automatic_price, price_of
 from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
@@ -153,7 +153,7 @@ class ZeroNormSVM(WeightedSelector):
         result = rescale_until_sparse(
             machine,
             problem.design,
-            np.unique(self.representative_),
+            distinct_columns(self.representative_),
             power_rule(self.q),
             zero_tol=self._zero_tol(),
             tol=self.tol,
