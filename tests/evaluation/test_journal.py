@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,6 +99,19 @@ def test_other_work_is_not_mistaken_for_finished_work(run, change):
     assert fits == 4
 
 
+FIXED_FOLDS = [(np.arange(12, 24), np.arange(12)), (np.arange(12), np.arange(12, 24))]
+
+
+@pytest.mark.parametrize("change", ["seed", "data", "labels", "groups"])
+def test_the_same_folds_with_another_seed_or_other_data_are_other_work(run, change):
+    """With a number of folds the seed changes the folds too; here only the seed, or only the data, changes."""
+    groups = np.arange(24) // 2
+    changed = CHANGES | {"groups": {"groups": groups[::-1]}}
+    run(cv=FIXED_FOLDS, groups=groups)
+    _, fits = run(**({"cv": FIXED_FOLDS, "groups": groups} | changed[change]))
+    assert fits == 2
+
+
 def test_only_lost_and_damaged_cells_are_done_again(run, tmp_path):
     first, _ = run()
     files = sorted((tmp_path / "journal").glob("*.json"))
@@ -107,6 +122,57 @@ def test_only_lost_and_damaged_cells_are_done_again(run, tmp_path):
     again, fits = run()
     assert fits == 3
     assert again.drop("fit_seconds", "seconds").equals(first.drop("fit_seconds", "seconds"))
+
+
+@pytest.mark.parametrize("flip", [0, 1, 2])
+def test_cells_changed_on_the_disk_are_done_again(run, tmp_path, flip):
+    """Wherever one bit flips, the resumed records are those of the uninterrupted run."""
+    first, _ = run()
+    rng = np.random.default_rng(flip)
+    for file in (tmp_path / "journal").glob("*.json"):
+        content = bytearray(file.read_bytes())
+        place = int(rng.integers(len(content)))
+        content[place] ^= 1 << int(rng.integers(7))
+        file.write_bytes(bytes(content))
+    again, _ = run()
+    assert again.drop("fit_seconds", "seconds").equals(first.drop("fit_seconds", "seconds"))
+
+
+def test_a_changed_number_that_is_still_valid_json_is_not_believed(tmp_path):
+    journal = Journal(tmp_path)
+    journal.write("key", {"error_rate": 0.25})
+    file = tmp_path / "key.json"
+    file.write_text(file.read_text().replace("0.25", "0.05"))
+    assert journal.read("key") is None
+    journal.write("other", {"error_rate": 0.5})
+    (tmp_path / "key.json").write_text((tmp_path / "other.json").read_text())
+    assert journal.read("key") is None  # a whole cell, but of other work
+
+
+def test_cells_of_another_version_are_not_believed(run, monkeypatch):
+    run()
+    monkeypatch.setattr("zeronorm.evaluation.protocol.__version__", "0.0.0")
+    _, fits = run()
+    assert fits == 4
+
+
+def test_two_runs_in_one_folder_at_the_same_time(run, tmp_path):
+    """Cells written twice are the same cells, and nothing but cells stays in the folder."""
+    expected, _ = run(journal=None)
+    with ThreadPoolExecutor(2) as pool:
+        found = [future.result() for future in [pool.submit(run) for _ in range(2)]]
+    for records, _ in found:
+        assert records.drop("fit_seconds", "seconds").equals(expected.drop("fit_seconds", "seconds"))
+    assert len(list((tmp_path / "journal").iterdir())) == 4
+
+
+def test_leftovers_of_killed_runs_are_removed_when_they_are_old(tmp_path):
+    old, young = tmp_path / "a.1.tmp", tmp_path / "b.2.tmp"
+    for file in (old, young):
+        file.write_text("{")
+    os.utime(old, (0, 0))
+    Journal(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["b.2.tmp"]
 
 
 def test_failures_are_kept_until_a_retry_is_asked_for(run):
@@ -143,8 +209,33 @@ def test_a_disk_that_fails_in_the_middle_keeps_finished_cells(run, tmp_path, mon
     with pytest.raises(OSError, match=r"No space left on device.*are kept"):
         run()
     monkeypatch.undo()
+    assert not list((tmp_path / "journal").glob("*.tmp"))
     _, fits = run()
     assert fits == 2
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+    real_write = Path.write_text
+
+    def write_text(self, text, **options):
+        real_write(self, text[:5], **options)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    with pytest.raises(OSError, match=r"No space left on device.*free the place"):
+        journal.write("key", {"a": 1})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_folder_is_refused_before_any_work(run, tmp_path, monkeypatch):
+    def write_text(self, text, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    with pytest.raises(OSError, match=r"cannot be written.*Permission denied.*choose another directory"):
+        run()
+    assert Counting.fits == 0
 
 
 def test_journal_needs_a_seed(run):

@@ -26,6 +26,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -263,7 +264,7 @@ def test_progress_counts_cells(monkeypatch):
         steps.append((description, total, self.verbose))
         yield steps.append
 
-    monkeypatch.setattr("zeronorm.evaluation.protocol.Progress.task", task)
+    monkeypatch.setattr("zeronorm.selection.progress.Progress.task", task)
     evaluate({"a": FisherScore(), "b": NoisyOrder()}, X, y, cv=2, sizes=[1], verbose=True)
     assert steps == [("Evaluating", 4, True), 1, 1, 1, 1]
 
@@ -331,7 +332,7 @@ def test_metric_undefined_on_a_fold_is_an_error_of_that_row_only():
     assert records["error_rate"].null_count() == 0
     assert records["predictions"].null_count() == 0
     assert "one class only" in records["error"][0]
-    assert "the value is nan" in records["error"][1]
+    assert "'nan' is nan on this test part" in records["error"][1]
 
 
 def test_one_warning_when_fits_do_not_converge():
@@ -355,6 +356,18 @@ def test_scorers_and_probes_as_metrics():
     np.testing.assert_allclose(records["loss"], -records["wrong"])
     ours = evaluate(FisherScore(), X, y, cv=3, sizes=[12], metrics="auc")
     np.testing.assert_allclose(ours["auc"], records["auc"])
+
+
+@pytest.mark.parametrize("string_labels", [False, True])
+def test_auc_reads_the_probability_of_the_second_class(string_labels):
+    """A classifier that has probabilities only; scikit-learn's own scorer is the oracle."""
+    X, y = make_data(n=80)
+    y = np.array(["sick", "well"])[y] if string_labels else y
+    records = evaluate(
+        FisherScore(), X, y, cv=3, sizes=[2], estimator=GaussianNB(), metrics=["auc", "roc_auc"]
+    )
+    np.testing.assert_allclose(records["auc"], records["roc_auc"])
+    assert records["auc"].min() > 0.6
 
 
 def test_groups_stay_together():

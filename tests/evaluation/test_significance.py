@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -147,10 +150,53 @@ def test_corrected_t_by_hand():
     assert (test.difference.low, test.difference.high) == pytest.approx((2.5 - half, 2.5 + half))
 
 
+def test_repeats_add_no_samples_to_the_corrected_t():
+    """The same five parts, twice: the same test as once."""
+    a, b = np.random.default_rng(0).normal(size=(2, 5))
+    once = corrected_resampled_t(a, b, n_train=80, n_test=20)
+    twice = corrected_resampled_t(np.tile(a, 2), np.tile(b, 2), n_train=80, n_test=20, n_repeats=2)
+    assert twice.df == once.df == 4
+    ratio = np.var(np.tile(a - b, 2), ddof=1) / np.var(a - b, ddof=1)
+    assert twice.statistic == pytest.approx(once.statistic / np.sqrt(ratio))
+
+
 def test_corrected_t_without_spread():
-    assert corrected_resampled_t([1, 1], [1, 1], n_train=8, n_test=2).p_value == 1.0
-    sure = corrected_resampled_t([0.3, 0.3, 0.3], [0.2, 0.2, 0.2], n_train=8, n_test=2)
-    assert (sure.statistic, sure.p_value) == (np.inf, 0.0)
+    """Equal methods do not differ; the same difference in all parts has no spread to be judged by."""
+    assert corrected_resampled_t([1, 1, 1], [1, 1, 1], n_train=8, n_test=4).p_value == 1.0
+    with pytest.raises(ValueError, match=r"needs differences that vary. Got 0.1 on all 3 test parts"):
+        corrected_resampled_t([0.3, 0.3, 0.3], [0.2, 0.2, 0.2], n_train=8, n_test=4)
+
+
+@pytest.mark.parametrize(("n_parts", "n_test"), [(2, 20), (10, 2)])
+def test_corrected_t_is_refused_where_it_rejects_too_often(n_parts, n_test):
+    values = np.random.default_rng(0).normal(size=(2, n_parts))
+    with pytest.raises(ValueError, match=f"at least 3 test parts.*Got {n_parts} parts of {n_test} samples"):
+        corrected_resampled_t(*values, n_train=40, n_test=n_test)
+
+
+def test_signed_rank_with_ties_and_zeros_is_exact():
+    """Five equal differences: all of one sign have the probability 2 / 32; otherwise against all signs."""
+    assert signed_rank(np.ones(5), np.zeros(5)).p_value == pytest.approx(2 / 32)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        d = rng.integers(-3, 6, size=8).astype(float)
+        if not np.any(d):
+            continue
+        ranks = stats.rankdata(np.abs(d))
+        signs = np.array(list(product((0, 1), repeat=int(np.sum(d != 0)))))
+        sums = signs @ ranks[d != 0]
+        observed = ranks[d > 0].sum()
+        expected = min(1.0, 2 * min(np.mean(sums <= observed + 1e-9), np.mean(sums >= observed - 1e-9)))
+        assert signed_rank(d, np.zeros(8)).p_value == pytest.approx(expected)
+
+
+def test_standardized_difference_is_always_found():
+    """Also far from zero, where the distribution function of scipy gives NaN."""
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        d = rng.normal(rng.uniform(-30, 30), rng.uniform(0.05, 1.0), size=rng.integers(3, 12))
+        effect = standardized_difference(d)
+        assert effect.low < effect.estimate < effect.high
 
 
 def test_uncorrected_mean_difference_is_the_t_interval():
@@ -259,6 +305,17 @@ def _records():
     return evaluate(selectors, X, y, cv=5, sizes=[1, 2])
 
 
+def _paired_p_value(records, a, b):
+    """By hand: one difference of the errors per sample, one of either sign added, twice the variance."""
+    differences = np.zeros(60)
+    for row in records.filter(records["size"] == 1).iter_rows(named=True):
+        wrong = np.asarray(row["truth"]) != np.asarray(row["predictions"])
+        sign = {a: 1, b: -1}.get(row["method"], 0)
+        differences[row["test_rows"]] += sign * wrong
+    d = np.concatenate([differences, [1.0, -1.0]])
+    return 2 * stats.norm.sf(abs(d.mean()) / np.sqrt(2 * d.var() / d.size))
+
+
 class _Reversed(FisherScore):
     """The worst features first."""
 
@@ -276,12 +333,14 @@ def test_comparison_of_records():
     errors = {name: part["error_rate"].to_numpy() for (name,), part in
               records.filter(records["size"] == 1).group_by("method")}  # fmt: skip
     expected = corrected_resampled_t(errors["fisher"], errors["reversed"], n_train=48, n_test=12)
-    assert table["difference"][0] == pytest.approx(expected.difference.estimate)
-    assert table["p_value"][0] == pytest.approx(expected.p_value)
+    by_parts = compare_methods(records, "error_rate", size=1, reference="reversed", test="corrected_t")
+    assert by_parts["method"].to_list() == ["fisher", "again"]
+    assert by_parts["difference"][0] == pytest.approx(expected.difference.estimate)
+    assert by_parts["p_value"][0] == pytest.approx(expected.p_value)
+    assert table["p_value"][0] == pytest.approx(_paired_p_value(records, "fisher", "reversed"))
+    assert table["low"][0] < table["difference"][0] == by_parts["difference"][0] < table["high"][0]
     assert table["p_value"][1] == 1.0
-    np.testing.assert_allclose(table["adjusted_p_value"], adjust_p_values(table["p_value"]))
-    against = compare_methods(records, "error_rate", size=1, reference="again", test="wilcoxon")
-    assert against["method"].to_list() == ["fisher", "reversed"]
+    np.testing.assert_allclose(table["adjusted_p_value"], multipletests(table["p_value"], method="holm")[1])
     pandas_table = compare_methods(records.to_pandas(), "error_rate", size=1)
     assert pandas_table["p_value"].to_list() == table["p_value"].to_list()
     matrix = score_matrix_of_records(records, size=1)
@@ -289,10 +348,31 @@ def test_comparison_of_records():
     assert matrix.scores[0, 2] == 0
 
 
+def test_comparisons_are_corrected_by_holm_and_not_more():
+    """Methods with 0, 4 and 14 errors of 60: three different p-values."""
+    truth = [0] * 60
+    rows = [
+        {
+            "split": 0, "method": str(n_wrong), "size": None, "truth": truth, "error_rate": n_wrong / 60,
+            "predictions": [1] * n_wrong + [0] * (60 - n_wrong), "test_rows": list(range(60)),
+            "n_train": 60, "n_test": 60,
+        }
+        for n_wrong in (0, 4, 14)
+    ]  # fmt: skip
+    table = compare_methods(pl.DataFrame(rows), "error_rate")
+    holm, bonferroni = (multipletests(table["p_value"], method=m)[1] for m in ("holm", "bonferroni"))
+    np.testing.assert_allclose(table["adjusted_p_value"], holm)
+    assert np.max(np.abs(holm - bonferroni)) > 0.01
+
+
 BAD_CALLS = {
     "size": (lambda r: compare_methods(r, "error_rate", size=5), "no size 5"),
     "metric": (lambda r: compare_methods(r, "auc", size=1), "no column .'auc'."),
     "test": (lambda r: compare_methods(r, "error_rate", size=1, test="t"), "'test' parameter"),
+    "resplits": (lambda r: compare_methods(r, "error_rate", size=1, test="wilcoxon"), "not independent"),
+    "no samples": (
+        lambda r: compare_methods(r.drop("predictions"), "error_rate", size=1, test="paired"), "single samples",
+    ),
     "reference": (lambda r: compare_methods(r, "error_rate", size=1, reference="x"), "'reference'"),
     "one method": (
         lambda r: compare_methods(r.filter(r["method"] == "fisher"), "error_rate", size=1),

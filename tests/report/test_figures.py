@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 from scipy.cluster.hierarchy import fcluster, linkage
+from statsmodels.stats.multitest import multipletests
 
+from zeronorm.evaluation import METRICS
 from zeronorm.evaluation.comparison import choose_method, compare
+from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval
 from zeronorm.evaluation.summary import (
     error_curves,
     format_metric,
@@ -53,16 +58,24 @@ def records():
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def test_curves_have_the_corrected_interval(records):
+def test_curves_have_the_interval_of_the_metric(records):
     curve = next(c for c in error_curves(records, "balanced_error_rate") if c.method == "a")
     assert [p.size for p in curve.points] == [1, 2]
     point = curve.points[1]
-    values = np.asarray([0.2, 0.4])
+    rows = records.filter((pl.col("method") == "a") & (pl.col("size") == 2)).to_dicts()
     assert point.mean == pytest.approx(0.3)
-    half = stats.t.ppf(0.975, 1) * np.sqrt((1 / 2 + 3 / 6) * values.var(ddof=1))
+    assert (point.low, point.high) == metric_interval(METRICS["balanced_error_rate"], rows)
+    assert curve.own.mean == pytest.approx(0.2)
+
+
+def test_curves_without_predictions_have_the_corrected_interval_of_the_parts(records):
+    """The corrected standard error, not the plain one: training parts overlap."""
+    found = pl.concat([records, records.with_columns(split=pl.col("split") + 2)]).drop("predictions")
+    point = next(c for c in error_curves(found, "balanced_error_rate") if c.method == "a").points[1]
+    values = np.asarray([0.2, 0.4, 0.2, 0.4])
+    half = stats.t.ppf(0.975, 3) * np.sqrt((1 / 4 + 3 / 6) * values.var(ddof=1))
     assert point.low == pytest.approx(max(0.0, 0.3 - half))
     assert point.high == pytest.approx(min(1.0, 0.3 + half))
-    assert curve.own.mean == pytest.approx(0.2)
 
 
 def test_a_failed_cell_is_left_out_of_the_mean(records):
@@ -73,7 +86,7 @@ def test_a_failed_cell_is_left_out_of_the_mean(records):
         .alias("balanced_error_rate")
     )
     curve = next(c for c in error_curves(failed, "balanced_error_rate") if c.method == "a")
-    assert (curve.points[0].mean, curve.points[0].low, curve.points[0].n_splits) == (0.3, None, 1)
+    assert (curve.points[0].mean, curve.points[0].n_splits) == (0.3, 1)
 
 
 def test_frequencies_and_chance(records):
@@ -108,17 +121,21 @@ def test_methods_that_failed_somewhere_are_named_and_left_out(records):
         .alias("balanced_error_rate")
     )
     assert compare(broken, "balanced_error_rate") is None
+    third = records.filter(pl.col("method") == "a").with_columns(method=pl.lit("c"))
+    found = compare(pl.concat([broken, third]), "balanced_error_rate")
+    assert found.failed == ("b",)
+    assert {row.method for row in found.rows} == {"a", "c"}
 
 
 def test_records_without_a_known_metric(records):
-    with pytest.raises(ValueError, match="none of the metrics"):
+    with pytest.raises(ValueError, match="no metric that is known by name"):
         primary_metric(records.drop("balanced_error_rate"))
 
 
 def test_choice_prefers_few_features_among_equals_only():
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 0.01, size=10)
-    scores = {"many": 0.9 + noise, "few": 0.899 + noise[::-1], "bad": 0.5 + noise}
+    scores = {"many": 0.9 + noise, "few": 0.899 + noise[::-1], "bad": 0.5 + np.roll(noise, 3)}
     choice = choose_method(scores, {"many": 50, "few": 5, "bad": 1}, n_train=90, n_test=10)
     assert choice.best == "many"
     assert set(choice.equals) == {"many", "few"}
@@ -128,8 +145,47 @@ def test_choice_prefers_few_features_among_equals_only():
 def test_choice_says_plainly_when_nothing_differs():
     scores = {"a": [0.8, 0.6, 0.7], "b": [0.6, 0.8, 0.7]}
     choice = choose_method(scores, {"a": 3, "b": 2}, n_train=20, n_test=10)
-    assert choice.sentence.startswith("No method is significantly better")
+    assert choice.sentence.startswith("b has the best mean, but is not significantly better than any other")
     assert choice.preferred == "b"
+
+
+def test_the_sentence_claims_no_more_than_the_tests():
+    """Nothing is said about methods that were only compared with the best, and nothing without a test."""
+    p_values = {frozenset(pair): p for pair, p in ((("a", "b"), 0.3), (("a", "c"), 0.01), (("b", "c"), 0.2))}
+    scores = {"a": [0.9, 0.8, 0.9], "b": [0.8, 0.8, 0.9], "c": [0.5, 0.4, 0.5]}
+    choice = choose_method(scores, {"a": 3, "b": 3, "c": 1}, n_train=20, n_test=10, p_values=p_values)
+    assert choice.sentence.startswith(
+        "a is significantly better than c; between it and b no significant difference was found."
+    )
+    only = choose_method({"a": [0.9, 0.8], "b": [0.1, 0.2]}, {"a": 3, "b": 2}, n_train=20, n_test=10)
+    assert "too few test parts to test the differences" in only.sentence
+    assert only.worse == ()
+
+
+def test_the_choice_corrects_for_all_pairs_by_holm():
+    """Six pairs of four methods: an uncorrected test of the best against one other would claim more."""
+    rng = np.random.default_rng(3)
+    scores = {name: 0.8 + rng.normal(0, 0.05, size=10) for name in "abcd"}
+    scores["d"] -= 0.2
+    raw = {
+        frozenset(pair): corrected_resampled_t(
+            scores[pair[0]], scores[pair[1]], n_train=90, n_test=10
+        ).p_value
+        for pair in combinations("abcd", 2)
+    }
+    adjusted = dict(zip(raw, multipletests(list(raw.values()), method="holm")[1], strict=True))
+    choice = choose_method(scores, dict.fromkeys("abcd", 1), n_train=90, n_test=10)
+    assert set(choice.worse) == {
+        n for n in "abcd" if n != choice.best and adjusted[frozenset((n, choice.best))] < 0.05
+    }
+    assert set(choice.worse) == {"d"}
+
+
+def test_methods_that_always_differ_by_the_same_amount_are_not_tested():
+    scores = {"a": np.asarray([0.9, 0.7, 0.8]), "b": np.asarray([0.8, 0.6, 0.7])}
+    choice = choose_method(scores, {"a": 3, "b": 2}, n_train=20, n_test=10)
+    assert choice.worse == ()
+    assert not choice.is_tested
 
 
 def test_choice_does_not_take_a_clearly_worse_method_because_folds_are_few():

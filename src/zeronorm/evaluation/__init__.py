@@ -1,13 +1,5 @@
 """Honest comparison of selectors: protocol, metrics, significance and stability."""
 
-from zeronorm.evaluation.metrics import (
-    METRICS,
-    Metric,
-    area_under_curve,
-    balanced_error_rate,
-    error_rate,
-    probe_fraction,
-)
 from zeronorm.evaluation.protocol import evaluate
 from zeronorm.evaluation.stability import (
     correlation_stability,
@@ -16,6 +8,15 @@ from zeronorm.evaluation.stability import (
     kuncheva_stability,
     nogueira_stability,
     stability_of_records,
+)
+from zeronorm.resampling.metrics import (
+    METRICS,
+    Metric,
+    area_under_curve,
+    balanced_error_rate,
+    error_rate,
+    probe_fraction,
+    register_metric,
 )
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "kuncheva_stability",
     "nogueira_stability",
     "probe_fraction",
+    "register_metric",
     "stability_of_records",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from zeronorm.evaluation.significance import (
     corrected_resampled_t,
     score_matrix_of_records,
 )
+from zeronorm.resampling.metrics import Metric, as_metric
 
 # -- Which of several methods to prefer, from their scores on the same folds --
 
@@ -24,60 +26,98 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Choice:
-    """The best method, those not significantly worse, and the preferred one."""
+    """The method with the best mean, those significantly worse than it, and the preferred one.
+
+    ``is_tested`` is False where the folds allow no test.
+    """
 
     methods: tuple[str, ...]
     best: str
-    equals: tuple[str, ...]
+    worse: tuple[str, ...]
     preferred: str
+    is_tested: bool = True
+
+    @property
+    def equals(self) -> tuple[str, ...]:
+        """The best method and those not significantly worse."""
+        return tuple(name for name in self.methods if name not in self.worse)
 
     @property
     def sentence(self) -> str:
-        """The choice in words."""
-        if len(self.equals) == 1:
-            return f"{self.best} is significantly better than every other method."
-        if len(self.equals) == len(self.methods):
-            start = "No method is significantly better than the others"
+        """The choice in words: no more than the tests say."""
+        rest = [name for name in self.equals if name != self.best]
+        if not self.is_tested:
+            start = f"{self.best} has the best mean; there are too few test parts to test the differences"
+        elif not self.worse:
+            start = f"{self.best} has the best mean, but is not significantly better than any other method"
+        elif not rest:
+            start = f"{self.best} is significantly better than every other method"
         else:
-            start = f"{', '.join(self.equals)} do not differ significantly and are better than the rest"
-        return f"{start}. Of those within one standard error of the best, {self.preferred} uses the fewest features."
+            start = (
+                f"{self.best} is significantly better than {_listed(self.worse)}; between it and {_listed(rest)} "
+                "no significant difference was found"
+            )
+        if not rest:
+            return f"{start}."
+        return (
+            f"{start}. Of the methods within one standard error of the best mean, {self.preferred} uses the fewest "
+            "features."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def choose_method(
-    scores: Mapping[str, Any], sizes: Mapping[str, float], *, n_train: float, n_test: float
+    scores: Mapping[str, Any],
+    sizes: Mapping[str, float],
+    *,
+    n_train: float,
+    n_test: float,
+    p_values: Mapping[frozenset[str], float] | None = None,
 ) -> Choice:
     """Compare methods by their scores over the same folds (greater is better).
 
-    A method is as good as the best one when the corrected resampled t-test with Holm's correction finds no
-    difference at the level 0.05. Of these, and of those within one standard error of the best mean, the one
-    with the fewest features is preferred: few folds find few differences, so the test alone would be too kind.
+    All pairs are tested, with Holm's correction, so that with probability 0.95 no difference is claimed that is
+    not there, whichever method turns out best. Of the methods not significantly worse than the best one and
+    within one standard error of its mean, the one with the fewest features is preferred: few folds find few
+    differences, so the tests alone would be too kind.
 
     Parameters
     ----------
     scores : one value per fold for each method.
     sizes : number of features of each method.
     n_train, n_test : mean numbers of samples in the training and test parts.
+    p_values : adjusted p-values of all pairs; None makes corrected resampled t-tests.
     """
     values = {name: np.asarray(found, dtype=np.float64) for name, found in scores.items()}
     means = {name: float(found.mean()) for name, found in values.items()}
     best = min(values, key=lambda name: (-means[name], sizes[name]))
+    if p_values is None:
+        p_values = _test_all_pairs(values, n_train, n_test)
+    worse = tuple(
+        name for name in values if name != best and p_values.get(frozenset((best, name)), 1.0) < LEVEL
+    )
     n_folds = len(values[best])
-    if n_folds < 2:
-        return Choice(tuple(values), best, tuple(values), best)
-    others = [name for name in values if name != best]
-    tests = [
-        corrected_resampled_t(values[best], values[name], n_train=n_train, n_test=n_test) for name in others
-    ]
-    adjusted = adjust_p_values([test.p_value for test in tests])
-    worse = {name for name, p_value in zip(others, adjusted, strict=True) if p_value < LEVEL}
-    equals = tuple(name for name in values if name not in worse)
-    lowest = means[best] - float(values[best].std(ddof=1)) / np.sqrt(n_folds)
-    near = [name for name in equals if means[name] >= lowest - 1e-12 * abs(lowest)]
+    spread = float(values[best].std(ddof=1)) / np.sqrt(n_folds) if n_folds > 1 else 0.0
+    lowest = means[best] - spread
+    near = [n for n in values if n not in worse and means[n] >= lowest - 1e-12 * abs(lowest)]
     preferred = min(near, key=lambda name: (sizes[name], -means[name], name))
-    return Choice(tuple(values), best, equals, preferred)
+    return Choice(tuple(values), best, worse, preferred, is_tested=bool(p_values) or len(values) < 2)
 
 
-GREATER_IS_BETTER = ("r2", "auc")
+def _test_all_pairs(values: Mapping[str, Any], n_train: float, n_test: float) -> dict[frozenset[str], float]:
+    """Adjusted p-values of the pairs whose differences can be tested."""
+    found = {}
+    for a, b in combinations(values, 2):
+        try:
+            test = corrected_resampled_t(values[a], values[b], n_train=n_train, n_test=n_test)
+        except ValueError:  # too few folds, or the same difference in all
+            continue
+        found[frozenset((a, b))] = test.p_value
+    adjusted = adjust_p_values(list(found.values())) if found else ()
+    return dict(zip(found, map(float, adjusted), strict=True))
 
 
 @dataclass(frozen=True)
@@ -120,35 +160,53 @@ class Comparison:
     rows: tuple[MethodRow, ...]
     differences: tuple[Difference, ...]
     scores: ScoreTable | None
-    preferred: str
-    verdict: str
+    choice: Choice
     failed: tuple[str, ...]
 
+    @property
+    def preferred(self) -> str:
+        """The method with the fewest features among the good ones."""
+        return self.choice.preferred
 
-def compare(records: Any, metric: str) -> Comparison | None:
+    @property
+    def verdict(self) -> str:
+        """What the tests say, in words."""
+        return self.choice.sentence
+
+
+def compare(records: Any, metric: str | Metric) -> Comparison | None:
     """The comparison at the methods' own sizes; None with fewer than two methods that worked everywhere."""
-    complete, failed = _complete_methods(records, metric)
+    measure = as_metric(metric)
+    name = measure.name
+    complete, failed = _complete_methods(records, name)
     if len(complete) < 2:
         return None
     kept = _rows_of(records, complete)
-    cells = cells_by_method(kept, None, (metric, "n_selected", "fit_seconds", "n_train", "n_test"))
-    rows = tuple(
-        MethodRow(name, *(_mean(found, key) for key in (metric, "n_selected", "fit_seconds")))
-        for name, found in cells.items()
-    )
-    table = columns_of(compare_methods(kept, metric))
-    fields = ("method", "reference", "difference", "low", "high", "adjusted_p_value")
-    differences = tuple(Difference(*row) for row in zip(*(table[name] for name in fields), strict=True))
+    cells = cells_by_method(kept, None, (name, "n_selected", "fit_seconds", "n_train", "n_test"))
+    rows = [
+        MethodRow(method, *(_mean(found, key) for key in (name, "n_selected", "fit_seconds")))
+        for method, found in cells.items()
+    ]
+    differences = _differences(kept, measure)
     choice = choose_method(
-        {name: [-_loss(row[metric], metric) for row in found] for name, found in cells.items()},
+        {method: [measure.score(row[name]) for row in found] for method, found in cells.items()},
         {row.method: row.n_selected for row in rows},
         n_train=_mean(cells[complete[0]], "n_train"),
         n_test=_mean(cells[complete[0]], "n_test"),
+        p_values={frozenset((d.method, d.reference)): d.adjusted_p_value for d in differences},
     )
-    order = sorted(rows, key=lambda row: _loss(row.mean, metric))
-    return Comparison(
-        metric, tuple(order), differences, _scores(kept), choice.preferred, choice.sentence, failed
-    )
+    rows.sort(key=lambda row: -measure.score(row.mean))
+    return Comparison(name, tuple(rows), differences, _scores(kept), choice, failed)
+
+
+def _differences(records: Any, metric: Metric) -> tuple[Difference, ...]:
+    """All pairs; none where the test parts allow no test."""
+    try:
+        table = columns_of(compare_methods(records, metric))
+    except ValueError:
+        return ()
+    fields = ("method", "reference", "difference", "low", "high", "adjusted_p_value")
+    return tuple(Difference(*row) for row in zip(*(table[name] for name in fields), strict=True))
 
 
 def _complete_methods(records: Any, metric: str) -> tuple[list[str], tuple[str, ...]]:
@@ -175,14 +233,11 @@ def _mean(rows: list[dict[str, Any]], key: str) -> float:
     return float(np.mean([row[key] for row in rows]))
 
 
-def _loss(value: float, metric: str) -> float:
-    return -value if metric in GREATER_IS_BETTER else value
-
-
 def _scores(records: Any) -> ScoreTable | None:
     """McNemar's test needs labels, so there is no score matrix for regression."""
     columns = columns_of(records)
-    if "mse" in columns:
+    labels = {label for fold in columns["truth"] for label in fold}
+    if any(label not in labels for fold in columns["predictions"] for label in fold):
         return None
     matrix = score_matrix_of_records(records)
     return ScoreTable(

@@ -10,23 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from zeronorm import __version__
 from zeronorm.design import Design, as_design
-from zeronorm.evaluation.cells import Cell, Study, Task, run_cell
-from zeronorm.evaluation.metrics import parse_metrics
-from zeronorm.evaluation.records import rows_of_cell, to_frame
+from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
+from zeronorm.resampling.estimators import default_estimator, unset_random_states
+from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, run_cells
 from zeronorm.resampling.journal import Journal, data_digest, digest
-from zeronorm.resampling.scoring import default_estimator
-from zeronorm.resampling.seeding import unset_random_states
+from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.progress import Progress
 from zeronorm.selectors.base import REMOTE_ARRAYS
-
-RESERVED_NAMES = ("split", "method", "size", "selected", "predictions", "truth", "error", "converged")
 
 
 def evaluate(
@@ -86,7 +82,7 @@ def evaluate(
     splits = make_splits(cv, y, groups, classification=task == "classification", seed=seed)
     if estimator is None:
         estimator = default_estimator(task, n_samples=len(y), is_sparse=hasattr(X, "tocsr"))
-    study = Study(
+    plan = FoldPlan(
         X=X,
         y=y,
         groups=groups,
@@ -98,17 +94,13 @@ def evaluate(
         threads_per_task=threads_per_task,
         journal=None if journal is None else Journal(journal),
     )
-    tasks = _plan(study, named, splits)
-    cells = _recall(study, tasks, retry_failed)
+    tasks = _list_cells(plan, named, splits)
+    cells = _recall(plan, tasks, retry_failed)
     missing = [task for task in tasks if task.key not in cells]
-    cells.update(_run(study, missing, n_jobs, verbose))
+    cells |= run_cells(plan, missing, n_jobs=n_jobs, progress=Progress(verbose), description="Evaluating")
     _warn_once(tasks, cells)
-    names = [metric.name for metric in study.metrics]
-    rows = [
-        row
-        for task in tasks
-        for row in rows_of_cell(cells[task.key], task.name, task.split, y, study.sizes, names)
-    ]
+    names = [metric.name for metric in plan.metrics]
+    rows = [row for task in tasks for row in rows_of_cell(cells[task.key], task, plan)]
     return to_frame(rows, names)
 
 
@@ -190,75 +182,60 @@ def _check_sizes(sizes: Iterable[int | None] | None, n_features: int) -> tuple[i
     return tuple(dict.fromkeys(None if size is None else int(size) for size in listed))
 
 
-def _check_metrics(metrics: Any, task: str) -> Any:
+def _check_metrics(metrics: Any, task: str) -> tuple[Metric, ...]:
     parsed = parse_metrics(metrics, task)
     for metric in parsed:
-        if metric.name in RESERVED_NAMES:
+        if metric.name in FIXED_COLUMNS:
             raise ValueError(f"A metric must not be named {metric.name!r}: this is a column of the records.")
     return parsed
 
 
-def _plan(study: Study, named: dict[str, Any], splits: list[Split]) -> list[Task]:
+def _list_cells(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> list[CellTask]:
     """All cells, each with the key under which the journal knows it."""
     unset = {name: unset_random_states(selector) for name, selector in named.items()}
-    if study.journal is None:
+    if plan.journal is None:
         return [
-            Task(name, selector, unset[name], split, f"{name}/{split.index}")
+            CellTask(name, selector, unset[name], split, f"{name}/{split.index}")
             for name, selector in named.items()
             for split in splits
         ]
-    metrics = [(metric.name, metric.function, metric.response) for metric in study.metrics]
+    metrics = [(metric.name, metric.function, metric.response) for metric in plan.metrics]
     shared = digest(
         __version__,
-        study.sizes,
-        study.estimator,
+        plan.sizes,
+        plan.estimator,
         metrics,
-        study.seed,
-        data_digest(study.X, study.y),
-        study.groups,
+        plan.seed,
+        data_digest(plan.X, plan.y),
+        plan.groups,
     )
     parts = [digest(split.index, split.train, split.test) for split in splits]
     tasks = []
     for name, selector in named.items():
         method = digest(name, selector)
         for split, part in zip(splits, parts, strict=True):
-            tasks.append(Task(name, selector, unset[name], split, digest(shared, part, method)))
+            tasks.append(CellTask(name, selector, unset[name], split, digest(shared, part, method)))
     return tasks
 
 
-def _recall(study: Study, tasks: list[Task], retry_failed: bool) -> dict[str, Cell]:
+def _recall(plan: FoldPlan, tasks: list[CellTask], retry_failed: bool) -> dict[str, Cell]:
     """Cells that the journal holds already."""
-    if study.journal is None:
+    if plan.journal is None:
         return {}
-    finished = study.journal.finished()
+    finished = plan.journal.finished()
     cells = {}
     for task in tasks:
-        cell = study.journal.read(task.key) if task.key in finished else None
+        cell = plan.journal.read(task.key) if task.key in finished else None
         if cell is not None and not (retry_failed and _has_failed(cell)):
             cells[task.key] = cell
     return cells
-
-
-def _run(study: Study, tasks: list[Task], n_jobs: int | None, verbose: bool | int) -> dict[str, Cell]:
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes="64K")
-    cells: dict[str, Cell] = {}
-    with Progress(verbose).task("Evaluating", len(tasks)) as advance, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for key, cell in parallel(delayed(_keyed)(study, task) for task in tasks):
-            cells[key] = cell
-            advance(1)
-    return cells
-
-
-def _keyed(study: Study, task: Task) -> tuple[str, Cell]:
-    return task.key, run_cell(study, task)
 
 
 def _has_failed(cell: Cell) -> bool:
     return cell["error"] is not None or any(result["error"] is not None for result in cell["sizes"])
 
 
-def _warn_once(tasks: list[Task], cells: dict[str, Cell]) -> None:
+def _warn_once(tasks: list[CellTask], cells: dict[str, Cell]) -> None:
     """One warning about what failed and one about what did not converge."""
     failed = Counter(task.name for task in tasks if _has_failed(cells[task.key]))
     if failed:

@@ -5,25 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zeronorm.evaluation.cells import Cell
-from zeronorm.resampling.splits import Split
+from zeronorm.resampling.folds import Cell, CellTask, FoldPlan
 
 Row = dict[str, Any]
 
+# Columns that are no metrics.
+FIXED_COLUMNS = (
+    "split", "method", "size", "n_selected", "selected", "predictions", "decision", "truth", "test_rows",
+    "test_groups", "n_train", "n_test", "fit_seconds", "seconds", "converged", "error",
+)  # fmt: skip
 
-def rows_of_cell(
-    cell: Cell,
-    method: str,
-    split: Split,
-    y: NDArray[Any],
-    sizes: tuple[int | None, ...],
-    metric_names: list[str],
-) -> list[Row]:
+
+def rows_of_cell(cell: Cell, task: CellTask, plan: FoldPlan) -> list[Row]:
     """The rows of one cell; a cell that failed has one row per size with its error and no results."""
-    results = cell["sizes"] or [{"size": size, "error": cell["error"]} for size in sizes]
-    test, truth = split.test.tolist(), y[split.test].tolist()
+    results = cell["sizes"] or [{"size": size, "error": cell["error"]} for size in plan.sizes]
+    split = task.split
+    test, truth = split.test.tolist(), plan.y[split.test].tolist()
+    groups = None if plan.groups is None else [str(group) for group in plan.groups[split.test]]
     rows = []
     for result in results:
         measured = result.get("metrics", {})
@@ -31,15 +30,16 @@ def rows_of_cell(
         rows.append(
             {
                 "split": split.index,
-                "method": method,
+                "method": task.name,
                 "size": result["size"],
                 "n_selected": None if selected is None else len(selected),
-                **{name: measured.get(name) for name in metric_names},
+                **{metric.name: measured.get(metric.name) for metric in plan.metrics},
                 "selected": selected,
                 "predictions": result.get("predictions"),
                 "decision": result.get("decision"),
                 "truth": truth,
                 "test_rows": test,
+                "test_groups": groups,
                 "n_train": split.train.size,
                 "n_test": split.test.size,
                 "fit_seconds": cell["fit_seconds"],
@@ -79,8 +79,18 @@ def columns_of(records: Any) -> dict[str, list[Any]]:
     return {str(name): values for name, values in records.to_dict(as_series=False).items()}
 
 
-def cells_by_method(records: Any, size: int | None, needed: tuple[str, ...]) -> dict[str, list[Row]]:
-    """The rows of every method at one size, in the order of the splits and without gaps."""
+def metric_columns(records: Any) -> list[str]:
+    """Names of the columns that hold metrics."""
+    return [str(name) for name in records.columns if str(name) not in FIXED_COLUMNS]
+
+
+def cells_by_method(
+    records: Any, size: int | None, needed: tuple[str, ...], wanted: tuple[str, ...] = ()
+) -> dict[str, list[Row]]:
+    """The rows of every method at one size, in the order of the splits and without gaps.
+
+    Columns in ``wanted`` may be missing or empty.
+    """
     columns = columns_of(records)
     missing = [name for name in (*needed, "split", "method", "size") if name not in columns]
     if missing:
@@ -91,7 +101,7 @@ def cells_by_method(records: Any, size: int | None, needed: tuple[str, ...]) -> 
     cells: dict[str, dict[int, Row]] = {}
     for i, row_size in enumerate(columns["size"]):
         if row_size == size:
-            row = {name: columns[name][i] for name in needed}
+            row = {name: columns[name][i] for name in (*needed, *wanted) if name in columns}
             empty = [name for name in needed if row[name] is None]
             if empty:
                 raise ValueError(
@@ -124,6 +134,7 @@ def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: lis
         "decision": polars.List(polars.Float64),
         "truth": polars.List(label),
         "test_rows": polars.List(polars.Int64),
+        "test_groups": polars.List(polars.String),
         "n_train": polars.Int64,
         "n_test": polars.Int64,
         "fit_seconds": polars.Float64,

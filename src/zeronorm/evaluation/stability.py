@@ -18,6 +18,7 @@ from zeronorm.evaluation.records import columns_of, frame_of_rows
 from zeronorm.evaluation.significance.effects import EffectSize
 
 BLOCK_WIDTH = 1024
+FEWEST_RUNS = 5  # for an interval
 
 
 def as_masks(selections: Any, n_features: int | None = None) -> BoolArray:
@@ -83,27 +84,35 @@ def nogueira_stability(
 
     .. math:: \hat\Phi = 1 - \frac{\frac1p \sum_f s_f^2}{\frac{\bar k}{p} (1 - \frac{\bar k}{p})}.
 
-    The interval is :math:`\hat\Phi \pm z \sqrt{v}`, :math:`v = \frac{4}{M^2} \sum_i (\hat\Phi_i -
-    \bar\Phi)^2`, with the contribution of run i
-
-    .. math::
-
-        \hat\Phi_i = \frac{1}{\frac{\bar k}{p}(1 - \frac{\bar k}{p})} \Bigl[ \frac1p \sum_f z_{if}
-        \hat p_f - \frac{k_i \bar k}{p^2} + \frac{\hat\Phi}{2} \Bigl( \frac{2 \bar k k_i}{p^2} -
-        \frac{k_i}{p} - \frac{\bar k}{p} + 1 \Bigr) \Bigr].
+    The interval is :math:`\hat\Phi \pm t_{M-1} \sqrt{v}` with the jackknife variance :math:`v = \frac{M-1}{M}
+    \sum_i (\hat\Phi_{(i)} - \bar\Phi)^2`, :math:`\hat\Phi_{(i)}` being the stability without run i. The paper's
+    asymptotic variance covers too seldom with few runs (0.64 instead of 0.95 with five); the jackknife holds its
+    level from five runs on (docs/trust). With fewer runs, or runs that are all the same, there is no interval
+    and its limits are NaN. Runs are taken as independent: over the folds of one data set, which share most
+    samples, it tells about other draws of folds, not about other data.
     """
     masks = as_masks(selections, n_features)
-    m, p = masks.shape
-    frequency, sizes = masks.mean(axis=0), masks.sum(axis=1)
-    share = _mean_share(masks)
-    chance = share * (1 - share)
-    estimate = 1 - m / (m - 1) * float(np.mean(frequency * (1 - frequency))) / chance
-    relative = sizes / p
-    correction = estimate / 2 * (2 * share * relative - relative - share + 1)
-    parts = (masks @ frequency / p - relative * share + correction) / chance
-    variance = 4 / m**2 * float(np.sum((parts - parts.mean()) ** 2))
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * np.sqrt(variance)
-    return EffectSize(estimate, estimate - half, min(1.0, estimate + half), confidence)
+    _mean_share(masks)
+    m = len(masks)
+    counts = masks.sum(axis=0)
+    estimate = _stability(counts, m)
+    if m < FEWEST_RUNS:
+        return EffectSize(estimate, np.nan, np.nan, confidence)
+    without = np.asarray([_stability(counts - mask, m - 1) for mask in masks])
+    variance = (m - 1) / m * float(np.sum((without - without.mean()) ** 2))
+    if not variance > 0.0:
+        return EffectSize(estimate, np.nan, np.nan, confidence)
+    half = float(stats.t.ppf((1 + confidence) / 2, m - 1)) * np.sqrt(variance)
+    return EffectSize(estimate, max(-1.0, estimate - half), min(1.0, estimate + half), confidence)
+
+
+def _stability(counts: NDArray[Any], n_runs: int) -> float:
+    """The measure from the number of runs that select each feature; NaN where it is not defined."""
+    frequency = counts / n_runs
+    share = float(frequency.mean())
+    if share in (0.0, 1.0):
+        return float("nan")
+    return 1 - n_runs / (n_runs - 1) * float(np.mean(frequency * (1 - frequency))) / (share * (1 - share))
 
 
 def correlation_stability(
@@ -183,8 +192,8 @@ def stability_of_records(records: Any, n_features: int, *, confidence: float = 0
                 "jaccard": jaccard_stability(masks),
                 "hamming": hamming_distance(masks),
                 "nogueira": None if corrected is None else corrected.estimate,
-                "low": None if corrected is None else corrected.low,
-                "high": None if corrected is None else corrected.high,
+                "low": None if corrected is None or np.isnan(corrected.low) else corrected.low,
+                "high": None if corrected is None or np.isnan(corrected.high) else corrected.high,
             }
         )
     return frame_of_rows(rows)

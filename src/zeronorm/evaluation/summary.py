@@ -8,26 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.evaluation.records import columns_of
-from zeronorm.evaluation.significance import mean_difference
+from zeronorm.evaluation.records import columns_of, metric_columns
+from zeronorm.evaluation.significance.pooled import POOLED_COLUMNS, metric_interval
 from zeronorm.evaluation.stability import stability_of_records
-
-# Names, labels and whether smaller is better, for the metrics that figures know.
-METRIC_LABELS = {
-    "balanced_error_rate": "balanced error rate",
-    "error_rate": "error rate",
-    "mse": "mean squared error",
-    "mae": "mean absolute error",
-    "r2": "R²",
-    "auc": "area under the ROC curve",
-}
-PRIMARY_METRICS = ("balanced_error_rate", "error_rate", "mse", "mae", "r2", "auc")
-RATES = ("balanced_error_rate", "error_rate", "auc")
+from zeronorm.resampling.metrics import METRICS, Metric, as_metric
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Mean of a metric over the test parts, with a 95 % interval (None with a single test part)."""
+    """Mean of a metric over the test parts, with a 95 % interval (None where there is none)."""
 
     size: float
     mean: float
@@ -46,58 +35,54 @@ class Curve:
 
 
 def primary_metric(records: Any) -> str:
-    """The metric that the figures show: the first known one among the columns of the records."""
-    columns = columns_of(records)
-    for name in PRIMARY_METRICS:
-        if name in columns:
-            return name
-    raise ValueError(f"The records have none of the metrics {list(PRIMARY_METRICS)}. Evaluate one of them.")
+    """The metric that is shown first: the one that stands first in ``METRICS``, else a scorer of scikit-learn."""
+    names = metric_columns(records)
+    for name in (*(known for known in METRICS if known in names), *names):
+        try:
+            return as_metric(name).name
+        except ValueError:
+            continue
+    raise ValueError(
+        f"The records have no metric that is known by name; their metric columns are {names}. Evaluate one of "
+        f"{list(METRICS)} or a scorer of scikit-learn, or make a metric known with register_metric."
+    )
 
 
-def error_curves(records: Any, metric: str) -> tuple[Curve, ...]:
+def error_curves(records: Any, metric: str | Metric) -> tuple[Curve, ...]:
     """Mean and interval of ``metric`` for every method and size.
 
-    The interval is that of the corrected resampled t statistic: training parts overlap, so the plain
-    standard error would be too small.
+    The intervals are those of ``metric_interval``, which allow for overlapping training parts.
     """
-    columns = columns_of(records)
+    columns, measure = columns_of(records), as_metric(metric)
     groups: dict[str, dict[int | None, list[int]]] = {}
     for row, (method, size) in enumerate(zip(columns["method"], columns["size"], strict=True)):
-        if columns[metric][row] is not None:
+        if columns[measure.name][row] is not None:
             groups.setdefault(method, {}).setdefault(size, []).append(row)
     curves = []
     for method, by_size in groups.items():
-        points = [_point(columns, rows, metric) for size, rows in by_size.items() if size is not None]
-        own = _point(columns, by_size[None], metric) if None in by_size else None
+        points = [_point(columns, rows, measure) for size, rows in by_size.items() if size is not None]
+        own = _point(columns, by_size[None], measure) if None in by_size else None
         curves.append(Curve(method, tuple(sorted(points, key=lambda point: point.size)), own))
     return tuple(curves)
 
 
-def _point(columns: Any, rows: list[int], metric: str) -> CurvePoint:
-    values = np.asarray([columns[metric][row] for row in rows], dtype=np.float64)
+def _point(columns: Any, rows: list[int], metric: Metric) -> CurvePoint:
+    names = (metric.name, "n_train", "n_test", *POOLED_COLUMNS)
+    parts = [{name: columns[name][row] for name in names if name in columns} for row in rows]
     selected = float(np.mean([columns["n_selected"][row] for row in rows]))
-    if len(values) < 2:
-        return CurvePoint(selected, float(values.mean()), None, None, len(values))
-    ratio = float(np.mean([columns["n_test"][row] / columns["n_train"][row] for row in rows]))
-    effect = mean_difference(values, test_train_ratio=ratio)
-    low, high = effect.low, effect.high
-    if metric in RATES:
-        low, high = max(0.0, low), min(1.0, high)
-    return CurvePoint(selected, effect.estimate, low, high, len(values))
+    low, high = metric_interval(metric, parts) or (None, None)
+    mean = float(np.mean([part[metric.name] for part in parts]))
+    return CurvePoint(selected, mean, low, high, len(parts))
 
 
-def metric_label(metric: str) -> str:
+def metric_label(metric: str | Metric) -> str:
     """The metric in words."""
-    return METRIC_LABELS.get(metric, metric.replace("_", " "))
+    return as_metric(metric).text
 
 
-def format_metric(value: float | None, metric: str) -> str:
-    """Rates in per cent, other metrics with three significant digits, without exponents where it can be."""
-    if value is None:
-        return "–"
-    if metric in RATES and metric != "auc":
-        return f"{100 * value:.1f} %"
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+def format_metric(value: float | None, metric: str | Metric) -> str:
+    """A value of the metric as it is shown."""
+    return as_metric(metric).format(value)
 
 
 # -- How often features were selected, and how alike the selections are --

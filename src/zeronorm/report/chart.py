@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from zeronorm.evaluation import summary
 from zeronorm.evaluation.comparison import Comparison, compare
-from zeronorm.evaluation.metrics import parse_metrics
 from zeronorm.evaluation.records import columns_of
 from zeronorm.evaluation.summary import Curve, CurvePoint, Frequencies, StabilityPoint
+from zeronorm.resampling.metrics import as_metric
 from zeronorm.selection.path import SelectionPath
 from zeronorm.workflow.result import Result
 
@@ -58,9 +58,9 @@ class Facts:
         self.metric = summary.primary_metric(records)
         self.records = _finite_only(records, self.metric)
 
-    @cached_property
+    @property
     def greater_is_better(self) -> bool:
-        return parse_metrics(self.metric, self.result.data["task"])[0].greater_is_better
+        return as_metric(self.metric).greater_is_better
 
     @property
     def metric_label(self) -> str:
@@ -75,15 +75,8 @@ class Facts:
     @cached_property
     def bounds(self) -> Bounds:
         """The values the metric can have."""
-        if self.metric in summary.RATES:
-            return 0.0, 1.0
-        return (
-            (None, 1.0)
-            if self.metric == "r2"
-            else (0.0, None)
-            if not self.greater_is_better
-            else (None, None)
-        )
+        low, high = as_metric(self.metric).bounds
+        return (low if np.isfinite(low) else None), (high if np.isfinite(high) else None)
 
     @cached_property
     def columns(self) -> dict[str, list[Any]]:

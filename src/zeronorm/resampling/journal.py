@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -18,18 +20,22 @@ from sklearn.base import BaseEstimator
 
 from zeronorm.design import Design, as_design
 
+AGE_OF_LEFTOVERS_S = 3600.0
+
 
 class Journal:
     """A directory with one small file per finished cell.
 
     Files are only ever added. Each is written under a temporary name and then renamed, so a process
-    that is killed leaves whole files or none.
+    that is killed leaves whole files or none, and several processes may share a directory. A file holds
+    the hash of its own content: one that was truncated or changed on the disk is not believed.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
+            self._remove_leftovers()
             self._write("writable", "")
             (self.directory / "writable.json").unlink(missing_ok=True)
         except OSError as error:
@@ -43,23 +49,37 @@ class Journal:
     def read(self, key: str) -> dict[str, Any] | None:
         """The cell, or None when its file is missing or damaged and the work must be done again."""
         try:
-            cell = json.loads((self.directory / f"{key}.json").read_text(encoding="utf-8"))
-        except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
+            stored = json.loads((self.directory / f"{key}.json").read_text(encoding="utf-8"))
+            cell = json.loads(stored["cell"])
+            is_whole = stored["digest"] == digest(key, stored["cell"])
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        return cell if isinstance(cell, dict) else None
+        return cell if is_whole and isinstance(cell, dict) else None
 
     def write(self, key: str, cell: dict[str, Any]) -> None:
         """Store a finished cell."""
         text = json.dumps(cell, separators=(",", ":"), allow_nan=False)
         try:
-            self._write(key, text)
+            self._write(key, json.dumps({"digest": digest(key, text), "cell": text}))
         except OSError as error:
             raise self._unwritable(error) from error
 
     def _write(self, key: str, text: str) -> None:
         temporary = self.directory / f"{key}.{uuid.uuid4().hex}.tmp"
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, self.directory / f"{key}.json")
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            os.replace(temporary, self.directory / f"{key}.json")
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+
+    def _remove_leftovers(self) -> None:
+        """Temporary files of processes that were killed; young ones may belong to a process at work."""
+        for file in self.directory.glob("*.tmp"):
+            with suppress(OSError):
+                if time.time() - file.stat().st_mtime > AGE_OF_LEFTOVERS_S:
+                    file.unlink()
 
     def _unwritable(self, error: OSError) -> OSError:
         return OSError(

@@ -16,8 +16,10 @@ from sklearn.model_selection import (
     StratifiedKFold,
     check_cv,
 )
+from sklearn.utils import _safe_indexing
 
 from zeronorm._types import IntArray
+from zeronorm.design import Design
 
 
 @dataclass(frozen=True)
@@ -36,25 +38,35 @@ def make_splits(
     *,
     classification: bool,
     seed: int,
+    repeats: int = 1,
 ) -> list[Split]:
     """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers.
 
     A number of folds means shuffled folds, stratified for classification, that keep the sample
     groups together where there are any. A splitter is used on a copy, so its random state does not
-    move, and an unset random state is fixed by ``seed``.
+    move, and an unset random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next
+    seed; they must differ.
     """
     n_samples = len(y)
-    splitter = _splitter(cv, y, groups, classification, seed)
     placeholder = np.zeros((n_samples, 1))
-    pairs = splitter.split(placeholder, y, groups)
-    splits = [
-        Split(i, _rows(train, n_samples, i, "training"), _rows(test, n_samples, i, "test"))
-        for i, (train, test) in enumerate(pairs)
-    ]
+    splits: list[Split] = []
+    seen: list[frozenset[bytes]] = []
+    for repeat in range(repeats):
+        splitter = _splitter(cv, y, groups, classification, seed + repeat)
+        first = len(splits)
+        for train, test in splitter.split(placeholder, y, groups):
+            i = len(splits)
+            splits.append(Split(i, _rows(train, n_samples, i, "training"), _rows(test, n_samples, i, "test")))
+            _check_disjoint(splits[-1], groups)
+        seen.append(frozenset(np.sort(split.test).tobytes() for split in splits[first:]))
+        if seen[-1] in seen[:-1]:
+            raise ValueError(
+                f"Repeat {repeat + 1} of {repeats} has the same folds as an earlier one, so it would only seem to add "
+                "information. There are too few different folds (few sample groups), or 'cv' is not random; use "
+                "fewer repeats or fewer folds."
+            )
     if not splits:
         raise ValueError("The 'cv' parameter gave no splits at all; it must give at least one.")
-    for split in splits:
-        _check_disjoint(split, groups)
     return splits
 
 
@@ -67,7 +79,7 @@ def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> 
             (False, False): KFold,
         }
         kind = kinds[classification, groups is not None]
-        return kind(int(cv)) if kind is GroupKFold else kind(int(cv), shuffle=True, random_state=seed)
+        return kind(int(cv), shuffle=True, random_state=seed)
     splitter = check_cv(copy.deepcopy(cv) if hasattr(cv, "split") else cv, y, classifier=classification)
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
         splitter.random_state = seed
@@ -103,3 +115,22 @@ def _check_disjoint(split: Split, groups: NDArray[Any] | None) -> None:
             f"and the test part, the first: {shared_groups[:5].tolist()}. Use a splitter that honours "
             "groups, such as GroupKFold, or a number of folds."
         )
+
+
+# -- Rows and columns of data in any container --
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """The given samples, in the same kind of container."""
+    if isinstance(X, Design):
+        return X.take_rows(rows)
+    return X[rows] if isinstance(X, np.ndarray) else _safe_indexing(X, rows)
+
+
+def take_columns(X: Any, columns: IntArray) -> Any:
+    """The given features as something a scikit-learn estimator can be fitted on."""
+    if isinstance(X, Design):
+        return X.block(columns)
+    if isinstance(X, np.ndarray):
+        return X[:, columns]
+    return _safe_indexing(X, columns, axis=1)

@@ -189,9 +189,10 @@ SPLITTER = Kind(
 )
 SCORER = Kind(
     "scorer",
-    ("the name of a scikit-learn scorer", "a function of (estimator, X, y)"),
-    "str or callable",
-    lambda value: callable(value) or (isinstance(value, str) and _is_scorer(value)),
+    ("the name of a metric or of a scikit-learn scorer", "a Metric", "a function of (estimator, X, y)"),
+    "str, Metric or callable",
+    # Names are looked up where the metrics are listed.
+    lambda value: callable(value) or isinstance(value, str) or hasattr(value, "greater_is_better"),
 )
 PATH = Kind("path", "a path", "str or path", lambda value: isinstance(value, (str, os.PathLike)))
 
@@ -230,12 +231,6 @@ def _is_verbosity(value: Any) -> bool:
 
 def _is_empty(value: Any) -> bool:
     return hasattr(value, "__len__") and len(value) == 0
-
-
-def _is_scorer(name: str) -> bool:
-    from sklearn.metrics import get_scorer_names
-
-    return name in get_scorer_names()
 
 
 def exceptions(**declared: tuple[Kind, str]) -> Mapping[str, tuple[Kind, str]]:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import (
 
 from zeronorm.design import Design, StandardizedDesign, as_design, check_container, require_finite
 from zeronorm.registry import MethodInfo
-from zeronorm.resampling.seeding import generator_from
+from zeronorm.resampling.estimators import generator_from
 from zeronorm.selection.checked import CheckedParameters
 from zeronorm.selection.kinds import is_whole, parameter_error
 from zeronorm.selection.parameters import ATTRIBUTES

@@ -10,8 +10,7 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
-from zeronorm.resampling.fitted import fitted_path
-from zeronorm.resampling.seeding import seeded_clone
+from zeronorm.resampling.estimators import fitted_path, seeded_clone
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector

@@ -102,7 +102,10 @@ class Results:
             test: Any = signed_rank(left, right)
         else:
             row = self.rows_of(data, a, size)[0]
-            test = corrected_resampled_t(left, right, n_train=row["n_train"], n_test=row["n_test"])
+            try:
+                test = corrected_resampled_t(left, right, n_train=row["n_train"], n_test=row["n_test"])
+            except ValueError as error:
+                raise NotMeasured(f"{a} and {b} on {data} cannot be compared: {error}") from error
         effect = test.difference
         kind = "pseudo-median" if overlap == 0.0 else "mean"
         return Difference(float(np.mean(left - right)), effect.low, effect.high, float(test.p_value), kind)

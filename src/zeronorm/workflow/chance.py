@@ -13,8 +13,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from zeronorm.evaluation.metrics import parse_metrics
-from zeronorm.resampling.scoring import default_estimator
+from zeronorm.resampling.estimators import default_estimator
+from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.selection.path import SelectionPath
 from zeronorm.workflow import procedures
 from zeronorm.workflow.procedures import Settings

@@ -9,6 +9,7 @@ import numpy as np
 
 from zeronorm.evaluation import summary
 from zeronorm.evaluation.records import columns_of
+from zeronorm.resampling.metrics import METRICS, as_metric
 from zeronorm.workflow.chance import BASELINE, LEVEL, PermutationTest, chance_level, direction
 from zeronorm.workflow.procedures import Settings, primary_metric_of
 
@@ -71,7 +72,7 @@ def _other_metrics(records: Any, label: str, metric: str) -> dict[str, float]:
     """Means of the other recorded metrics at the procedure's own size."""
     columns = columns_of(records)
     rows = _own_rows(columns, label)
-    others = [name for name in summary.PRIMARY_METRICS if name in columns and name != metric]
+    others = [name for name in METRICS if name in columns and name != metric]
     means = {name: [columns[name][row] for row in rows if columns[name][row] is not None] for name in others}
     return {name: float(np.mean(values)) for name, values in means.items() if values}
 
@@ -182,7 +183,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
         notes.append(
             f"The result does not differ from chance ({reason}). Do not use the features for prediction."
         )
-    if found["metric"] in summary.RATES and found["low"] is not None:
+    if as_metric(found["metric"]).unit == "%" and found["low"] is not None:
         half_width = (found["high"] - found["low"]) / 2
         if half_width > WIDE_INTERVAL:
             notes.append(

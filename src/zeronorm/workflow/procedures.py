@@ -284,7 +284,7 @@ def primary_metric_of(table: Table, settings: Settings) -> str:
 
 def metrics_of(table: Table, settings: Settings) -> list[str]:
     """The metrics that are recorded: the user's, or those of the task."""
-    from zeronorm.evaluation.metrics import parse_metrics
+    from zeronorm.resampling.metrics import parse_metrics
 
     names = list(DEFAULT_METRICS[table.task]) if settings.metric is None else [settings.metric]
     try:
@@ -329,24 +329,21 @@ def outer_splits(table: Table, settings: Settings) -> list[tuple[Any, Any]]:
     """Training and test rows of all repeats, each drawn with its own seed."""
     from zeronorm.resampling.splits import make_splits
 
-    splits = [
-        split
-        for repeat in range(settings.repeats)
-        for split in make_splits(
-            settings.cv,
-            table.y,
-            table.sample_groups,
-            classification=table.task == "classification",
-            seed=settings.random_state + repeat,
-        )
-    ]
+    splits = make_splits(
+        settings.cv,
+        table.y,
+        table.sample_groups,
+        classification=table.task == "classification",
+        seed=settings.random_state,
+        repeats=settings.repeats,
+    )
     return [(split.train, split.test) for split in splits]
 
 
 def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:
     """The seed of every random part of every procedure, on all samples and on each training part."""
-    from zeronorm.evaluation.cells import cell_seeds
-    from zeronorm.resampling.seeding import seeded_clone, unset_random_states
+    from zeronorm.resampling.estimators import seeded_clone, unset_random_states
+    from zeronorm.resampling.folds import cell_seeds
 
     seeds: dict[str, Any] = {}
     for label, procedure in procedures.items():
@@ -374,7 +371,7 @@ def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
     """The procedure fitted on all samples, with its inner folds side by side."""
     from sklearn.utils.validation import has_fit_parameter
 
-    from zeronorm.resampling.seeding import seeded_clone
+    from zeronorm.resampling.estimators import seeded_clone
 
     fitted = seeded_clone(procedure, _final_seed(settings))
     if "n_jobs" in fitted.get_params(deep=False):

@@ -353,7 +353,7 @@ def _measure(job: Job, label: str, procedure: Any, records: Any, sizes: list[int
 
 
 def _fit(job: Job, sizes: list[int]) -> Fitted:
-    from zeronorm.resampling.fitted import fitted_path, own_support
+    from zeronorm.resampling.estimators import fitted_path, own_support
 
     table, settings = job.table, job.settings
     name = job.method or procedures.default_method(table)

@@ -26,9 +26,22 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm import FisherScore, SelectionPath, SelectorCV
+from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.meta.selector_cv import choose_size
+
+
+@register("test-random-order", family="filters", tasks=("binary",), reference="")
+class RandomOrder(BaseSelector):
+    """A random order of the features."""
+
+    def __init__(self, n_features_to_select=None, *, random_state=None):
+        self.n_features_to_select = n_features_to_select
+        self.random_state = random_state
+
+    def _select(self, problem):
+        return SelectionPath.from_scores(problem.rng.random(problem.n_features))
 
 
 def make_data(n=60, p=15, informative=3, seed=0):
@@ -105,6 +118,32 @@ def test_direction_of_the_metric():
     assert len(chosen) == 1
     upside_down = make_scorer(balanced_accuracy_score, greater_is_better=False)
     assert SelectorCV(FisherScore(), scoring=upside_down, random_state=0).fit(X, y).n_features_ not in chosen
+
+
+def test_metrics_and_scorers_are_one_abstraction():
+    """A loss of ours, its name, and scikit-learn's scorer of the same measure choose alike."""
+    X, y = make_data(seed=3)
+    names = ("balanced_error_rate", METRICS["balanced_error_rate"], "balanced_accuracy")
+    fits = [SelectorCV(FisherScore(), scoring=s, cv=3, random_state=0).fit(X, y) for s in names]
+    assert len({fit.n_features_ for fit in fits}) == 1
+    for fit in fits[:2]:
+        np.testing.assert_allclose(fit.cv_results_["scores"], fits[2].cv_results_["scores"] - 1)
+    with pytest.raises(ValueError, match="'scoring' parameter names 'acuracy'"):
+        SelectorCV(FisherScore(), scoring="acuracy", cv=3).fit(X, y)
+
+
+def test_seeds_come_from_random_state():
+    """One random_state, one result; another gives other folds and other seeds inside; folds do not share a seed."""
+    X, y = make_data()
+    cv = StratifiedKFold(3)  # the same folds for all
+
+    def subsets(random_state):
+        fitted = SelectorCV(RandomOrder(), cv=cv, sizes=[3], random_state=random_state).fit(X, y)
+        return [chosen[0].tolist() for chosen in fitted.cv_results_["selected"]]
+
+    assert subsets(0) == subsets(0)
+    assert subsets(0) != subsets(1)
+    assert len({tuple(chosen) for chosen in subsets(0)}) > 1
 
 
 def test_finds_the_number_of_informative_features():
@@ -215,7 +254,7 @@ BAD_INPUT = {
     "too large": ({"sizes": [16]}, "up to the 15 features of X. Got .16. instead"),
     "empty": ({"sizes": []}, "one or more entries"),
     "overlap": ({"cv": [(range(40), range(30, 60))]}, "overlaps"),
-    "nan score": ({"scoring": lambda model, X, y: float("nan")}, "score of SelectorCV is nan"),
+    "nan score": ({"scoring": lambda model, X, y: float("nan")}, "is nan on this test part with 1 features"),
 }
 
 

@@ -22,6 +22,7 @@ from zeronorm.evaluation.significance.paired import (
     corrected_resampled_t,
     signed_rank,
 )
+from zeronorm.evaluation.significance.pooled import metric_interval, paired_test
 from zeronorm.evaluation.significance.ranks import CriticalDifference, Friedman, critical_difference, friedman
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
     "hodges_lehmann",
     "mcnemar",
     "mean_difference",
+    "metric_interval",
+    "paired_test",
     "score_matrix",
     "score_matrix_of_records",
     "signed_rank",

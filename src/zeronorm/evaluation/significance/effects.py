@@ -63,7 +63,14 @@ def standardized_difference(differences: ArrayLike, *, confidence: float = 0.95)
 def _noncentrality(t: float, df: int, probability: float) -> float:
     """The noncentrality parameter under which P(T <= t) is the given probability."""
     reach = 10.0 + 2.0 * abs(t)
-    return float(optimize.brentq(lambda nc: stats.nct.cdf(t, df, nc) - probability, t - reach, t + reach))
+
+    def excess(noncentrality: float) -> float:
+        below = float(stats.nct.cdf(t, df, noncentrality))
+        if np.isnan(below):  # far in a tail, where the series of the distribution breaks down
+            below = 0.0 if noncentrality > t else 1.0
+        return below - probability
+
+    return float(optimize.brentq(excess, t - reach, t + reach))
 
 
 def hodges_lehmann(differences: ArrayLike, *, confidence: float = 0.95) -> EffectSize:

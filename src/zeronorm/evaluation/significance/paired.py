@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from zeronorm._types import FloatArray
 from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.evaluation.records import cells_by_method, frame_of_rows
 from zeronorm.evaluation.significance.effects import (
     EffectSize,
     check_differences,
     hodges_lehmann,
-    mean_difference,
-    standard_error,
 )
+from zeronorm.evaluation.significance.pooled import POOLED_COLUMNS, has_outcomes, paired_test
+from zeronorm.resampling.metrics import Metric, as_metric
+
+FEWEST_PARTS, FEWEST_IN_PART = 3, 4  # for the corrected t-test
+LARGEST_EXACT = 50  # differences in the signed rank test
 
 
 @dataclass(frozen=True)
@@ -43,29 +47,40 @@ class SignedRank:
 
 
 def corrected_resampled_t(
-    a: ArrayLike, b: ArrayLike, *, n_train: float, n_test: float, confidence: float = 0.95
+    a: ArrayLike, b: ArrayLike, *, n_train: float, n_test: float, n_repeats: int = 1, confidence: float = 0.95
 ) -> CorrectedT:
     r"""Test for J resplits of one data set (Nadeau & Bengio 2003), two-sided.
 
     .. math:: t = \frac{\bar d}{\sqrt{(1/J + n_{test}/n_{train})\, \hat\sigma^2}}, \qquad df = J - 1
 
     The training parts overlap, so the differences :math:`d_j = a_j - b_j` vary too little; the second
-    term makes up for it.
+    term makes up for it. With ``n_repeats`` passes of cross-validation J is the number of parts of one pass:
+    further passes over the same samples make the mean steadier, but add no samples. In simulations
+    (docs/trust) the test keeps its level with at least three parts of at least four samples in a pass; with
+    fewer it is refused, as are differences that are all the same, which have no spread to be judged by.
     """
     if n_train < 1 or n_test < 1:
         raise ValueError(f"'n_train' and 'n_test' must be at least 1. Got {n_train} and {n_test}.")
     d = _paired(a, b)
-    effect = mean_difference(d, test_train_ratio=n_test / n_train, confidence=confidence)
-    error = standard_error(d, n_test / n_train)
-    # Rounding may leave a spread of 1e-17 in differences that are all the same.
-    if error <= 1e-14 * np.abs(d).max(initial=0.0):
-        error = 0.0
-    if error == 0.0:
-        t = 0.0 if effect.estimate == 0.0 else float(np.copysign(np.inf, effect.estimate))
-    else:
-        t = effect.estimate / error
-    p_value = float(2 * stats.t.sf(abs(t), d.size - 1))
-    return CorrectedT(float(t), d.size - 1, p_value, effect)
+    n_parts = d.size // n_repeats
+    if n_parts < FEWEST_PARTS or n_test < FEWEST_IN_PART:
+        raise ValueError(
+            f"The corrected resampled t-test needs at least {FEWEST_PARTS} test parts of at least {FEWEST_IN_PART} "
+            f"samples: with fewer it rejects too often. Got {n_parts} parts of {n_test:g} samples; use compare_methods "
+            "on records with predictions, or more folds."
+        )
+    error = float(np.sqrt((1 / n_parts + n_test / n_train) * d.var(ddof=1)))
+    center, half = float(d.mean()), float(stats.t.ppf((1 + confidence) / 2, n_parts - 1)) * error
+    effect = EffectSize(center, center - half, center + half, confidence)
+    if not np.any(d):
+        return CorrectedT(0.0, n_parts - 1, 1.0, effect)
+    if error <= 1e-14 * np.abs(d).max(initial=0.0):  # up to rounding
+        raise ValueError(
+            f"The corrected resampled t-test needs differences that vary. Got {float(d[0]):.6g} on all {d.size} test "
+            "parts; use compare_methods on records with predictions, or more repeats."
+        )
+    t = center / error
+    return CorrectedT(t, n_parts - 1, float(2 * stats.t.sf(abs(t), n_parts - 1)), effect)
 
 
 def signed_rank(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> SignedRank:
@@ -80,12 +95,25 @@ def signed_rank(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Sign
     negative = float(ranks.sum() - positive)
     if np.all(d == 0):
         p_value = 1.0
+    elif d.size <= LARGEST_EXACT:
+        p_value = _exact_p_value(ranks, d)
     else:
-        tied = np.unique(np.abs(d)).size < d.size or np.any(d == 0)
-        method = "exact" if d.size <= 50 and not tied else "approx"
-        p_value = float(stats.wilcoxon(d, zero_method="zsplit", method=method).pvalue)
+        p_value = float(stats.wilcoxon(d, zero_method="zsplit", method="approx").pvalue)
     biserial = (positive - negative) / (positive + negative)
     return SignedRank(positive, negative, p_value, biserial, hodges_lehmann(d, confidence=confidence))
+
+
+def _exact_p_value(ranks: FloatArray, d: FloatArray) -> float:
+    """Two-sided, over all signs of the differences that are not zero; ranks may be shared."""
+    doubled = np.round(2 * ranks[d != 0]).astype(np.intp)  # shared ranks are multiples of one half
+    ways = np.ones(1)
+    for rank in doubled:
+        longer = np.zeros(ways.size + rank)
+        longer[: ways.size] += ways
+        longer[rank:] += ways
+        ways = longer / 2
+    observed = int(np.round(2 * ranks[d > 0].sum()))
+    return float(min(1.0, 2 * min(ways[: observed + 1].sum(), ways[observed:].sum())))
 
 
 def _paired(a: ArrayLike, b: ArrayLike) -> np.ndarray:
@@ -102,11 +130,11 @@ def _paired(a: ArrayLike, b: ArrayLike) -> np.ndarray:
 
 def compare_methods(
     records: Any,
-    metric: str,
+    metric: str | Metric,
     *,
     size: int | None = None,
     reference: str | None = None,
-    test: str = "corrected_t",
+    test: str = "auto",
     correction: str = "holm",
     confidence: float = 0.95,
 ) -> Any:
@@ -117,7 +145,8 @@ def compare_methods(
     records : from ``evaluate``.
     size : the size to compare at; None for the methods' own sizes.
     reference : compare all methods to this one; None compares all pairs.
-    test : "corrected_t" for resplits of one data set, "wilcoxon" for independent draws.
+    test : "paired" compares sample by sample (``paired_test``), "corrected_t" the means of the test parts;
+        "auto" takes the first where the records and the metric allow it.
     correction : see ``adjust_p_values``.
 
     Returns
@@ -125,33 +154,63 @@ def compare_methods(
     A frame with one row per pair: ``method, reference, difference`` (method minus reference), ``low,
     high, p_value, adjusted_p_value, n_splits``.
     """
-    if test not in ("corrected_t", "wilcoxon"):
-        raise ValueError(f"The 'test' parameter must be 'corrected_t' or 'wilcoxon'. Got {test!r} instead.")
-    cells = cells_by_method(records, size, (metric, "n_train", "n_test"))
-    rows = []
+    if test == "wilcoxon":
+        raise ValueError(
+            "The 'test' parameter must not be 'wilcoxon': the test parts of one data set are not independent, and the "
+            "signed rank test would reject far too often. Use 'paired', or signed_rank on independent data sets."
+        )
+    if test not in ("auto", "paired", "corrected_t"):
+        raise ValueError(
+            f"The 'test' parameter must be 'auto', 'paired' or 'corrected_t'. Got {test!r} instead."
+        )
+    measure = as_metric(metric)
+    cells = cells_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
+    has_samples = measure.outcomes != "none" and all(has_outcomes(measure, rows) for rows in cells.values())
+    if test == "paired" and not has_samples:
+        raise ValueError(
+            f"The 'test' parameter cannot be 'paired' for the metric {measure.name!r}: the records do not tell what "
+            "single samples contribute to it. Use 'corrected_t'."
+        )
+    rows: list[dict[str, Any]] = []
     for method, other in _pairs(list(cells), reference):
-        a, b = (np.asarray([row[metric] for row in cells[name]], dtype=float) for name in (method, other))
-        if test == "wilcoxon":
-            result: Any = signed_rank(a, b, confidence=confidence)
+        a, b = cells[method], cells[other]
+        if has_samples and test != "corrected_t":
+            p_value, effect = paired_test(measure, a, b, confidence=confidence)
         else:
-            n_train, n_test = (
-                np.mean([row[name] for row in cells[method]]) for name in ("n_train", "n_test")
-            )
-            result = corrected_resampled_t(a, b, n_train=n_train, n_test=n_test, confidence=confidence)
+            p_value, effect = _corrected(measure.name, a, b, confidence)
         rows.append(
             {
                 "method": method,
                 "reference": other,
-                "difference": result.difference.estimate,
-                "low": result.difference.low,
-                "high": result.difference.high,
-                "p_value": result.p_value,
+                "difference": effect.estimate,
+                "low": effect.low,
+                "high": effect.high,
+                "p_value": p_value,
                 "n_splits": len(a),
             }
         )
     for row, adjusted in zip(rows, adjust_p_values([r["p_value"] for r in rows], correction), strict=True):
         row["adjusted_p_value"] = float(adjusted)
     return frame_of_rows(rows)
+
+
+def _corrected(
+    name: str, a: list[dict[str, Any]], b: list[dict[str, Any]], confidence: float
+) -> tuple[float, EffectSize]:
+    left, right = ([row[name] for row in rows] for rows in (a, b))
+    n_train, n_test = (float(np.mean([row[key] for row in a])) for key in ("n_train", "n_test"))
+    result = corrected_resampled_t(
+        left, right, n_train=n_train, n_test=n_test, n_repeats=_passes(a), confidence=confidence
+    )
+    return result.p_value, result.difference
+
+
+def _passes(rows: list[dict[str, Any]]) -> int:
+    """How often the test parts go through the samples."""
+    if any(row.get("test_rows") is None for row in rows):
+        return 1
+    _, counts = np.unique(np.concatenate([row["test_rows"] for row in rows]), return_counts=True)
+    return int(counts.max())
 
 
 def _pairs(methods: list[str], reference: str | None) -> list[tuple[str, str]]:

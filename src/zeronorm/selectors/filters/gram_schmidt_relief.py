@@ -45,7 +45,7 @@ class GramSchmidtRelief(BaseSelector):
 
     With ``n_features_to_select=None`` the number of features is chosen by random probes. Columns of the
     data with permuted values are sent through the same projections; the share of them that scores at least
-    as well as the chosen feature, :math:`r_k`, raises the risk that a probe would have been chosen,
+    as well as the chosen feature, counted with it, :math:`r_k`, raises the risk that a probe would have been chosen,
     :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it exceeds ``level``. A probe
     competes with one feature, not with the best of all, so among very many features some useless ones pass.
 
@@ -179,10 +179,13 @@ class _Steps:
         self.columns.project_out(column)
 
     def share_of_probes(self, probes: FloatArray) -> float:
-        """Share of the probes that score at least as well as the feature found by ``best``."""
+        """Share of the probes that score at least as well as the feature found by ``best``, itself counted in.
+
+        With the feature counted among them the share is never 0: some probe might have done as well.
+        """
         projected = np.ascontiguousarray(self.columns.project(probes))
         scores = self._compare(*self._mean_differences(projected))
-        return float(np.mean(scores >= self.step_scores[-1]))
+        return float((1 + np.sum(scores >= self.step_scores[-1])) / (1 + scores.size))
 
     def order(self) -> NDArray[np.intp]:
         """Chosen features, then the others by their last score."""

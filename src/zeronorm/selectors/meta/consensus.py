@@ -15,8 +15,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines.subsampling import draw_halves, false_selection_bound
 from zeronorm.registry import Registered, get_method, register
-from zeronorm.resampling.fitted import fitted_path
-from zeronorm.resampling.seeding import seeded_clone
+from zeronorm.resampling.estimators import fitted_path, seeded_clone
 from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

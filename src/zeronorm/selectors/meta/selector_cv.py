@@ -7,20 +7,18 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.metrics import check_scoring
 
 from zeronorm._types import FloatArray
 from zeronorm.registry import Registered, register
-from zeronorm.resampling.rows import take_columns
-from zeronorm.resampling.scoring import default_estimator
-from zeronorm.resampling.seeding import generator_from, seeded_clone
+from zeronorm.resampling.estimators import default_estimator, unset_random_states
+from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
+from zeronorm.resampling.metrics import scoring_metric
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection.problem import Problem
+from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.wrapping import MetaSelector, labels_of
 
 LENGTH_OF_DEFAULT_GRID = 20
@@ -58,8 +56,8 @@ class SelectorCV(MetaSelector):
     cv
         Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
     scoring
-        Name of a scikit-learn scorer or a scorer; None uses the estimator's ``score``. Greater is better, as
-        scorers have it; losses come as ``make_scorer(loss, greater_is_better=False)``.
+        A ``Metric`` or its name, the name of a scikit-learn scorer, or a scorer; None uses the estimator's
+        ``score``. The scores are turned so that greater is better.
     sizes
         Sizes to try; None tries twenty, equally spaced on a logarithmic scale up to all features.
     n_jobs
@@ -136,7 +134,7 @@ class SelectorCV(MetaSelector):
     def _sizes_to_try(self, path: SelectionPath) -> NDArray[np.intp]:
         p = path.n_features
         if self.sizes is None:
-            start = _smallest_size(path)
+            start = smallest_size(path)
             grid = np.geomspace(start, p, min(LENGTH_OF_DEFAULT_GRID, p - start + 1))
             return np.unique(np.round(grid).astype(np.intp))
         if max(self.sizes) > p:
@@ -146,51 +144,37 @@ class SelectorCV(MetaSelector):
     def _score_folds(
         self, problem: Problem, target: NDArray[Any], splits: list[Split], sizes: NDArray[np.intp], seed: int
     ) -> tuple[FloatArray, list[list[NDArray[np.intp]]]]:
+        """Scores (greater is better) and subsets of all sizes in all folds."""
         predictor = self.estimator
         if predictor is None:
             predictor = default_estimator(self.task, n_samples=problem.n_samples)
-        scorer = check_scoring(predictor, scoring=self.scoring)
-        seeds = np.random.SeedSequence(seed).spawn(len(splits))
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        tasks = (
-            delayed(self._score_fold)(problem, target, split, sizes, predictor, scorer, fold_seed)
-            for split, fold_seed in zip(splits, seeds, strict=True)
+        metric = scoring_metric(self.scoring, predictor)
+        design = problem.design
+        plan = FoldPlan(
+            X=design if isinstance(self.selector, BaseSelector) else design.block(slice(None)),
+            y=target,
+            groups=self._sample_groups,
+            sizes=tuple(int(size) for size in sizes),
+            estimator=predictor,
+            unset_in_estimator=unset_random_states(predictor),
+            metrics=(metric,),
+            seed=seed,
+            is_strict=True,
+            lifts_sizes=self.sizes is None,
         )
-        scores, selected = [], []
-        with problem.progress.task("Cross-validating", len(splits)) as advance:
-            for fold_scores, fold_selected in parallel(tasks):
-                scores.append(fold_scores)
-                selected.append(fold_selected)
-                advance(1)
+        unset = unset_random_states(self.selector)
+        tasks = [CellTask("", self.selector, unset, split, str(split.index)) for split in splits]
+        found = run_cells(
+            plan,
+            tasks,
+            n_jobs=self.n_jobs,
+            progress=problem.progress,
+            description="Cross-validating",
+        )
+        results = [found[task.key]["sizes"] for task in tasks]
+        scores = [[metric.score(result["metrics"][metric.name]) for result in row] for row in results]
+        selected = [[np.asarray(result["selected"], dtype=np.intp) for result in row] for row in results]
         return np.asarray(scores, dtype=np.float64), selected
-
-    def _score_fold(
-        self,
-        problem: Problem,
-        target: NDArray[Any],
-        split: Split,
-        sizes: NDArray[np.intp],
-        predictor: Any,
-        scorer: Any,
-        seed: np.random.SeedSequence,
-    ) -> tuple[list[float], list[NDArray[np.intp]]]:
-        train, test = problem.design.take_rows(split.train), problem.design.take_rows(split.test)
-        rng = generator_from(seed)
-        _, path = self._wrapped_path(train, target[split.train], rng)
-        predictor = seeded_clone(predictor, rng)
-        scores, subsets = [], []
-        for size in sizes:
-            columns = path.support(max(int(size), _smallest_size(path) if self.sizes is None else 1))
-            model = clone(predictor).fit(take_columns(train, columns), target[split.train])
-            score = float(scorer(model, take_columns(test, columns), target[split.test]))
-            if not np.isfinite(score):
-                raise ValueError(
-                    f"The score of SelectorCV is {score} with {size} features on fold {split.index}, so sizes "
-                    "cannot be compared. Use another 'scoring' or larger (stratified) test parts."
-                )
-            scores.append(score)
-            subsets.append(columns)
-        return scores, subsets
 
 
 def choose_size(scores: FloatArray, rule: str) -> int:
@@ -225,10 +209,3 @@ def _summary(
         "selected": selected,
         "splits": [(split.train, split.test) for split in splits],
     }
-
-
-def _smallest_size(path: SelectionPath) -> int:
-    """The smallest size the path can give: forced features and the first whole group must fit."""
-    if path.groups is None:
-        return max(1, int(path.always_keep.size))
-    return int(path.sizes[0])

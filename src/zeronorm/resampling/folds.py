@@ -1,4 +1,4 @@
-"""One cell of an evaluation: one method on one split, all sizes."""
+"""The fold loop: fit a selector on the training part, judge its subsets of all sizes on the test part."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator
@@ -21,20 +22,25 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm._threads import thread_controller
-from zeronorm._types import IntArray
-from zeronorm.evaluation.metrics import Metric
-from zeronorm.resampling.fitted import fitted_path, own_support
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.resampling.estimators import fitted_path, own_support, seeded_clone
 from zeronorm.resampling.journal import Journal
-from zeronorm.resampling.rows import take_columns, take_rows
-from zeronorm.resampling.seeding import seeded_clone
-from zeronorm.resampling.splits import Split
+from zeronorm.resampling.metrics import Metric
+from zeronorm.resampling.splits import Split, take_columns, take_rows
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.progress import Progress
 
 Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Study:
-    """What all cells share."""
+class FoldPlan:
+    """What all cells share.
+
+    ``sizes`` may hold None for the selector's own size. ``is_strict`` lets errors and warnings through;
+    otherwise both are entered in the cell and the other cells go on. ``lifts_sizes`` gives the smallest
+    possible subset where forced features or whole groups are more than the size asked for.
+    """
 
     X: Any
     y: NDArray[Any]
@@ -44,13 +50,15 @@ class Study:
     unset_in_estimator: list[str]
     metrics: tuple[Metric, ...]
     seed: int
-    threads_per_task: int
+    threads_per_task: int | None = None
     journal: Journal | None = None
+    is_strict: bool = False
+    lifts_sizes: bool = False
 
 
 @dataclass(frozen=True)
-class Task:
-    """A cell still to be done."""
+class CellTask:
+    """One selector on one split, under the key by which the cell is known."""
 
     name: str
     selector: Any
@@ -59,13 +67,26 @@ class Task:
     key: str
 
 
-def run_cell(study: Study, task: Task) -> Cell:
+def run_cells(
+    plan: FoldPlan, tasks: Sequence[CellTask], *, n_jobs: int | None, progress: Progress, description: str
+) -> dict[str, Cell]:
+    """The cells of all tasks by key; the results do not depend on ``n_jobs``."""
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes="64K")
+    cells: dict[str, Cell] = {}
+    with progress.task(description, len(tasks)) as advance, _quiet_convergence(plan):
+        for key, cell in parallel(delayed(_keyed_cell)(plan, task) for task in tasks):
+            cells[key] = cell
+            advance(1)
+    return cells
+
+
+def _keyed_cell(plan: FoldPlan, task: CellTask) -> tuple[str, Cell]:
     """Do the work of a cell and enter it in the journal."""
-    with thread_controller().limit(limits=study.threads_per_task), _quiet_convergence():
-        cell = _compute(study, task)
-    if study.journal is not None:
-        study.journal.write(task.key, cell)
-    return cell
+    with _limited_threads(plan), _quiet_convergence(plan):
+        cell = _compute(plan, task)
+    if plan.journal is not None:
+        plan.journal.write(task.key, cell)
+    return task.key, cell
 
 
 def cell_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]:
@@ -74,41 +95,56 @@ def cell_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]
     return root.spawn(2)
 
 
-def _compute(study: Study, task: Task) -> Cell:
+def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     split = task.split
-    for_selector, for_estimator = cell_seeds(study.seed, split.index, task.name)
-    X_train, y_train = take_rows(study.X, split.train), study.y[split.train]
+    for_selector, for_estimator = cell_seeds(plan.seed, split.index, task.name)
+    X_train, y_train = take_rows(plan.X, split.train), plan.y[split.train]
     cell: Cell = {"fit_seconds": None, "converged": None, "error": None, "sizes": []}
     start = time.perf_counter()
     try:
         selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
-        selector.fit(X_train, y_train, **_group_params(selector, study.groups, split))
-        path = fitted_path(selector, int(study.X.shape[1]))
+        selector.fit(X_train, y_train, **_group_params(selector, plan.groups, split))
+        path = fitted_path(selector, int(plan.X.shape[1]))
     except Exception as error:
+        if plan.is_strict:
+            raise
         cell["error"] = describe(error)
         return cell
     cell["fit_seconds"] = time.perf_counter() - start
     cell["converged"] = bool(getattr(selector, "converged_", path.converged))
-    model = seeded_clone(study.estimator, for_estimator, study.unset_in_estimator)
-    parts = (X_train, y_train), (take_rows(study.X, split.test), study.y[split.test])
-    is_checked = False
-    for size in study.sizes:
+    model = seeded_clone(plan.estimator, for_estimator, plan.unset_in_estimator)
+    parts = (X_train, y_train), (take_rows(plan.X, split.test), plan.y[split.test])
+    for size in plan.sizes:
         result: Cell = {"size": size, "error": None}
         try:
-            columns = own_support(selector, path) if size is None else path.support(size)
+            columns = _columns(selector, path, size, plan.lifts_sizes)
             result["selected"] = columns.tolist()
             # The parameters are the same for all sizes, so they are checked with the first; and copying the
             # fresh clone is four times faster than cloning it again.
-            with config_context(skip_parameter_validation=is_checked):
-                _judge(result, study, copy.deepcopy(model), *parts, columns)
-            is_checked = True
+            with config_context(skip_parameter_validation=bool(cell["sizes"])):
+                _judge(result, plan, copy.deepcopy(model), *parts, columns)
         except Exception as error:
+            if plan.is_strict:
+                raise
             result["error"] = describe(error)
         cell["sizes"].append(result)
     return cell
 
 
-def _judge(result: Cell, study: Study, model: Any, train: Any, test: Any, columns: IntArray) -> None:
+def _columns(selector: Any, path: SelectionPath, size: int | None, lifts_sizes: bool) -> IntArray:
+    if size is None:
+        return own_support(selector, path)
+    return path.support(max(size, smallest_size(path)) if lifts_sizes else size)
+
+
+def smallest_size(path: SelectionPath) -> int:
+    """The smallest size the path can give: forced features and the first whole group must fit."""
+    if path.groups is None:
+        return max(1, int(path.always_keep.size))
+    return int(path.sizes[0])
+
+
+def _judge(result: Cell, plan: FoldPlan, model: Any, train: Any, test: Any, columns: IntArray) -> None:
     """Fit the predictor on the selected columns of the training part and measure it on the test part."""
     start = time.perf_counter()
     model.fit(take_columns(train[0], columns), train[1])
@@ -117,17 +153,19 @@ def _judge(result: Cell, study: Study, model: Any, train: Any, test: Any, column
     result["seconds"] = time.perf_counter() - start
     _require_finite(predictions, "predictions", model)
     result["predictions"] = predictions.tolist()
-    needs_decision = any(metric.response == "decision" for metric in study.metrics)
+    needs_decision = any(metric.response == "decision" for metric in plan.metrics)
     decision = decision_values(model, X_test) if needs_decision else None
     if decision is not None:
         _require_finite(decision, "decision values", model)
     if decision is not None and decision.ndim == 1:
         result["decision"] = decision.tolist()
     result["metrics"], failures = {}, []
-    for metric in study.metrics:
+    for metric in plan.metrics:
         try:
-            value = _measure(metric, model, X_test, y_test, predictions, decision, columns)
+            value = metric.measure(model, X_test, y_test, predictions, decision, columns)
         except Exception as error:
+            if plan.is_strict:
+                raise
             failures.append(f"metric {metric.name!r}: {describe(error)}")
         else:
             result["metrics"][metric.name] = value
@@ -135,27 +173,7 @@ def _judge(result: Cell, study: Study, model: Any, train: Any, test: Any, column
         result["error"] = "; ".join(failures)
 
 
-def _measure(
-    metric: Metric, model: Any, X_test: Any, y_test: Any, predictions: Any, decision: Any, columns: IntArray
-) -> float:
-    if metric.response == "predict":
-        value = metric.function(y_test, predictions)
-    elif metric.response == "selected":
-        value = metric.function(columns)
-    elif metric.response == "model":
-        value = metric.function(model, X_test, y_test)
-    elif decision is None:
-        raise ValueError(
-            f"{type(model).__name__} has neither decision_function nor predict_proba; use another 'estimator'."
-        )
-    else:
-        value = metric.function(y_test, decision, model.classes_)
-    if not np.isfinite(value):
-        raise ValueError(f"the value is {value} on this test part. Use larger or stratified test parts.")
-    return float(value)
-
-
-def decision_values(model: Any, X: Any) -> NDArray[np.float64] | None:
+def decision_values(model: Any, X: Any) -> FloatArray | None:
     """Real-valued output of a classifier: one column for two classes, one per class for more."""
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), dtype=np.float64)
@@ -188,13 +206,20 @@ def _group_params(selector: BaseEstimator, groups: NDArray[Any] | None, split: S
     return {}
 
 
+def _limited_threads(plan: FoldPlan) -> AbstractContextManager[Any]:
+    if plan.threads_per_task is None:
+        return nullcontext()
+    limit: AbstractContextManager[Any] = thread_controller().limit(limits=plan.threads_per_task)
+    return limit
+
+
 @contextmanager
-def _quiet_convergence() -> Iterator[None]:
+def _quiet_convergence(plan: FoldPlan) -> Iterator[None]:
     """Convergence is recorded per cell and summed up once at the end, not warned about in each cell.
 
     Warning filters are global to the process, so threads leave them to the caller.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if plan.is_strict or threading.current_thread() is not threading.main_thread():
         yield
         return
     with warnings.catch_warnings():

@@ -1,0 +1,447 @@
+"""Simulations behind the page on trust: does what is printed hold as often as it says?
+
+Run ``python docs/trust/simulate.py`` for all tables, ``python docs/trust/simulate.py coverage size`` for some; each
+is written to ``docs/trust/<name>.csv``, which the page shows. To add a table, write a function that yields rows
+(dictionaries with the same keys) and decorate it with ``@table``.
+
+The procedures are real: features are selected in every training part, then a linear rule is learned. The data are
+Gaussian, so that the true error of every fitted model is known in closed form and no test set is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from zeronorm.evaluation.comparison import compare
+from zeronorm.evaluation.significance import corrected_resampled_t
+from zeronorm.evaluation.significance.pooled import metric_interval, paired_test
+from zeronorm.evaluation.stability import nogueira_stability
+from zeronorm.resampling.metrics import METRICS
+
+FOLDER = Path(__file__).parent
+Table = Callable[..., Iterator[dict[str, Any]]]
+TABLES: dict[str, Table] = {}
+N_FEATURES, N_KEPT, N_INFORMATIVE = 20, 5, 3
+LEVEL = 0.05
+
+
+def table(function: Table) -> Table:
+    """Register a function that yields the rows of a table."""
+    TABLES[function.__name__] = function
+    return function
+
+
+# -- Data sets, all of one setting at once --
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Cross-validated runs of one procedure on many data sets.
+
+    ``records[b]`` are the rows of data set b as ``evaluate`` gives them; ``truth[name][b]`` is the mean true value
+    of the metric over the models that were fitted on its training parts.
+    """
+
+    records: list[list[dict[str, Any]]]
+    truth: dict[str, np.ndarray]
+
+
+def stratified_folds(y: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
+    """Fold numbers of all samples of all data sets, the classes spread evenly."""
+    order = np.argsort(rng.random(y.shape) + 10 * y, axis=1)
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.broadcast_to(np.arange(y.shape[1]), y.shape), axis=1)
+    return place % n_folds
+
+
+def fit_classifier(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and offsets of diagonal discriminant analysis on the features with the largest t statistics."""
+    one, zero = (((y == label) & train).astype(float) for label in (1, 0))
+    n_one, n_zero = one.sum(axis=1)[:, None], zero.sum(axis=1)[:, None]
+    mean_one = np.einsum("bn,bnp->bp", one, X) / n_one
+    mean_zero = np.einsum("bn,bnp->bp", zero, X) / n_zero
+    squares = np.einsum("bn,bnp->bp", one + zero, X * X)
+    variance = (squares - n_one * mean_one**2 - n_zero * mean_zero**2) / (n_one + n_zero - 2)
+    gap = mean_one - mean_zero
+    t = np.abs(gap) / np.sqrt(variance)
+    smallest = np.partition(t, -N_KEPT, axis=1)[:, -N_KEPT][:, None]
+    weights = np.where(t >= smallest, gap / variance, 0.0)
+    return weights, -np.sum(weights * (mean_one + mean_zero) / 2, axis=1)
+
+
+def classification_runs(
+    *, n: int, bayes: float, share: float, folds: int, repeats: int, sets: int, rng: np.random.Generator,
+    X: np.ndarray | None = None, splits: list[np.ndarray] | None = None,
+) -> Runs:  # fmt: skip
+    """Two Gaussian classes; ``bayes`` is the error of the best rule, ``share`` that of the smaller class."""
+    y = np.zeros((sets, n), dtype=int)
+    y[:, : round(share * n)] = 1
+    center = class_center(bayes)
+    if X is None:
+        X = rng.normal(size=(sets, n, N_FEATURES)) + (2 * y - 1)[:, :, None] * center
+    records: list[list[dict[str, Any]]] = [[] for _ in range(sets)]
+    truth: dict[str, list[np.ndarray]] = {"error_rate": [], "balanced_error_rate": [], "auc": []}
+    for repeat in range(repeats):
+        fold = stratified_folds(y, folds, rng) if splits is None else splits[repeat]
+        for j in range(folds):
+            test = fold == j
+            weights, offset = fit_classifier(X, y, ~test)
+            decision = np.einsum("bnp,bp->bn", X, weights) + offset[:, None]
+            for b in range(sets):
+                records[b].append(_classified(y[b], decision[b], np.flatnonzero(test[b]), len(records[b]), n))
+            norm, signal = np.linalg.norm(weights, axis=1), weights @ center
+            missed, false = (
+                stats.norm.cdf(-(signal + offset) / norm),
+                stats.norm.cdf((offset - signal) / norm),
+            )
+            truth["error_rate"].append(share * missed + (1 - share) * false)
+            truth["balanced_error_rate"].append((missed + false) / 2)
+            truth["auc"].append(stats.norm.cdf(2 * signal / norm / np.sqrt(2)))
+    return Runs(records, {name: np.mean(found, axis=0) for name, found in truth.items()})
+
+
+def class_center(bayes: float) -> np.ndarray:
+    """Mean of class 1; class 0 has its negative."""
+    center = np.zeros(N_FEATURES)
+    center[:N_INFORMATIVE] = (8.0 if bayes == 0 else stats.norm.isf(bayes)) / np.sqrt(N_INFORMATIVE)
+    return center
+
+
+def _classified(y: np.ndarray, decision: np.ndarray, test: np.ndarray, split: int, n: int) -> dict[str, Any]:
+    truth, values = y[test], decision[test]
+    predictions = (values > 0).astype(int)
+    row = {
+        "split": split, "truth": truth, "predictions": predictions, "decision": values,
+        "test_rows": test, "n_test": test.size, "n_train": n - test.size,
+    }  # fmt: skip
+    row["error_rate"] = METRICS["error_rate"].function(truth, predictions)
+    row["balanced_error_rate"] = METRICS["balanced_error_rate"].function(truth, predictions)
+    above = values[truth == 1][:, None] - values[truth == 0]
+    row["auc"] = float(np.mean((above > 0) + 0.5 * (above == 0)))
+    return row
+
+
+def regression_runs(
+    *, n: int, r2: float, heavy: bool, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Runs:
+    """A linear model with noise of variance 1, Gaussian or (``heavy``) of Student's t with 5 degrees of freedom."""
+    beta = np.zeros(N_FEATURES)
+    beta[:N_INFORMATIVE] = np.sqrt(r2 / (1 - r2) / N_INFORMATIVE)
+    X = rng.normal(size=(sets, n, N_FEATURES))
+    noise = rng.standard_t(5, size=(sets, n)) / np.sqrt(5 / 3) if heavy else rng.normal(size=(sets, n))
+    y = X @ beta + noise
+    records: list[list[dict[str, Any]]] = [[] for _ in range(sets)]
+    truth = []
+    for _ in range(repeats):
+        fold = np.argsort(rng.random((sets, n)), axis=1) % folds
+        for j in range(folds):
+            test = fold == j
+            weights, offset = fit_regression(X, y, ~test)
+            predictions = np.einsum("bnp,bp->bn", X, weights) + offset[:, None]
+            truth.append(np.sum((beta - weights) ** 2, axis=1) + offset**2 + 1)
+            for b in range(sets):
+                rows = np.flatnonzero(test[b])
+                records[b].append({
+                    "split": len(records[b]), "truth": y[b, rows], "predictions": predictions[b, rows],
+                    "test_rows": rows, "n_test": rows.size, "n_train": n - rows.size,
+                    "mse": float(np.mean((y[b, rows] - predictions[b, rows]) ** 2)),
+                })  # fmt: skip
+    return Runs(records, {"mse": np.mean(truth, axis=0)})
+
+
+def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ridge regression on the features with the largest correlations."""
+    w = train.astype(float)
+    count = w.sum(axis=1)
+    mean_X, mean_y = np.einsum("bn,bnp->bp", w, X) / count[:, None], (w * y).sum(axis=1) / count
+    centered, target = (X - mean_X[:, None]) * w[:, :, None], (y - mean_y[:, None]) * w
+    products = np.einsum("bnp,bn->bp", centered, target)
+    strength = np.abs(products) / np.sqrt(np.einsum("bnp,bnp->bp", centered, centered))
+    kept = np.argsort(-strength, axis=1)[:, :N_KEPT]
+    chosen = np.take_along_axis(centered, kept[:, None, :], axis=2)
+    gram = np.einsum("bnp,bnq->bpq", chosen, chosen) + np.eye(N_KEPT)
+    solved = np.linalg.solve(gram, np.take_along_axis(products, kept, axis=1)[:, :, None])[:, :, 0]
+    weights = np.zeros_like(mean_X)
+    np.put_along_axis(weights, kept, solved, axis=1)
+    return weights, mean_y - np.sum(weights * mean_X, axis=1)
+
+
+# -- Tables --
+
+PLANS = ((2, 1), (5, 1), (10, 1), (2, 10), (5, 5), (10, 10))
+MANY_FITS = 50  # per data set: in one sample size only
+QUICK_PLANS = ((2, 1), (5, 1), (5, 5))
+
+
+@table
+def coverage(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+    """How often the 95 % interval of a metric holds its true value."""
+    rng = np.random.default_rng(seed)
+    sizes, errors, plans = (20, 40, 100), (0.02, 0.1, 0.3), (*PLANS[:3], (5, 5))
+    if quick:
+        sizes, errors, plans = (40,), (0.02, 0.2), QUICK_PLANS
+    elif full:
+        sizes, errors, plans = (20, 40, 100, 500), (0.0, 0.02, 0.1, 0.2, 0.35), PLANS
+    for n, share, bayes, (folds, repeats) in product(sizes, (0.5, 0.2), errors, plans):
+        if share * n < folds or _is_left_out(n, folds * repeats):
+            continue
+        runs = classification_runs(
+            n=n, bayes=bayes, share=share, folds=folds, repeats=repeats, sets=sets, rng=rng
+        )
+        kind = f"two classes, {round(100 * share)} % in the smaller"
+        for name in ("error_rate", "balanced_error_rate", "auc"):
+            yield {
+                "metric": name,
+                "data": kind,
+                "n": n,
+                "folds": folds,
+                "repeats": repeats,
+                **_covered(runs, name),
+            }
+    for n, r2, heavy, (folds, repeats) in product(
+        sizes, (0.3,) if quick else (0.0, 0.3, 0.7) if full else (0.0, 0.6), (False, True), plans
+    ):
+        if _is_left_out(n, folds * repeats):
+            continue
+        runs = regression_runs(n=n, r2=r2, heavy=heavy, folds=folds, repeats=repeats, sets=sets, rng=rng)
+        kind = f"linear, R² {r2:g}, {'heavy-tailed' if heavy else 'Gaussian'} noise"
+        yield {
+            "metric": "mse",
+            "data": kind,
+            "n": n,
+            "folds": folds,
+            "repeats": repeats,
+            **_covered(runs, "mse"),
+        }
+
+
+def _is_left_out(n: int, n_fits: int) -> bool:
+    """To save time: large samples with repeats, and most sizes with very many fits."""
+    return (n == 500 and n_fits > 10) or (n != 40 and n_fits > MANY_FITS)
+
+
+def _covered(runs: Runs, name: str) -> dict[str, Any]:
+    found = [metric_interval(METRICS[name], rows) for rows in runs.records]
+    low, high = np.asarray([(np.nan, np.nan) if pair is None else pair for pair in found]).T
+    truth = runs.truth[name]
+    expected = float(truth.mean())
+    return {
+        "true value": round(expected, 4),
+        "covers the expected value": round(float(np.mean((low <= expected) & (expected <= high))), 3),
+        "covers the value of the fitted models": round(float(np.mean((low <= truth) & (truth <= high))), 3),
+        "mean width": round(float(np.nanmean(high - low)), 4),
+        "smallest width": round(float(np.nanmin(high - low)), 4),
+        "without interval": int(np.isnan(low).sum()),
+        "data sets": len(truth),
+    }
+
+
+@table
+def size(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+    """How often a test at the level 0.05 rejects when two procedures have the same expected value."""
+    rng = np.random.default_rng(seed)
+    for n, bayes, (folds, repeats) in product(
+        (40,) if quick else (20, 40, 100),
+        (0.1,) if quick else (0.02, 0.1, 0.3),
+        QUICK_PLANS if quick else PLANS,
+    ):
+        first, second = paired_runs(
+            n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=2
+        )
+        for name in ("error_rate", "balanced_error_rate", "auc"):
+            metric = METRICS[name]
+            pairs = list(zip(first.records, second.records, strict=True))
+            p_values = {"paired": [paired_test(metric, a, b)[0] for a, b in pairs]}
+            p_values["corrected t"] = [_corrected_t(a, b, name) for a, b in pairs]
+            for test, found in p_values.items():
+                judged = [p for p in found if p is not None]
+                yield {
+                    "test": test, "metric": name, "n": n, "true value": round(float(first.truth[name].mean()), 3),
+                    "folds": folds, "repeats": repeats,
+                    "rejected": round(float(np.mean(np.asarray(judged) < LEVEL)), 3) if judged else "refused",
+                    "data sets": sets,
+                }  # fmt: skip
+
+
+def _corrected_t(a: list[dict[str, Any]], b: list[dict[str, Any]], name: str) -> float | None:
+    left, right = ([row[name] for row in rows] for rows in (a, b))
+    try:
+        n_train, n_test = (float(np.mean([row[key] for row in a])) for key in ("n_train", "n_test"))
+        n_repeats = sum(row["n_test"] for row in a) // int(n_train + n_test)
+        return corrected_resampled_t(left, right, n_train=n_train, n_test=n_test, n_repeats=n_repeats).p_value
+    except ValueError:
+        return None
+
+
+def paired_runs(
+    *, n: int, bayes: float, folds: int, repeats: int, sets: int, rng: np.random.Generator, methods: int,
+    better: int = 0,
+) -> list[Runs]:  # fmt: skip
+    """Procedures that see different measurements of the same samples, half of whose noise they share.
+
+    All have the same expected error, except that the last ``better`` ones see clearer measurements.
+    """
+    y = np.zeros((sets, n), dtype=int)
+    y[:, : n // 2] = 1
+    splits = [stratified_folds(y, folds, rng) for _ in range(repeats)]
+    shared = rng.normal(size=(sets, n, N_FEATURES))
+    found = []
+    for method in range(methods):
+        error = bayes / 4 if method >= methods - better else bayes
+        own = rng.normal(size=shared.shape)
+        X = np.sqrt(0.5) * (shared + own) + (2 * y - 1)[:, :, None] * class_center(error)
+        found.append(
+            classification_runs(
+                n=n,
+                bayes=error,
+                share=0.5,
+                folds=folds,
+                repeats=repeats,
+                sets=sets,
+                rng=rng,
+                X=X,
+                splits=splits,
+            )
+        )
+    return found
+
+
+@table
+def verdict(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+    """How often the sentence of a comparison of four methods claims a difference that is not there."""
+    import polars as pl
+
+    rng = np.random.default_rng(seed)
+    for n, bayes, better, (folds, repeats) in product(
+        (40,) if quick else (40, 100),
+        (0.3,) if quick else (0.1, 0.3),
+        (0, 2),
+        ((5, 1),) if quick else (*PLANS[:3], (5, 5)),
+    ):
+        runs = paired_runs(
+            n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=4, better=better
+        )
+        names = [f"{'good' if m >= 4 - better else 'plain'}{m}" for m in range(4)]
+        false = claims = 0
+        for b in range(sets):
+            rows = [
+                {**row, "method": name, "size": None, "n_selected": N_KEPT, "fit_seconds": 0.0}
+                for name, run in zip(names, runs, strict=True)
+                for row in run.records[b]
+            ]
+            choice = compare(pl.DataFrame([_plain(row) for row in rows]), "error_rate").choice
+            claims += bool(choice.worse)
+            false += any(_is_false(choice.best, worse) for worse in choice.worse)
+        yield {
+            "n": n, "folds": folds, "repeats": repeats, "methods": f"{4 - better} plain, {better} better",
+            "true error of the plain": round(float(runs[0].truth["error_rate"].mean()), 3),
+            "claims a difference": round(claims / sets, 3), "claims a false one": round(false / sets, 3),
+            "data sets": sets,
+        }  # fmt: skip
+
+
+def _is_false(best: str, worse: str) -> bool:
+    """Only a good method is better, and only than a plain one."""
+    return not (best.startswith("good") and worse.startswith("plain"))
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in row.items()}
+
+
+@table
+def stability(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+    """How often the interval of Nogueira's stability holds the true one; the selections are independent."""
+    rng = np.random.default_rng(seed)
+    profiles = {
+        "5 of 40 often": np.r_[np.full(5, 0.9), np.full(35, 0.1)],
+        "5 of 100 at times": np.r_[np.full(5, 0.4), np.full(95, 0.03)],
+        "10 of 1000 nearly always": np.r_[np.full(10, 0.95), np.full(990, 0.002)],
+        "random": np.full(50, 0.2),
+    }
+    for (kind, probability), runs in product(
+        list(profiles.items())[:: 2 if quick else 1], (5, 10) if quick else (5, 10, 20, 50)
+    ):
+        share = probability.mean()
+        truth = 1 - np.mean(probability * (1 - probability)) / (share * (1 - share))
+        covered = []
+        for _ in range(sets):
+            effect = nogueira_stability(rng.random((runs, probability.size)) < probability)
+            covered.append(effect.low <= truth <= effect.high)
+        yield {
+            "selected": kind, "selections": runs, "true stability": round(float(truth), 3),
+            "covered": round(float(np.mean(covered)), 3), "data sets": sets,
+        }  # fmt: skip
+
+
+# -- Writing --
+
+
+def write(name: str, rows: Iterable[dict[str, Any]], folder: Path = FOLDER) -> Path:
+    """Store the rows of a table as CSV, each as soon as it is there."""
+    file = folder / f"{name}.csv"
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(stream, fieldnames=list(row), lineterminator="\n")
+                writer.writeheader()
+            writer.writerow(row)
+            stream.flush()
+    return file
+
+
+# What to look at in each table: the columns that make a kind, and the shares that are judged.
+SUMMARIES = {
+    "coverage": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
+    "size": (("test", "metric"), ("rejected",)),
+    "verdict": (("methods",), ("claims a false one",)),
+    "stability": (("selections",), ("covered",)),
+}
+
+
+def summarise(folder: Path = FOLDER) -> Path:
+    """Lowest, mean and highest share of every kind of row in the tables that are there."""
+    lines = []
+    for name, (kinds, shares) in SUMMARIES.items():
+        if not (folder / f"{name}.csv").exists():
+            continue
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        for kind, share in product(dict.fromkeys(tuple(row[k] for k in kinds) for row in rows), shares):
+            same = [row for row in rows if tuple(row[k] for k in kinds) == kind and row[share] != "refused"]
+            values = [float(row[share]) for row in same]
+            lines.append({
+                "table": name, "kind": ", ".join(kind), "share": share, "rows": len(values),
+                "data sets per row": same[0]["data sets"], "lowest": min(values),
+                "mean": round(float(np.mean(values)), 3), "highest": max(values),
+            })  # fmt: skip
+    return write("summary", lines, folder)
+
+
+def main() -> None:
+    """Run the tables named on the command line, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "tables", nargs="*", choices=[*TABLES, []], help="names of tables; all if none is given"
+    )
+    parser.add_argument("--sets", type=int, default=1000, help="data sets per row")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--full", action="store_true", help="more settings: hours instead of minutes")
+    arguments = parser.parse_args()
+    for name in arguments.tables or TABLES:
+        print(write(name, TABLES[name](sets=arguments.sets, seed=arguments.seed, full=arguments.full)))
+    print(summarise())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Wrapped estimators: their seeds, the predictor used when none is named, and the path of a fitted selector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from zeronorm.selection.path import SelectionPath
+
+LARGEST_KERNEL_PROBLEM = 5000
+
+# -- Seeds for the random parts of wrapped estimators --
+
+
+def seeded_clone(
+    estimator: Any, seeds: np.random.SeedSequence | np.random.Generator, unset: list[str] | None = None
+) -> Any:
+    """A clone whose unset ``random_state`` parameters, also the nested ones, are fixed by ``seeds``.
+
+    A ``random_state`` the user has chosen stays as it is. Who clones often gives the names of the
+    ``unset`` parameters, which take longer to find than a small model to fit.
+    """
+    copy = clone(estimator)
+    unset = unset_random_states(copy) if unset is None else unset
+    if unset:
+        copy.set_params(**dict(zip(unset, _draw(seeds, len(unset)), strict=True)))
+    return copy
+
+
+def unset_random_states(estimator: Any) -> list[str]:
+    """Names of the ``random_state`` parameters that are None."""
+    params = estimator.get_params(deep=True)
+    is_random = (name for name in params if name == "random_state" or name.endswith("__random_state"))
+    return sorted(name for name in is_random if params[name] is None)
+
+
+def _draw(seeds: np.random.SeedSequence | np.random.Generator, count: int) -> list[int]:
+    if isinstance(seeds, np.random.SeedSequence):
+        return [int(word) >> 1 for word in seeds.generate_state(count)]
+    return [int(word) for word in seeds.integers(0, 2**31 - 1, size=count)]
+
+
+def generator_from(random_state: Any) -> np.random.Generator:
+    """A NumPy generator from anything scikit-learn accepts as ``random_state``."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
+    return np.random.default_rng(random_state)
+
+
+# -- The predictor that judges a selected subset when the user names none --
+
+
+def default_estimator(task: str, *, n_samples: int, is_sparse: bool = False) -> Any:
+    """Standardisation followed by a linear support vector machine, or ridge regression.
+
+    Everything is fitted on the training part. Sparse columns are scaled but not centred. With many
+    samples the machine is solved without a kernel matrix.
+    """
+    scaler = StandardScaler(with_mean=not is_sparse)
+    if task == "regression":
+        return make_pipeline(scaler, Ridge())
+    if n_samples <= LARGEST_KERNEL_PROBLEM:
+        return make_pipeline(scaler, SVC(kernel="linear", random_state=0))
+    return make_pipeline(scaler, LinearSVC(dual="auto", random_state=0))
+
+
+# -- The selection path of a fitted selector of any make --
+
+
+def fitted_path(selector: Any, n_features: int) -> SelectionPath:
+    """The path of a fitted selector: its own, its tuned best estimator's, or one made from its ranking.
+
+    Selectors from elsewhere are read by ``ranking_`` (1 is best) or ``scores_`` (bigger is better);
+    their own ``get_support`` gives the size at which they stop.
+    """
+    inner = _unwrapped(selector)
+    path = getattr(inner, "path_", None)
+    if not isinstance(path, SelectionPath):
+        path = _foreign_path(inner)
+    if path.n_features != n_features:
+        raise ValueError(
+            f"{type(selector).__name__} ranks {path.n_features} features, but X has {n_features}. Inside a "
+            "pipeline, only steps that keep the columns may come before the selector."
+        )
+    return path
+
+
+def own_support(selector: Any, path: SelectionPath) -> np.ndarray:
+    """The features the fitted selector itself settles on."""
+    inner = _unwrapped(selector)
+    if hasattr(inner, "get_support"):
+        return np.flatnonzero(inner.get_support())
+    raise ValueError(f"{type(selector).__name__} has no size of its own; give 'sizes'.")
+
+
+def _unwrapped(selector: Any) -> Any:
+    """The selector inside searches and pipelines: the last step that has selected something."""
+    while True:
+        if hasattr(selector, "path_"):
+            return selector
+        if hasattr(selector, "best_estimator_"):
+            selector = selector.best_estimator_
+        elif hasattr(selector, "steps"):
+            steps = [step for _, step in selector.steps if _selects(step)]
+            if not steps:
+                return selector
+            selector = steps[-1]
+        else:
+            return selector
+
+
+def _selects(step: Any) -> bool:
+    return any(hasattr(step, name) for name in ("path_", "best_estimator_", "get_support"))
+
+
+def _foreign_path(selector: Any) -> SelectionPath:
+    own_size = int(selector.get_support().sum()) if hasattr(selector, "get_support") else None
+    if hasattr(selector, "ranking_"):
+        return SelectionPath.from_scores(-np.asarray(selector.ranking_, dtype=float), own_size=own_size)
+    scores = getattr(selector, "scores_", None)
+    if scores is not None:
+        # An undefined score (a constant column in scikit-learn's F test) must not rank anywhere but last.
+        undefined = np.isnan(scores)
+        return SelectionPath.from_scores(
+            np.where(undefined, -np.inf, scores), last=undefined, own_size=own_size
+        )
+    raise ValueError(
+        f"{type(selector).__name__} has no path_, ranking_ or scores_ after fit, so subsets of other sizes "
+        "cannot be read off. Use a selector of zeronorm or one that ranks all features."
+    )

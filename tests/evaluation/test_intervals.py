@@ -1,0 +1,197 @@
+"""Intervals of measured metrics: exact cases, what must not shrink them, and simulated coverage."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from statsmodels.stats.proportion import proportion_confint
+
+from zeronorm import FisherScore, evaluate
+from zeronorm.evaluation import METRICS, Metric, register_metric
+from zeronorm.evaluation.comparison import compare
+from zeronorm.evaluation.significance import metric_interval, paired_test
+from zeronorm.evaluation.significance.pooled import placements
+from zeronorm.evaluation.summary import error_curves, primary_metric
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "trust" / "simulate.py"
+
+
+@pytest.fixture(scope="module")
+def simulate():
+    spec = importlib.util.spec_from_file_location("simulate", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["simulate"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def parts(truth, predictions, n_parts=5, repeats=1, **more):
+    """Rows of records, the samples dealt out to the test parts in turn."""
+    truth, predictions = np.asarray(truth), np.asarray(predictions)
+    rows = []
+    for split in range(n_parts * repeats):
+        test = np.arange(split % n_parts, truth.size, n_parts)
+        row = {"test_rows": test, "truth": truth[test], "predictions": predictions[test]}
+        row |= {"n_test": test.size, "n_train": truth.size - test.size}
+        row |= {name: np.asarray(values)[test] for name, values in more.items()}
+        for name in ("error_rate", "balanced_error_rate"):
+            row[name] = METRICS[name].function(row["truth"], row["predictions"])
+        rows.append(row)
+    return rows
+
+
+def test_no_errors_are_not_certainty():
+    """0 of 40: Wilson's interval for 40 samples reaches 8.8 %; the correction for overlap widens it a little."""
+    y = np.arange(40) % 2
+    low, high = metric_interval(METRICS["error_rate"], parts(y, y))
+    _, wilson = proportion_confint(0, 40, method="wilson")
+    assert low == 0.0
+    assert wilson <= high < 1.4 * wilson
+    again = metric_interval(METRICS["error_rate"], parts(y, y, repeats=10))
+    assert again[1] >= wilson  # repeating the same success tells nothing new
+
+
+@pytest.mark.parametrize("name", ["error_rate", "balanced_error_rate"])
+def test_one_bad_part_does_not_blow_the_interval_up(name):
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(100) % 2)
+    predictions = y.copy()
+    predictions[::5] = 1 - y[::5]  # all errors in the first part
+    low, high = metric_interval(METRICS[name], parts(y, predictions))
+    assert 0.08 < low < 0.2 < high < 0.4
+
+
+def test_samples_of_one_group_count_less():
+    rng = np.random.default_rng(0)
+    patients = np.repeat(np.arange(20), 10)
+    y = np.arange(200) % 2
+    wrong = (rng.random(20) < 0.3)[patients]  # patients are right or wrong as a whole
+    rows = parts(y, np.where(wrong, 1 - y, y), test_groups=patients)
+    alone = [{key: value for key, value in row.items() if key != "test_groups"} for row in rows]
+    narrow = np.diff(metric_interval(METRICS["error_rate"], alone))[0]
+    wide = np.diff(metric_interval(METRICS["error_rate"], rows))[0]
+    assert wide > 2 * narrow  # sqrt(10) without the bounds
+
+
+def test_placements_average_to_the_area():
+    rng = np.random.default_rng(0)
+    row = {"truth": np.arange(30) % 2, "decision": rng.integers(0, 6, 30) + np.arange(30) % 2}
+    found = placements(row)
+    area = METRICS["auc"].function(row["truth"], row["decision"], [0, 1])
+    for label in (0, 1):
+        assert found[row["truth"] == label].mean() == pytest.approx(area)
+
+
+def test_perfect_areas_have_an_interval():
+    y = np.arange(40) % 2
+    rows = parts(y, y, decision=y - 0.5)
+    for row in rows:
+        row["auc"] = 1.0
+    low, high = metric_interval(METRICS["auc"], rows)
+    assert 0.8 < low < 1.0 == high
+
+
+def test_exact_fits_have_no_interval():
+    y = np.linspace(0, 1, 20)
+    rows = [row | {"mse": 0.0} for row in parts(y, y)]
+    assert metric_interval(METRICS["mse"], rows) is None
+
+
+def test_equal_differences_are_not_certainty():
+    """One more error in each of five parts: 5 against 0 discordant samples of 50."""
+    y = np.zeros(50, dtype=int)
+    worse = y.copy()
+    worse[:5] = 1
+    p_value, effect = paired_test(METRICS["error_rate"], parts(y, worse), parts(y, y))
+    assert 0.05 < p_value < 0.3
+    assert effect.estimate == pytest.approx(0.1)
+    assert effect.low < 0 < effect.estimate < effect.high
+
+
+def test_any_scorer_goes_through_the_whole_chain():
+    """A scorer of scikit-learn and a metric of a user: curves, intervals, comparison, direction."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 6)) + 1.2 * np.outer(y, np.arange(6) == 5)
+    selectors = {"first": FisherScore(1), "all": FisherScore(6)}
+    for metric in ("f1", "neg_log_loss", "average_precision"):
+        records = evaluate(selectors, X, y, cv=4, metrics=metric, estimator=LogisticRegression())
+        assert primary_metric(records) == metric
+        curve = error_curves(records, metric)[0]
+        assert curve.own.low < curve.own.mean < curve.own.high
+        found = compare(records, metric)
+        means = [row.mean for row in found.rows]
+        assert means == sorted(means, reverse=True)
+        assert found.choice.best == found.rows[0].method
+    own = register_metric(Metric("misses", lambda t, p: float(np.sum(t > p)), label="missed cases"))
+    try:
+        records = evaluate(selectors, X, y, cv=4, metrics=own)
+        assert primary_metric(records) == "misses"
+        means = [row.mean for row in compare(records, "misses").rows]
+        assert means == sorted(means)
+    finally:
+        del METRICS["misses"]
+
+
+def test_r2_has_an_interval_around_its_value():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = X[:, 0] + rng.normal(size=80)
+    records = evaluate(
+        SelectKBest(f_regression, k=3), X, y, cv=5, task="regression", estimator=LinearRegression()
+    )
+    own = error_curves(records, "r2")[0].own
+    assert own.low < 0.5 < own.high < 1.0
+
+
+# -- Simulations: small ones here, the full tables with the script --
+
+
+def rejected_at_most(share, level, n):
+    return share <= level + 3 * np.sqrt(level * (1 - level) / n)
+
+
+def test_intervals_cover_in_a_small_simulation(simulate):
+    rows = list(simulate.coverage(sets=60, seed=1, quick=True))
+    assert min(row["smallest width"] for row in rows) > 0
+    for row in rows:
+        if "heavy" not in row["data"]:
+            misses = 1 - row["covers the expected value"]
+            assert rejected_at_most(misses, 0.05, 60), row
+
+
+def test_tests_keep_their_size_in_a_small_simulation(simulate):
+    for row in simulate.size(sets=80, seed=1, quick=True):
+        assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 80), row
+
+
+def test_the_verdict_is_true_in_a_small_simulation(simulate):
+    rows = list(simulate.verdict(sets=40, seed=1, quick=True))
+    assert all(rejected_at_most(row["claims a false one"], 0.05, 40) for row in rows)
+    assert rows[1]["claims a difference"] > 0.3  # where methods differ, it says so
+
+
+def test_stability_covers_in_a_small_simulation(simulate):
+    for row in simulate.stability(sets=150, seed=1, quick=True):
+        assert rejected_at_most(1 - row["covered"], 0.05, 150), row
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["coverage", "size", "verdict", "stability"])
+def test_full_tables(simulate, name):
+    """The committed tables, drawn again with another seed, within their simulation error."""
+    for row in simulate.TABLES[name](sets=200, seed=7, full=True):
+        if name == "coverage" and "heavy" not in row["data"]:
+            assert row["covers the expected value"] >= 0.92 - 3 * np.sqrt(0.08 * 0.92 / 200), row
+        elif name == "size":
+            assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 200), row
+        elif name == "verdict":
+            assert rejected_at_most(row["claims a false one"], 0.05, 200), row
+        elif name == "stability":
+            assert row["covered"] >= 0.93 - 3 * np.sqrt(0.07 * 0.93 / 200), row

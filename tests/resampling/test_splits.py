@@ -1,0 +1,118 @@
+"""Splits: repeats that differ, groups that stay whole, and what the fold loop hands to a selector."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import KFold
+
+from zeronorm import RadiusMarginScaling, SelectionPath, SelectorCV, evaluate
+from zeronorm.registry import register
+from zeronorm.resampling.splits import make_splits
+from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.meta.selector_cv import choose_size
+
+
+def folds(splits):
+    return frozenset(frozenset(split.test.tolist()) for split in splits)
+
+
+@pytest.mark.parametrize("classification", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_repeats_are_different_folds_of_all_samples(classification, grouped):
+    y = np.arange(60) % 2 if classification else np.linspace(0, 1, 60)
+    groups = np.arange(60) // 3 if grouped else None
+    splits = make_splits(5, y, groups, classification=classification, seed=0, repeats=4)
+    assert [split.index for split in splits] == list(range(20))
+    repeats = [splits[i : i + 5] for i in range(0, 20, 5)]
+    assert len({folds(repeat) for repeat in repeats}) == 4
+    for repeat in repeats:
+        assert sorted(row for split in repeat for row in split.test) == list(range(60))
+        for split in repeat:
+            assert groups is None or not set(groups[split.train]) & set(groups[split.test])
+
+
+@pytest.mark.parametrize("cv", [4, KFold(4)])
+def test_repeats_that_cannot_differ_are_refused(cv):
+    """As many groups as folds, or a splitter without chance, give the same folds each time."""
+    y, groups = np.linspace(0, 1, 40), np.arange(40) // 10 if cv == 4 else None
+    with pytest.raises(ValueError, match=r"Repeat 2 of 3 has the same folds"):
+        make_splits(cv, y, groups, classification=False, seed=0, repeats=3)
+
+
+def test_no_more_folds_than_the_smallest_class_has_samples():
+    """RadiusMarginScaling splits again inside; a class of three samples allows three folds."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(20), np.ones(3)].astype(int)
+    X = rng.normal(size=(23, 4)) + 2 * np.outer(y, [1, 0, 0, 0])
+    selector = RadiusMarginScaling(2, criterion="validation", cv=10)
+    seen = []
+    original = RadiusMarginScaling._splits
+
+    def counting(self, problem):
+        found = original(self, problem)
+        seen.append([np.sum(problem.y[valid] == 1) for _, valid in found])
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RadiusMarginScaling, "_splits", counting)
+        selector.fit(X, y)
+    assert seen[0] == [1, 1, 1]
+
+
+class GroupReader(BaseEstimator):
+    """Remembers the groups and the first column it was fitted on."""
+
+    calls: list = []  # noqa: RUF012
+
+    def fit(self, X, y, groups=None):
+        GroupReader.calls.append((X[:, 0].astype(int).tolist(), groups.tolist()))
+        self.path_ = SelectionPath(order=np.arange(X.shape[1]))
+        return self
+
+
+def test_a_selector_is_given_the_groups_of_its_own_training_rows():
+    GroupReader.calls = []
+    X = np.column_stack([np.arange(24), np.random.default_rng(0).normal(size=24)])
+    groups = np.repeat(np.arange(8), 3)
+    evaluate(GroupReader(), X, np.arange(24) % 2, cv=4, sizes=[1], groups=groups)
+    assert len(GroupReader.calls) == 4
+    for rows, given in GroupReader.calls:
+        assert given == groups[rows].tolist()
+        assert len(rows) == 18
+
+
+def test_groups_are_in_the_records():
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    groups = np.repeat(list("abcdefgh"), 3)
+    records = evaluate(GroupReader(), X, np.arange(24) % 2, cv=4, sizes=[1], groups=groups)
+    for rows, found in zip(records["test_rows"].to_list(), records["test_groups"].to_list(), strict=True):
+        assert found == groups[rows].tolist()
+
+
+@register("test-in-order", family="filters", tasks=("binary",), reference="")
+class InOrder(BaseSelector):
+    """Columns in the order they stand."""
+
+    def __init__(self, n_features_to_select=None):
+        self.n_features_to_select = n_features_to_select
+
+    def _select(self, problem):
+        return SelectionPath(order=np.arange(problem.n_features))
+
+
+def test_the_one_standard_error_rule_reaches_the_selection():
+    """The first feature says nearly all; the second adds less than a standard error."""
+    rng = np.random.default_rng(1)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 6)) + np.outer(y, [2.0, 0.4, 0.0, 0.0, 0.0, 0.0])
+    chosen = {}
+    for rule in ("best", "one_se"):
+        fitted = SelectorCV(InOrder(), rule=rule, sizes=range(1, 7), random_state=0).fit(X, y)
+        scores = fitted.cv_results_["scores"]
+        assert fitted.n_features_ == choose_size(scores, rule) + 1
+        chosen[rule] = fitted.n_features_
+    mean = scores.mean(axis=0)
+    threshold = mean.max() - scores[:, mean.argmax()].std(ddof=1) / np.sqrt(len(scores))
+    assert chosen["one_se"] == 1 + int(np.flatnonzero(mean >= threshold)[0]) < chosen["best"]
