@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 from zeronorm.criteria.kernels import make_kernel
 from zeronorm.engines.elimination.estimator import EstimatorMachines
 from zeronorm.engines.elimination.gram import GramMachines
@@ -15,6 +17,7 @@ from zeronorm.engines.elimination.kernel import KernelMachines
 from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, Machines, eliminate
 from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
+from zeronorm.engines.price import price_of, target_spread
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -76,7 +79,8 @@ class RFE(WeightedSelector):
         ``feature_importances_``, which is trained again in every round.
     C
         ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left
-        no longer separate the classes, the rest is ordered by the last values.
+        no longer separate the classes, the rest is ordered by the last values. "auto" chooses it from the data by
+        generalised cross-validation on the kernel matrix of all features; ``C_`` reports it.
     loss
         "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
     standardize
@@ -99,7 +103,7 @@ class RFE(WeightedSelector):
         kernel_pieces: Any = None,
         combine: Literal["sum", "product"] = "sum",
         learner: Literal["svm", "logistic"] | Any = "svm",
-        C: float = 1.0,
+        C: float | Literal["auto"] = 1.0,
         loss: Literal["hinge", "squared"] = "hinge",
         epsilon: float = 0.1,
         task: Literal["classification", "regression"] = "classification",
@@ -133,6 +137,7 @@ class RFE(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
+        self.C_ = self._price(problem)
         record = Elimination(problem)
         if self.learner == "svm" and self.kernel == "linear":
             self._eliminate_linear(record)
@@ -148,9 +153,21 @@ class RFE(WeightedSelector):
                 )
         return record.path()
 
+    def _price(self, problem: Problem) -> float:
+        """The cost in use; an estimator as the learner has its own."""
+        if not isinstance(self.C, str):
+            return float(self.C)
+        if self.learner not in ("svm", "logistic"):
+            return math.nan
+        K = None
+        if self.learner == "svm" and self.kernel != "linear":
+            K = self._kernel_source(problem).matrix(np.arange(problem.n_features))
+        distance = problem.task == "regression" and self.loss == "hinge"
+        return price_of(self, problem, K=K) * (target_spread(problem) if distance else 1.0)
+
     def _svm_settings(self) -> dict[str, Any]:
         return {
-            "C": self.C if self.C < HARDEST else math.inf,
+            "C": self.C_ if self.C_ < HARDEST else math.inf,
             "loss": self.loss,
             "epsilon": self.epsilon,
             "tol": self.tol,
@@ -177,7 +194,7 @@ class RFE(WeightedSelector):
             return EstimatorMachines(problem, self.learner)
         if problem.task == "regression":
             raise parameter_error(self, "learner", "'svm' or an estimator for task='regression'")
-        return LogisticMachines(problem, C=min(self.C, HARDEST), tol=self.tol, max_iter=self.max_iter)
+        return LogisticMachines(problem, C=min(self.C_, HARDEST), tol=self.tol, max_iter=self.max_iter)
 
     def _kernel_source(self, problem: Problem) -> KernelSource:
         n, p = problem.design.shape

@@ -49,7 +49,7 @@ def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
     return (
         Arm(OFW, "ofw", settings),
         Arm(RANDOM, "random"),
-        Arm(RFE, "rfe", {"step": 0.1, "standardize": False}),
+        Arm(RFE, "rfe", {"C": 1.0, "step": 0.1, "standardize": False}),
         Arm(L0, "arom", {"C": 10.0, "scaling": "paper", "standardize": False}),
         Arm(FISHER, "fisher"),
         Arm(ALL),

@@ -45,7 +45,7 @@ def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
         Arm(ALL, only=everywhere),
         Arm(OFW, "ofw", settings, only=everywhere),
         Arm(RANDOM, "random", only=everywhere),
-        Arm(RFE, "rfe", {"step": 0.1}, only=everywhere),
+        Arm(RFE, "rfe", {"C": 1.0, "step": 0.1}, only=everywhere),
         Arm(L0, "arom", {"C": 10.0, "scaling": "paper"}, only=everywhere),
         Arm("Fisher", "fisher", only=everywhere),
         *(Arm(label, estimator=RandomForestClassifier(n), only=everywhere) for n, label in FORESTS.items()),

@@ -178,7 +178,7 @@ def _arms(**shared: Any) -> tuple[Arm, ...]:
         Arm(RAW, estimator=LinearSVC(dual=False)),
         Arm(OFW, "ofw", settings),
         Arm(OFW_NEIGHBOURS, "ofw", settings, neighbours),
-        Arm(RFE, "rfe"),
+        Arm(RFE, "rfe", {"C": 1.0}),
         Arm(L0, "arom", {"C": 10.0, "scaling": "paper"}),
         Arm(RANDOM, "random"),
         Arm(FOREST, estimator=RandomForestClassifier(5, max_leaf_nodes=TREE_TESTS + 1)),
