@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from oracles.qp import PRECISE
-from zeronorm import AROM, ZeroNormSVM
+from zeronorm import AROM, KernelMultiplicativeUpdate, ZeroNormSVM
 from zeronorm.design import as_design
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.rescaling.iteration import (
@@ -333,6 +333,29 @@ def test_mirrored_columns_and_complements_are_one_feature(method):
     assert np.flatnonzero(selector.support_).tolist() == [0, 1]
     assert selector.representative_[[7, 9]].tolist() == [0, 1]
     assert set(selector.path_.order[-2:].tolist()) == {7, 9}
+
+
+@pytest.mark.parametrize("values", ["real", "binary"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "selector", [AROM(3), ZeroNormSVM(3), KernelMultiplicativeUpdate(3, kernel="linear")], ids=repr
+)
+def test_order_sign_shift_and_unit_of_the_columns_do_not_matter(selector, seed, values):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(24, 40)) if values == "real" else rng.integers(0, 2, size=(24, 40)).astype(float)
+    y = (X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=24) > np.median(X[:, 0] + X[:, 1])).astype(int)
+    columns, signs = rng.permutation(40), rng.choice([-1.0, 1.0], size=40)
+    shift, unit = rng.normal(size=40), rng.uniform(0.1, 10.0, size=40)
+    plain = np.flatnonzero(clone(selector).fit(X, y).support_)
+    moved = columns[clone(selector).fit((X * signs * unit + shift)[:, columns], y).support_]
+
+    def content(chosen):  # of copies either may be selected
+        return {tuple((X[:, k] != X[0, k]).tolist()) for k in chosen}
+
+    if values == "real":
+        assert set(plain.tolist()) == set(moved.tolist())
+    else:
+        assert content(plain) == content(moved)
 
 
 def iterate_path(**fields):

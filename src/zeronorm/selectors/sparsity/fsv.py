@@ -52,6 +52,9 @@ class FSV(WeightedSelector):
     have one, by how close they came to it in the first program. The weight of columns equal up
     to sign and shift goes to the first, the others rank last.
 
+    A program may have several optimal vertices when there are few samples of few distinct values; which one is
+    found may then depend on the order of the columns.
+
     More than two classes (one against the rest each) share the penalty, with :math:`|w_k| = \sum_c |w_{ck}|`: a
     feature that one machine has is cheap for all. For regression the loss is the mean of
     :math:`\max(0, |y_i - w \cdot x_i - b| - \epsilon)` in units of the target's spread, so that the unit of y does not

@@ -48,6 +48,9 @@ class L1SVM(WeightedSelector):
     never do, by how close they came: :math:`|x_k \cdot (\alpha * y)|`, which is 1 for a feature with a weight.
     The weight of columns equal up to sign and shift goes to the first.
 
+    Where several solutions are optimal, as happens with few samples of few distinct values, the vertex that is found
+    may depend on the order of the columns.
+
     Several classes: one machine against the rest for each at the same C; the support is the union.
 
     Use it for a small, stable number of features when the classes overlap. Of two equally good features it
