@@ -133,6 +133,19 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
         How the training went.
     converged_ : bool
         How the training went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.models import RelevanceVectorClassifier
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> model = RelevanceVectorClassifier().fit(X, y)
+    >>> len(model.relevance_)
+    3
+    >>> round(model.score(X, y), 2)
+    1.0
     """
 
     def __init__(
@@ -228,6 +241,15 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
         How the training went.
     converged_ : bool
         How the training went.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from zeronorm.models import RelevanceVectorRegressor
+    >>> X, y = make_regression(n_samples=60, n_features=8, n_informative=2, random_state=0)
+    >>> model = RelevanceVectorRegressor(kernel="linear").fit(X, y)
+    >>> round(model.score(X, y), 2)
+    1.0
     """
 
     def __init__(

@@ -76,6 +76,16 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
         Orientation, polarity, row, column and blur of each feature.
     image_shape_ : tuple of int
         Rows and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.transformers import EdgeFeatures
+    >>> image = np.zeros((1, 36))
+    >>> image[:, 18:] = 1.0  # dark above, light below
+    >>> edges = EdgeFeatures(orientations=["horizontal"], blurs=[0]).fit(image)
+    >>> edges.get_feature_names_out()[edges.transform(image)[0] == 1].tolist()[:2]
+    ['horizontal_r2_c0_b0', 'horizontal_r2_c1_b0']
     """
 
     def __init__(

@@ -61,6 +61,14 @@ class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
     ----------
     negative
         "zero" sets them to zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.transformers import SpectrumPreprocessor
+    >>> spectra = np.random.default_rng(0).poisson(20, size=(3, 50)).astype(float)
+    >>> SpectrumPreprocessor(crop=(10, 40), baseline_window=11).fit_transform(spectra).shape
+    (3, 30)
     """
 
     def __init__(

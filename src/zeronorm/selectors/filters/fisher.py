@@ -40,6 +40,17 @@ class FisherScore(WeightedSelector):
         None: half of the features.
     variant
         The formulas are above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FisherScore
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = FisherScore(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _finite_from_statistics = True

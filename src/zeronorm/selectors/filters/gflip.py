@@ -131,6 +131,17 @@ class GFlip(BaseSelector):
     ----------
     margin_ : float
         e of the subset found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import GFlip
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = GFlip(random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1, 5, 6]
     """
 
     def __init__(

@@ -30,6 +30,17 @@ class GolubScore(WeightedSelector):
     ----------
     n_features_to_select
         None: half of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import GolubScore
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = GolubScore(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _finite_from_statistics = True

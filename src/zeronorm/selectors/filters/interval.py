@@ -72,6 +72,17 @@ class IntervalSelector(BaseSelector):
         (first, last + 1) of each range, the whole one first.
     errors_ : ndarray
         The cross-validated error of each range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import IntervalSelector
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = IntervalSelector(2, cv=3).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _depends_on_column_order = True

@@ -60,6 +60,17 @@ class MutualInformation(BaseSelector):
         Threads; for a real target, workers of scikit-learn.
     random_state
         It decides the tiny noise that separates equal values of continuous features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import MutualInformation
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = MutualInformation(2, random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

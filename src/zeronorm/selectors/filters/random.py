@@ -28,6 +28,17 @@ class RandomSelector(BaseSelector):
     ----------
     n_features_to_select
         None: half of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import RandomSelector
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = RandomSelector(2, random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [4, 5]
     """
 
     def __init__(

@@ -84,6 +84,17 @@ class Relief(BaseSelector):
         A feature less than this many positions away from a better one is moved to the end. None: no such rule.
     n_jobs
         Threads, used when the data are large enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import Relief
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = Relief(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _allow_nan = True

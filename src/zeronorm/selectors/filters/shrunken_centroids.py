@@ -51,6 +51,17 @@ class ShrunkenCentroids(WeightedSelector):
     thresholds_ : ndarray of shape (n_features_in_,)
         For each number of features k = 1, …, p (entry k−1) the smallest threshold at which no more than k features
         are alive, before groups and forced features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import ShrunkenCentroids
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = ShrunkenCentroids(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -39,6 +39,17 @@ class WelchScore(WeightedSelector):
     pvalues_ : ndarray of shape (n_features_in_,)
         Two-sided p-value of each feature, with Welch–Satterthwaite degrees of freedom. They are not corrected for
         the number of features; 1 for constant features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import WelchScore
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = WelchScore(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _finite_from_statistics = True

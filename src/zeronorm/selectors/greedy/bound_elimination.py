@@ -89,6 +89,17 @@ class BoundElimination(BaseSelector):
         Used with ``rule="derivative"``.
     C
         The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import BoundElimination
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = BoundElimination(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

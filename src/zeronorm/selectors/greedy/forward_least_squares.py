@@ -51,6 +51,17 @@ class ForwardLeastSquares(WeightedSelector):
         False: the columns are fitted as they are, without an intercept.
     always_keep
         They are fitted first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import ForwardLeastSquares
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = ForwardLeastSquares(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -69,6 +69,17 @@ class Grafting(WeightedSelector):
         Weights of the last model, of the columns as standardised.
     objective_ : float or ndarray
         The objective after each step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import Grafting
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = Grafting(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -93,6 +93,17 @@ class GramSchmidt(WeightedSelector):
         Number of columns (or monomials) the rule accepted.
     monomials_ : list of tuples
         Selected monomials as tuples of features, (1, 1, 4) for the square of 1 times 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import GramSchmidt
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = GramSchmidt(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     monomials_: list[tuple[int, ...]]

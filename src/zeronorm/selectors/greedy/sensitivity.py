@@ -89,6 +89,17 @@ class SensitivityElimination(BaseSelector):
         Iterations of L-BFGS in each training of the network.
     random_state
         It decides the first weights of the network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import SensitivityElimination
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = SensitivityElimination(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [1, 4]
     """
 
     _parameter_exceptions = exceptions(

@@ -68,6 +68,17 @@ class TreeSelector(BaseSelector):
     ----------
     tree_ : estimator
         The fitted scikit-learn tree or forest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import TreeSelector
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = TreeSelector(2, random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -100,6 +100,17 @@ class KnockoffSelector(ErrorControlSelector):
         T, for one draw; infinite when nothing passes.
     e_values_ : ndarray of shape (n_features_in_,)
         Averaged e-values, for several draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FisherScore, KnockoffSelector
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = KnockoffSelector(FisherScore(), n_features_to_select=2, random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

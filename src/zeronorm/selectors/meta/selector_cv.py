@@ -72,6 +72,17 @@ class SelectorCV(MetaSelector):
         size) and ``splits``.
     selector_ : selector
         The selector fitted on all data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FisherScore, SelectorCV
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = SelectorCV(FisherScore(), sizes=[1, 2, 4, 8], random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

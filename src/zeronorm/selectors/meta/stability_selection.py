@@ -90,6 +90,17 @@ class StabilitySelection(ErrorControlSelector):
         The bound for this q and threshold.
     assumption_ : str
         What the bound assumes and counts, in words; it belongs wherever the bound is printed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FisherScore, StabilitySelection
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = StabilitySelection(FisherScore(), n_subsamples=20, false_selections=2.0, random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(

@@ -83,6 +83,17 @@ class AdaptiveScaling(WeightedSelector):
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift (up to sign, for "poly"); only
         that one is given a factor, its copies rank last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import AdaptiveScaling
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = AdaptiveScaling(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(q=(number(above=0, most=2), "the constraint needs a norm"))

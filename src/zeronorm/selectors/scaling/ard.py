@@ -69,6 +69,17 @@ class ARD(WeightedSelector):
         The logarithm of the evidence.
     noise_variance_ : float
         Regression: the variance of the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import ARD
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = ARD(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -70,6 +70,17 @@ class JCFO(BaseSelector):
         :math:`\beta` of all training samples, and the bias.
     objective_ : float or ndarray
         The penalised log-likelihood after each iteration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import JCFO
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = JCFO(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -67,6 +67,17 @@ class MarginLP(WeightedSelector):
         The machine, for the features as standardised.
     dual_coef_ : ndarray
         :math:`\alpha_i y_i` of the linear program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import MarginLP
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = MarginLP(2, C=1.0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

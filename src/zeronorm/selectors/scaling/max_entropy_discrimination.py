@@ -72,6 +72,17 @@ class MaxEntropyDiscrimination(WeightedSelector):
         Expected weights for the features as standardised, and the bias.
     objective_ : float or ndarray
         The maximum of the dual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import MaxEntropyDiscrimination
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = MaxEntropyDiscrimination(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(C=(POSITIVE, "the dual needs finite multipliers"))

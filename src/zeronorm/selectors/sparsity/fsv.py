@@ -93,6 +93,17 @@ class FSV(WeightedSelector):
         The half-width in use, None in classification.
     objective_ : float or ndarray
         The objective after each program, for the α in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FSV
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = FSV(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

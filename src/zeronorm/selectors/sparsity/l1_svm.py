@@ -80,6 +80,17 @@ class L1SVM(WeightedSelector):
         The price and the half-width in use; ``epsilon_`` is None in classification.
     epsilon_ : float or None
         The price and the half-width in use; ``epsilon_`` is None in classification.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import L1SVM
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = L1SVM(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -74,6 +74,17 @@ class LassoSelector(WeightedSelector):
         Euclidean norms over the classes.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import LassoSelector
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = LassoSelector(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

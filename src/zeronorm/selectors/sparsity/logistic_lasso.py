@@ -63,6 +63,17 @@ class LogisticLasso(WeightedSelector):
         Weights and bias at the end of the path, one row for each machine, of the columns as standardised.
     penalty_ : float
         λ at the end of the path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import LogisticLasso
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = LogisticLasso(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -63,6 +63,17 @@ class PotentialSVM(WeightedSelector):
     ----------
     dual_coef_ : ndarray
         α at the end of the path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import PotentialSVM
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = PotentialSVM(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     standardize = True

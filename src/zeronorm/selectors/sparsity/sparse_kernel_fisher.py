@@ -68,6 +68,17 @@ class SparseKernelFisher(WeightedSelector):
         a and b at the end of the path, of the columns as standardised; zeros when all class means coincide.
     penalty_ : float
         C at the end of the path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import SparseKernelFisher
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = SparseKernelFisher(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(penalty_l1=(POSITIVE, "end of a path on a logarithmic scale"))

@@ -58,6 +58,17 @@ class SVMWeights(WeightedSelector):
         The price and the half-width in use; ``epsilon_`` is None in classification.
     epsilon_ : float or None
         The price and the half-width in use; ``epsilon_`` is None in classification.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import SVMWeights
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = SVMWeights(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(
