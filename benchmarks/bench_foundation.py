@@ -25,7 +25,7 @@ from zeronorm.solvers.svm.tracked_set import TrackedSets, forget_column
 def rfe_against_scikit_learn(name: str, target: float) -> Measurement:
     X, y = load(name)
     Z = StandardScaler().fit_transform(X)
-    ours = RFE(1, C=1.0, tol=1e-6)
+    ours = RFE(n_features_to_select=1, C=1.0, tol=1e-6)
     theirs = ReferenceRFE(SVC(kernel="linear", C=1.0, tol=1e-6), n_features_to_select=1)
     ours.fit(X, y)
     ours_s, _ = timed(lambda: ours.fit(X, y), repeat=5)
@@ -51,9 +51,9 @@ def rfe_leukemia() -> Measurement:
 @job("RFE one at a time, 100×100,000")
 def rfe_wide() -> Measurement:
     small, large = wide_problem(100, 10_000), wide_problem(100, 100_000)
-    RFE(1).fit(*wide_problem(20, 50))
-    small_s, _ = timed(lambda: RFE(1).fit(*small), repeat=3)
-    large_s, _ = timed(lambda: RFE(1).fit(*large))
+    RFE(n_features_to_select=1).fit(*wide_problem(20, 50))
+    small_s, _ = timed(lambda: RFE(n_features_to_select=1).fit(*small), repeat=3)
+    large_s, _ = timed(lambda: RFE(n_features_to_select=1).fit(*large))
     growth = large_s / small_s
     note = f"10,000 features: {small_s:.2f} s, growth {growth:.1f} ×"
     return Measurement(large_s, "under 30 s, growth at most 12 ×", large_s < 30 and growth <= 12, note=note)
@@ -67,7 +67,7 @@ def rfe_tall() -> Measurement:
     machine = LinearSVC(C=0.5, dual=False, tol=1e-4, intercept_scaling=100.0)
     return against(
         1.0,
-        lambda: RFE(1, C=1.0, loss="squared").fit(X, y),
+        lambda: RFE(n_features_to_select=1, C=1.0, loss="squared").fit(X, y),
         lambda: ReferenceRFE(machine, n_features_to_select=1).fit(Z, y),
         "scikit-learn RFE(LinearSVC)",
         repeat=3,

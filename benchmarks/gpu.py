@@ -197,11 +197,11 @@ JOBS: dict[str, Callable[[Setting], str]] = {
     "golub": selection(lambda: GolubScore(20), *WIDE, repeat=3),
     "zeronorm-svm": selection(lambda: ZeroNormSVM(20), *WIDE),
     "arom": selection(lambda: AROM(20), *WIDE),
-    "rfe-halving": selection(lambda: RFE(20, step=0.5), *WIDE),
+    "rfe-halving": selection(lambda: RFE(n_features_to_select=20, step=0.5), *WIDE),
     "relief-wide": selection(lambda: Relief(20, n_jobs=-1), 200, 1_000_000),
     "relief": selection(lambda: Relief(20, n_jobs=-1), 2000, 100_000),
-    "rfe-tall": selection(lambda: RFE(20, step=0.2), 100_000, 500),
-    "rfe-one-by-one": selection(lambda: RFE(20), 100, 100_000),
+    "rfe-tall": selection(lambda: RFE(n_features_to_select=20, step=0.2), 100_000, 500),
+    "rfe-one-by-one": selection(lambda: RFE(n_features_to_select=20), 100, 100_000),
 }
 
 

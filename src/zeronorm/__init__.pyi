@@ -19,6 +19,7 @@ from zeronorm.selectors.greedy.gram_schmidt import GramSchmidt as GramSchmidt
 from zeronorm.selectors.greedy.optimal_brain_damage import OptimalBrainDamage as OptimalBrainDamage
 from zeronorm.selectors.greedy.perceptron_rfe import PerceptronRFE as PerceptronRFE
 from zeronorm.selectors.greedy.rfe import RFE as RFE
+from zeronorm.selectors.greedy.rfecv import RFECV as RFECV
 from zeronorm.selectors.greedy.sensitivity import SensitivityElimination as SensitivityElimination
 from zeronorm.selectors.greedy.tree import TreeSelector as TreeSelector
 from zeronorm.selectors.meta.auto import AutoSelector as AutoSelector

@@ -69,8 +69,8 @@ def test_the_contract_of_the_standardized_view(on_gpu, offset):
 @pytest.mark.parametrize(
     "selector",
     [
-        FisherScore(10), GramSchmidt(5), Relief(10), ZeroNormSVM(10), AROM(10), L1SVM(10), RFE(10),
-        RFE(10, step=0.5), RFE(10, kernel="rbf", step=0.5),
+        FisherScore(10), GramSchmidt(5), Relief(10), ZeroNormSVM(10), AROM(10), L1SVM(10), RFE(n_features_to_select=10),
+        RFE(n_features_to_select=10, step=0.5), RFE(n_features_to_select=10, kernel="rbf", step=0.5),
     ],
     ids=repr,
 )  # fmt: skip

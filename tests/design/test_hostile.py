@@ -194,7 +194,7 @@ def test_a_table_that_is_damaged_inside_is_noticed(tmp_path):
         (pd.DataFrame({"x": data()[:, 0], "word": ["a"] * 30}), "'word' "),
     ],
 )
-@pytest.mark.parametrize("selector", [None, FisherScore(1), RFE(1)])
+@pytest.mark.parametrize("selector", [None, FisherScore(1), RFE(n_features_to_select=1)])
 def test_tables_that_are_no_matrix_are_refused(frame, message, selector):
     with pytest.raises(ValueError, match=message):
         as_design(frame) if selector is None else selector.fit(frame, LABELS)
@@ -232,7 +232,9 @@ def test_too_large_matrices_are_refused_before_they_are_computed(monkeypatch):
     with pytest.raises(NotEnoughMemoryError, match=r"50000 features"):
         wide.sandwich(np.ones(3))
     with pytest.raises(NotEnoughMemoryError, match="Gram matrix"):
-        RFE(1, kernel="rbf").fit(np.random.default_rng(0).normal(size=(50_000, 3)), np.arange(50_000) % 2)
+        RFE(n_features_to_select=1, kernel="rbf").fit(
+            np.random.default_rng(0).normal(size=(50_000, 3)), np.arange(50_000) % 2
+        )
 
 
 def test_little_memory_is_never_refused(monkeypatch):

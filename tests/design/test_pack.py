@@ -52,7 +52,9 @@ def test_anything_that_is_a_design_can_be_packed(tmp_path):
     assert as_design(named).feature_names[28] == "g28"
 
 
-@pytest.mark.parametrize("selector", [FisherScore(5), ZeroNormSVM(5), AROM(5), RFE(5, step=0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "selector", [FisherScore(5), ZeroNormSVM(5), AROM(5), RFE(n_features_to_select=5, step=0.5)], ids=repr
+)
 def test_the_same_selection_as_in_memory_within_a_budget(tmp_path, selector):
     X = data((40, 3000), np.float32)
     y = np.arange(40) % 2

@@ -72,6 +72,12 @@ SELECTORS = Kind(
     lambda value: is_list(value) and len(value) > 0 and all(_is_selector(entry) for entry in value),
 )
 SHARE = number(above=0, most=1)
+IMPORTANCES = Kind(
+    "importances",
+    ("the path of an attribute", "a function of the fitted estimator"),
+    "str or callable",
+    lambda value: isinstance(value, str) or callable(value),
+)
 
 # What selectors have in common.
 _COMMON = {
@@ -157,6 +163,10 @@ _SEARCH = {
     "step": Parameter(
         STEP, "How many features (or groups) change per round: a count, or a fraction of those that are left."
     ),
+    "importance_getter": Parameter(
+        IMPORTANCES, "Where the fitted estimator has its importances; 'auto' looks."
+    ),
+    "min_features_to_select": Parameter(count(), "Fewest features that are tried."),
     "rule": Parameter(None, "Rule by which the method decides."),
     "method": Parameter(None, "Algorithm that is used."),
     "criterion": Parameter(None, "Impurity that a split reduces, as in scikit-learn's trees."),

@@ -143,6 +143,11 @@ class SelectionPath:
         whole = [s for s in visited if self._is_whole(s)]
         return np.unique(np.asarray(whole, dtype=np.intp))
 
+    def whole_sizes(self) -> IntArray:
+        """Sizes at which ``order`` can be cut without splitting a group, visited or not."""
+        sizes = [s for s in range(1, self.n_features + 1) if self._is_whole(s)]
+        return np.asarray(sizes, dtype=np.intp)
+
     def visited(self, k: int) -> IntArray:
         """The visited subset of size ``k`` with the best objective, the later one on ties."""
         self._check_size(k)

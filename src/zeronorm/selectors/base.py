@@ -85,6 +85,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             path = path.demote(problem.design.zero_columns)
         path = path.constrained(problem.feature_groups, problem.always_keep)
         self._store(path, problem)
+        if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
+            present = np.flatnonzero(np.asarray(sample_weight) > 0)
+            X, y = X.take_rows(present) if isinstance(X, Design) else X[present], y[present]
         self._retrain(X, y, problem, routed)
         return self
 
@@ -242,8 +245,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         wanted = max(1, int(path.always_keep.size), wanted)
         if path.groups is None:
             return wanted
-        fitting = path.sizes[path.sizes <= wanted]
-        return int(fitting[-1] if fitting.size else path.sizes[0])
+        sizes = path.sizes if path.subsets is not None else path.whole_sizes()
+        fitting = sizes[sizes <= wanted]
+        return int(fitting[-1] if fitting.size else sizes[0])
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "support_")

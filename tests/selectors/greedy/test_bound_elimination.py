@@ -92,7 +92,7 @@ def found_pair(selector, seeds):
 
 
 TOY = {
-    "RFE": RFE(2, kernel="rbf"),
+    "RFE": RFE(n_features_to_select=2, kernel="rbf"),
     "derivative": BoundElimination(2),
     "removal": BoundElimination(2, rule="removal"),
 }

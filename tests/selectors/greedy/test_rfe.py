@@ -29,14 +29,14 @@ def agreement(ours, theirs):
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_elimination_order_is_that_of_scikit_learn(seed, C):
     X, y = wide_data(seed)
-    ours = RFE(1, C=C, tol=1e-9).fit(X, y)
+    ours = RFE(n_features_to_select=1, C=C, tol=1e-9).fit(X, y)
     theirs = ReferenceRFE(SVC(kernel="linear", C=C, tol=1e-9), n_features_to_select=1).fit(X, y)
     assert agreement(ours.path_.ranking(), theirs.ranking_) >= 0.98
 
 
 def test_squared_hinge_order_is_that_of_a_reference():
     X, y = wide_data(1, n=40, p=25)
-    ours = RFE(1, C=0.1, loss="squared", tol=1e-9).fit(X, y)
+    ours = RFE(n_features_to_select=1, C=0.1, loss="squared", tol=1e-9).fit(X, y)
     # Half of C: LIBLINEAR's objective has C Σ ξ², ours (C/2) Σ ξ²; the large scaling frees the bias.
     machine = LinearSVC(C=0.05, tol=1e-10, intercept_scaling=1e3, max_iter=10**6, dual=False)
     theirs = ReferenceRFE(machine, n_features_to_select=1).fit(X, y)
@@ -45,7 +45,7 @@ def test_squared_hinge_order_is_that_of_a_reference():
 
 def test_multiclass_order_is_that_of_one_against_rest():
     X, y = wide_data(2, n=45, p=40, classes=3)
-    ours = RFE(1, tol=1e-9).fit(X, y)
+    ours = RFE(n_features_to_select=1, tol=1e-9).fit(X, y)
     alive = list(range(X.shape[1]))
     eliminated = []
     while len(alive) > 1:
@@ -58,7 +58,7 @@ def test_multiclass_order_is_that_of_one_against_rest():
 def test_regression_order_is_that_of_scikit_learn():
     X, y = make_regression(40, 50, n_informative=5, noise=5.0, random_state=0)
     X, y = StandardScaler().fit_transform(X), y / y.std()
-    ours = RFE(1, task="regression", epsilon=0.05, tol=1e-9).fit(X, y)
+    ours = RFE(n_features_to_select=1, task="regression", epsilon=0.05, tol=1e-9).fit(X, y)
     theirs = ReferenceRFE(SVR(kernel="linear", epsilon=0.05, tol=1e-9), n_features_to_select=1).fit(X, y)
     assert agreement(ours.path_.ranking(), theirs.ranking_) >= 0.95
 
@@ -66,36 +66,38 @@ def test_regression_order_is_that_of_scikit_learn():
 @pytest.mark.parametrize("block", [1, 3, 16])
 def test_small_blocks_change_nothing(monkeypatch, block):
     X, y = wide_data(3, p=150)
-    expected = RFE(1).fit(X, y).path_.order
+    expected = RFE(n_features_to_select=1).fit(X, y).path_.order
     monkeypatch.setattr(gram_machines, "SMALL_BLOCK", block)
-    assert np.array_equal(RFE(1).fit(X, y).path_.order, expected)
+    assert np.array_equal(RFE(n_features_to_select=1).fit(X, y).path_.order, expected)
 
 
 def test_rounds_of_one_equal_the_exact_scan():
     """step=1 through the plain loop (groups of one) and through the scan are the same elimination."""
     X, y = wide_data(4, p=80)
-    scan = RFE(1).fit(X, y).path_.order
-    plain = RFE(1, feature_groups=np.arange(80)).fit(X, y).path_.order
+    scan = RFE(n_features_to_select=1).fit(X, y).path_.order
+    plain = RFE(n_features_to_select=1, feature_groups=np.arange(80)).fit(X, y).path_.order
     assert np.array_equal(scan, plain)
 
 
 def test_halving_visits_halves():
     X, y = wide_data(5, p=64)
-    path = RFE(8, step=0.5).fit(X, y).path_
+    path = RFE(n_features_to_select=8, step=0.5).fit(X, y).path_
     assert path.sizes.tolist() == [1, 2, 4, 8, 16, 32, 64]
 
 
 def test_wide_and_tall_solvers_agree():
     X, y = make_classification(600, 12, n_informative=4, n_redundant=0, random_state=6)
-    tall = RFE(1, C=0.5, tol=1e-8).fit(X, y).path_.order  # many samples: primal
-    wide = RFE(1, C=0.5, tol=1e-8).fit(np.hstack([X, np.zeros((600, 30))]), y).path_.order
+    tall = RFE(n_features_to_select=1, C=0.5, tol=1e-8).fit(X, y).path_.order  # many samples: primal
+    wide = (
+        RFE(n_features_to_select=1, C=0.5, tol=1e-8).fit(np.hstack([X, np.zeros((600, 30))]), y).path_.order
+    )
     assert tall.tolist() == [f for f in wide if f < 12]
 
 
 def test_groups_leave_as_a_whole_by_sum_of_absolute_weights():
     X, y = wide_data(7, p=20)
     groups = np.repeat(np.arange(5), 4)
-    path = RFE(4, feature_groups=groups).fit(X, y).path_
+    path = RFE(n_features_to_select=4, feature_groups=groups).fit(X, y).path_
     alive, eliminated = list(range(5)), []
     while len(alive) > 1:
         columns = np.flatnonzero(np.isin(groups, alive))
@@ -108,7 +110,7 @@ def test_groups_leave_as_a_whole_by_sum_of_absolute_weights():
 
 def test_hard_margin_goes_on_while_it_separates():
     X, y = wide_data(8, n=20, p=60)
-    path = RFE(5, C=np.inf).fit(X, y).path_
+    path = RFE(n_features_to_select=5, C=np.inf).fit(X, y).path_
     assert sorted(path.order) == list(range(60))
 
 
@@ -118,7 +120,7 @@ def test_hard_margin_on_inseparable_data_is_an_error(n_samples, loss):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n_samples, 3)), rng.integers(0, 2, n_samples)
     with pytest.raises(ValueError, match="finite C"):
-        RFE(1, C=np.inf, loss=loss).fit(X, y)
+        RFE(n_features_to_select=1, C=np.inf, loss=loss).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_hard_margin_on_inseparable_data_is_an_error(n_samples, loss):
 def test_bad_parameters_are_named(parameter, value):
     X, y = wide_data(9, p=10)
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of RFE"):
-        RFE(1, **{parameter: value}).fit(X, y)
+        RFE(n_features_to_select=1, **{parameter: value}).fit(X, y)
 
 
 def test_iteration_limit_is_reported():
@@ -145,6 +147,6 @@ def test_iteration_limit_is_reported():
 
     X, y = wide_data(10)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        s = RFE(1, max_iter=1).fit(X, y)
+        s = RFE(n_features_to_select=1, max_iter=1).fit(X, y)
     assert not s.converged_
     assert sorted(s.path_.order) == list(range(120))

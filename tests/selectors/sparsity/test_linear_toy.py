@@ -12,7 +12,7 @@ from zeronorm.datasets.generators import make_linear_toy
 
 N_TRAIN, N_TEST = 30, 500
 ZERO_NORM = {"l1-AROM": AROM(2, norm="l1", C=np.inf), "l2-AROM": AROM(2, C=np.inf), "FSV": FSV(2)}
-OTHERS = {"RFE": RFE(2, C=np.inf), "corr": FisherScore(2)}
+OTHERS = {"RFE": RFE(n_features_to_select=2, C=np.inf), "corr": FisherScore(2)}
 
 
 def errors_of_one_draw(seed):

@@ -32,11 +32,19 @@ class GramMachines(LinearValue):
     """One or more machines in the dual; ``Machines`` of the elimination loop."""
 
     def __init__(
-        self, problem: Problem, *, C: float, loss: str, epsilon: float, tol: float, max_iter: int
+        self,
+        problem: Problem,
+        *,
+        C: float,
+        loss: str,
+        epsilon: float,
+        tol: float,
+        max_iter: int,
+        tie_share: float = TIE_TOLERANCE,
     ) -> None:
         self.design = problem.design
         self.alive: IntArray = np.arange(problem.n_features)
-        self.tol, self.max_iter = tol, max_iter
+        self.tol, self.max_iter, self.tie_share = tol, max_iter, tie_share
         self.status, self.n_iter = Status.CONVERGED, 0
         cost = np.broadcast_to(problem.sample_costs(C), problem.n_samples).astype(np.float64)
         self._set_variables(problem, cost, loss, epsilon)
@@ -140,7 +148,7 @@ class GramMachines(LinearValue):
         self, candidates: IntArray, value: FloatArray, norm: FloatArray, n_out: int, last_value: FloatArray
     ) -> IntArray:
         """Remove features one by one inside the block of the worst candidates as long as that is exact."""
-        tie = TIE_TOLERANCE * float(value.max())
+        tie = self.tie_share * float(value.max())
         ascending = np.argsort(value, kind="stable")
         size = self._block_size(value[ascending], tie)
         block = candidates[ascending[:size]]

@@ -6,14 +6,35 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal
+from copy import deepcopy
+from typing import Any, Literal, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone, is_regressor
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
-from zeronorm.engines.elimination.estimator import EstimatorMachines
+from zeronorm.design import Design
+from zeronorm.engines.elimination.estimator import (
+    Refits,
+    Rounds,
+    eliminate_with_estimator,
+    feature_importances,
+)
 from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import KernelMachines
+from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, Machines, eliminate
 from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
@@ -21,13 +42,152 @@ from zeronorm.engines.price import price_of, target_spread
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selection.problem import Problem, parse_always_keep, parse_feature_groups
+from zeronorm.selectors.base import BaseSelector, WeightedSelector
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.linear import prefers_gram
 
 FEW_SAMPLES = 500
 HARDEST = 1e100  # the square of a larger cost is no number: from here on the margin is hard
+
+
+def estimator_has(name: str) -> Callable[[Any], bool]:
+    """For ``available_if``: whether ``estimator`` has a method; its own error tells which it lacks."""
+
+    def check(selector: Any) -> bool:
+        if selector.estimator is None:
+            return False
+        getattr(getattr(selector, "estimator_", selector.estimator), name)
+        return True
+
+    return check
+
+
+class EstimatorElimination(BaseSelector):
+    """What RFE and RFECV have in common when an estimator is given: the protocol of scikit-learn's classes."""
+
+    estimator: Any
+    step: Any
+    verbose: Any
+    importance_getter: Any
+
+    def _task_name(self) -> str:
+        if self.estimator is None:
+            return super()._task_name()
+        return "regression" if is_regressor(self.estimator) else "classification"
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
+        if isinstance(X, Design):
+            self._check_names_of(X)
+            return X.block(slice(None)), self._check_target_alone(y, X)
+        checked = validate_data(
+            self, X, y, accept_sparse="csc", ensure_all_finite=False, multi_output=True, ensure_min_samples=2
+        )
+        return cast("tuple[Any, Any]", checked)
+
+    def _ranker(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Refits | KnownRanker:
+        estimator = self._working_estimator()
+        refits = Refits(estimator, X, y, fit_params, self.importance_getter, int(self.verbose))
+        model = known_model(estimator, X, y, fit_params) if self.importance_getter == "auto" else None
+        return refits if model is None else KnownRanker(model, refits)
+
+    def _working_estimator(self) -> Any:
+        return self.estimator
+
+    def _eliminate(self, X: Any, y: Any, fit_params: dict[str, Any], n_stop: int) -> None:
+        """All rounds down to ``n_stop`` features, and the estimator fitted on those."""
+        p = X.shape[1]
+        names = getattr(self, "feature_names_in_", None)
+        groups = parse_feature_groups(getattr(self, "feature_groups", None), p, names)
+        forced = parse_always_keep(getattr(self, "always_keep", None), p, names)
+        ranker = self._ranker(X, y, fit_params)
+        plain = groups is None and forced.size == 0 and not self.verbose
+        rounds = None
+        if plain and self.step == 1 and isinstance(ranker, KnownRanker):
+            rounds = ranker.one_by_one(n_stop)
+        if rounds is None:
+            rounds = eliminate_with_estimator(
+                ranker, p, n_stop=n_stop, step=self.step, groups=groups, forced=forced
+            )
+        left = np.flatnonzero(rounds.support)
+        self.estimator_ = clone(self.estimator).fit(X[:, left], y, **fit_params)
+        values = feature_importances(self.estimator_, self.importance_getter)
+        self._store_rounds(rounds, values, forced, groups)
+        if hasattr(self.estimator_, "classes_"):
+            self.classes_ = self.estimator_.classes_
+
+    def _store_rounds(
+        self, rounds: Rounds, last_values: FloatArray, forced: IntArray, groups: IntArray | None
+    ) -> None:
+        self.path_ = rounds.path(last_values, forced).constrained(groups, forced)
+        self.support_, self.ranking_ = rounds.support, rounds.ranking
+        self.n_features_ = int(rounds.support.sum())
+        if self.estimator is None:
+            self.ranking_ = self.path_.ranking(self.n_features_)
+        self.scores_ = self.path_.feature_scores(self.n_features_)
+        self.n_iter_, self.converged_ = len(rounds.sizes) + 1, True
+
+    # -- the protocol of scikit-learn's RFE -----------------------------------------------------
+
+    def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, method, **params).estimator[method])
+        return params
+
+    def _selected_columns(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self.transform(X)
+
+    @available_if(estimator_has("predict"))
+    def predict(self, X: Any, **predict_params: Any) -> NDArray[Any]:
+        """Predictions of ``estimator_`` from the selected features; parameters need metadata routing."""
+        _raise_for_params(predict_params, self, "predict")
+        params = self._routed("predict", predict_params)
+        return cast("NDArray[Any]", self.estimator_.predict(self._selected_columns(X), **params))
+
+    @available_if(estimator_has("score"))
+    def score(self, X: Any, y: Any, **score_params: Any) -> float:
+        """Score of ``estimator_`` on the selected features."""
+        params = self._routed("score", score_params)
+        return cast("float", self.estimator_.score(self._selected_columns(X), y, **params))
+
+    @available_if(estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Decision values of ``estimator_`` from the selected features."""
+        return cast("NDArray[Any]", self.estimator_.decision_function(self._selected_columns(X)))
+
+    @available_if(estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities of ``estimator_`` from the selected features."""
+        return cast("NDArray[Any]", self.estimator_.predict_proba(self._selected_columns(X)))
+
+    @available_if(estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the class probabilities of ``estimator_``."""
+        return cast("NDArray[Any]", self.estimator_.predict_log_proba(self._selected_columns(X)))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Metadata reaches ``fit``, ``predict`` and ``score`` of ``estimator``."""
+        if self.estimator is None:
+            return super().get_metadata_routing()
+        mapping = MethodMapping()
+        for method in ("fit", "predict", "score"):
+            mapping.add(caller=method, callee=method)
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            inner = get_tags(self.estimator)
+            tags.estimator_type = inner.estimator_type
+            tags.classifier_tags = deepcopy(inner.classifier_tags)
+            tags.regressor_tags = deepcopy(inner.regressor_tags)
+            for kind in (tags.classifier_tags, tags.regressor_tags):
+                if kind is not None:
+                    kind.poor_score = True
+            tags.input_tags.sparse = inner.input_tags.sparse
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
 
 
 @register(
@@ -43,7 +203,7 @@ HARDEST = 1e100  # the square of a larger cost is no number: from here on the ma
         {"learner": "logistic", "step": 3},
     ),
 )
-class RFE(WeightedSelector):
+class RFE(EstimatorElimination, WeightedSelector):
     r"""Recursive feature elimination with a support vector machine, linear or with any kernel.
 
     Train, remove the feature with the smallest value, and repeat. For the linear kernel the value is
@@ -63,8 +223,20 @@ class RFE(WeightedSelector):
     RBF and polynomial kernels without one feature come from the kernel at hand. The default tolerance is tight because
     the order depends on it.
 
+    **In place of scikit-learn's RFE.** With an ``estimator`` this class does what the class of that name in
+    scikit-learn does: the estimator ranks the features by ``importance_getter``, is refitted in every round, and
+    predicts. ``step`` is then a fraction of all features, features that leave together share a rank, of equal values
+    the lower index leaves first, and the columns are taken as they are. The settings of the machine below (``kernel``
+    to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC (squared hinge), SVC and SVR
+    with a linear kernel, and LogisticRegression for two classes are not refitted: their exact solution is followed as
+    features leave, which is the ranking scikit-learn finds when ``tol`` is tight.
+
     Parameters
     ----------
+    estimator
+        Ranks the features by its weights and predicts. None: the machine described here, without ``predict``.
+    importance_getter
+        "auto", an attribute path such as "named_steps.svc.coef_", or a function of the fitted estimator.
     n_features_to_select
         None: half of the features.
     kernel
@@ -75,8 +247,7 @@ class RFE(WeightedSelector):
     kernel_pieces
         An array of shape (n_features, n_samples, n_samples), for ``kernel="precomputed"``.
     learner
-        "svm", "logistic" (linear, with a ridge penalty), or a scikit-learn estimator with ``coef_`` or
-        ``feature_importances_``, which is trained again in every round.
+        "svm" or "logistic" (linear, with a ridge penalty); other models are given as ``estimator``.
     C
         ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left
         no longer separate the classes, the rest is ordered by the last values. "auto" chooses it from the data by
@@ -93,16 +264,19 @@ class RFE(WeightedSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float | None = None,
+        estimator: Any = None,
         *,
+        n_features_to_select: int | float | None = None,
         step: int | float = 1,
+        verbose: int | bool = 0,
+        importance_getter: str | Callable[..., Any] = "auto",
         kernel: Literal["linear", "poly", "rbf", "precomputed"] | Callable[..., Any] = "linear",
         gamma: float | Literal["auto", "scale", "remaining"] = "auto",
         degree: int = 2,
         coef0: float = 1.0,
         kernel_pieces: Any = None,
         combine: Literal["sum", "product"] = "sum",
-        learner: Literal["svm", "logistic"] | Any = "svm",
+        learner: Literal["svm", "logistic"] = "svm",
         C: float | Literal["auto"] = 1.0,
         loss: Literal["hinge", "squared"] = "hinge",
         epsilon: float = 0.1,
@@ -110,13 +284,14 @@ class RFE(WeightedSelector):
         standardize: bool = True,
         tol: float = 1e-6,
         max_iter: int = 1_000_000,
-        estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
-        verbose: bool = False,
     ) -> None:
+        self.estimator = estimator
         self.n_features_to_select = n_features_to_select
         self.step = step
+        self.verbose = verbose
+        self.importance_getter = importance_getter
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -131,10 +306,39 @@ class RFE(WeightedSelector):
         self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
-        self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
-        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Rank the features and select the best.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
+        y : labels of any type, or real targets for regression.
+        sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
+        **fit_params : passed to ``fit`` of ``estimator``.
+        """
+        if self.estimator is None:
+            return super().fit(X, y, sample_weight, **fit_params)
+        if sample_weight is not None:
+            fit_params["sample_weight"] = sample_weight
+        self._validate_params()
+        params = self._routed("fit", fit_params)
+        X, y = self._read(X, y)
+        self._eliminate(X, y, params, self._size_as_scikit_learn(X.shape[1]))
+        return self
+
+    def _size_as_scikit_learn(self, n_features: int) -> int:
+        size = self.n_features_to_select
+        if isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > n_features:
+            warnings.warn(
+                f"Found n_features_to_select={size} > n_features={n_features}. No feature is removed.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return n_features
+        return self._requested_size(n_features) or max(1, n_features // 2)
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.C_ = self._price(problem)
@@ -154,11 +358,9 @@ class RFE(WeightedSelector):
         return record.path()
 
     def _price(self, problem: Problem) -> float:
-        """The cost in use; an estimator as the learner has its own."""
+        """The cost in use."""
         if not isinstance(self.C, str):
             return float(self.C)
-        if self.learner not in ("svm", "logistic"):
-            return math.nan
         K = None
         if self.learner == "svm" and self.kernel != "linear":
             K = self._kernel_source(problem).matrix(np.arange(problem.n_features))
@@ -190,10 +392,8 @@ class RFE(WeightedSelector):
     def _machines(self, problem: Problem) -> Machines:
         if self.learner == "svm":
             return KernelMachines(problem, self._kernel_source(problem), **self._svm_settings())
-        if self.learner != "logistic":
-            return EstimatorMachines(problem, self.learner)
         if problem.task == "regression":
-            raise parameter_error(self, "learner", "'svm' or an estimator for task='regression'")
+            raise parameter_error(self, "learner", "'svm' for task='regression'")
         return LogisticMachines(problem, C=min(self.C_, HARDEST), tol=self.tol, max_iter=self.max_iter)
 
     def _kernel_source(self, problem: Problem) -> KernelSource:

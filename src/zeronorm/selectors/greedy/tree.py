@@ -21,6 +21,9 @@ from zeronorm.selectors.base import BaseSelector
 CRITERIA = {"classification": ("gini", "entropy"), "regression": ("squared_error",)}
 
 
+FAR = 1e3  # mean of a column, in units of its range, from which it is moved to zero
+
+
 @register(
     "tree",
     family="greedy",
@@ -152,9 +155,12 @@ class TreeSelector(BaseSelector):
 def _single_precision(design: Design) -> NDArray[np.float32]:
     """The data as trees want them; values too large for single precision are errors in scikit-learn."""
     data = np.empty(design.shape, dtype=np.float32, order="F")
+    stats = design.column_stats()
+    # Splits do not depend on where a column starts: one far from zero loses its differences to rounding.
+    offset = np.where(np.abs(stats.mean) > FAR * (stats.maximum - stats.minimum), stats.mean, 0.0)
     with np.errstate(over="ignore"):
         for columns, block in design.iter_blocks():
-            data[:, columns] = block
+            data[:, columns] = block - offset[columns]
     return data
 
 
