@@ -11,7 +11,9 @@ from zeronorm.design import as_design, pack
 
 METHODS = [
     FisherScore(6), WelchScore(6), Relief(6), GramSchmidt(4), L1SVM(6), SVMWeights(6), ZeroNormSVM(6), AROM(6),
-    RFE(6), RFE(6, step=0.5), RFE(6, kernel="rbf", step=0.5),
+    RFE(n_features_to_select=6),
+    RFE(n_features_to_select=6, step=0.5),
+    RFE(n_features_to_select=6, kernel="rbf", step=0.5),
 ]  # fmt: skip
 
 
