@@ -12,7 +12,7 @@ WORKERS ?= 2
 # Where the tests on a GPU run: an interpreter with torch for CUDA or CuPy.
 GPU_PYTHON ?= $(BIN)/python
 
-.PHONY: demo test test-oldest test-slow test-gpu bench docs lint format index warmup browser clean
+.PHONY: demo test test-oldest test-slow test-gpu bench docs docs-quick release-check lint format index warmup browser clean
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -52,8 +52,21 @@ test-gpu: $(VENV)/.dev  ## the operations and methods on a CUDA device; skipped,
 bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+docs: $(VENV)/.docs  ## the site, offline, with all examples; warnings are errors
+	MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+docs-quick: $(VENV)/.docs  ## the site with one example run, for CI
+	MPLBACKEND=Agg ZERONORM_GALLERY=plot_stability $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+release-check: $(VENV)/.dev  ## build, check contents and README, install in a clean environment, run a command
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
+	rm -rf dist build/release
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python docs/check_wheel.py dist
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[app]"
+	cd build && release/bin/zeronorm --version && release/bin/zeronorm methods --task regression
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,23 +1,105 @@
-"""Sphinx configuration; method cards are written from the registry at build time."""
+"""Sphinx configuration; pages that follow from the code are written from it at build time.
+
+Set ``ZERONORM_GALLERY`` to a regular expression to run only the examples whose file names match it.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from generated_pages import write_pages
 from method_cards import write_cards
 
 import zeronorm
 
+HERE = Path(__file__).parent
 project = "zeronorm"
 author = "The zeronorm developers"
-release = zeronorm.__version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
-html_theme = "pydata_sphinx_theme"
-exclude_patterns = ["_build"]
+copyright = author
+release = version = zeronorm.__version__
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "studies"]
+suppress_warnings = ["config.cache"]
+
 autodoc_typehints = "none"
 autodoc_inherit_docstrings = False
+numpydoc_show_class_members = False
 
-write_cards(Path(__file__).parent / "methods")
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": os.environ.get("ZERONORM_GALLERY", "plot_"),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "min_reported_time": 30,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "zeronorm"
+html_static_path = ["_static"]
+html_css_files = ["zeronorm.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}
+
+write_cards(HERE / "methods")
+write_pages(HERE)
+
+_ENTRY = re.compile(r"^(?P<names>\*{0,2}[A-Za-z_]\w*(?:, *\*{0,2}[A-Za-z_]\w*)*) : (?P<text>.+)$")
+
+
+def prepare_entries(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Make entries of parameters and attributes what numpydoc expects.
+
+    A sentence after the colon moves below the name. In a type, names such as ``n_features_in_`` are no links.
+    """
+    prepared = []
+    for line in lines:
+        match = _ENTRY.match(line)
+        if match is None:
+            prepared.append(line)
+        elif match["text"].endswith("."):
+            prepared += [match["names"], f"    {match['text']}"]
+        else:
+            plain = re.sub(r"(?<=\w)_(?=[,)])", r"\\_", match["text"])
+            prepared.append(f"{match['names']} : {plain}")
+    lines[:] = prepared
+
+
+def copy_study_pages(app: Any, error: Exception | None) -> None:
+    """Put the self-contained pages of the studies beside the site."""
+    if error is not None or app.builder.name != "html":
+        return
+    folder = Path(app.outdir, "studies")
+    folder.mkdir(exist_ok=True)
+    for page in (HERE / "studies").glob("*.html"):
+        shutil.copy2(page, folder / page.name)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", prepare_entries, priority=100)
+    app.connect("build-finished", copy_study_pages)

@@ -70,11 +70,12 @@ def evaluate(
 
     Returns
     -------
-    A polars frame (pandas if polars is not installed) with one row per split, method and size:
-    ``split, method, size, n_selected``, one column per metric, ``selected, predictions, decision,
-    truth, test_rows, n_train, n_test, fit_seconds, seconds, converged, error``. Decision values are
-    kept for two classes when a metric such as "auc" needs them. What failed has an ``error`` and empty
-    results; the other cells go on.
+    polars.DataFrame or pandas.DataFrame
+        One row per split, method and size (pandas if polars is not installed): ``split``, ``method``, ``size``,
+        ``n_selected``, one column per metric, ``selected``, ``predictions``, ``decision``, ``truth``, ``test_rows``,
+        ``n_train``, ``n_test``, ``fit_seconds``, ``seconds``, ``converged``, ``error``. Decision values are kept for
+        two classes when a metric such as "auc" needs them. What failed has an ``error`` and empty results; the other
+        cells go on.
     """
     named = name_selectors(selectors)
     X, y, groups = _check_data(X, y, groups, task)

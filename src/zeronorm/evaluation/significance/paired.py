@@ -151,8 +151,9 @@ def compare_methods(
 
     Returns
     -------
-    A frame with one row per pair: ``method, reference, difference`` (method minus reference), ``low,
-    high, p_value, adjusted_p_value, n_splits``.
+    polars.DataFrame or pandas.DataFrame
+        One row per pair: ``method``, ``reference``, ``difference`` (method minus reference), ``low``, ``high``,
+        ``p_value``, ``adjusted_p_value``, ``n_splits``.
     """
     if test == "wilcoxon":
         raise ValueError(

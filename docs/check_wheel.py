@@ -1,0 +1,33 @@
+"""What a wheel must and must not contain: ``python docs/check_wheel.py dist``."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[1] / "src"
+
+
+def problems(wheel: Path) -> list[str]:
+    """Files that are missing from the wheel, or do not belong there."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    files = (path for path in SOURCES.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    expected = {str(path.relative_to(SOURCES)) for path in files}
+    missing = [f"missing: {name}" for name in sorted(expected - names)]
+    own = {name for name in names if ".dist-info/" not in name}
+    return missing + [f"does not belong there: {name}" for name in sorted(own - expected)]
+
+
+def main(folder: str) -> int:
+    wheels = sorted(Path(folder).glob("*.whl"))
+    if len(wheels) != 1:
+        print(f"{folder!r} must hold one wheel. Got {len(wheels)}; run `make release-check`.")
+        return 1
+    found = problems(wheels[0])
+    print("\n".join(found) or f"{wheels[0].name} holds all sources and nothing else.")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

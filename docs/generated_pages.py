@@ -1,0 +1,195 @@
+"""Pages that follow from the code and from committed results: API, command line, studies, performance."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from method_cards import table
+
+from zeronorm._index import EXPORTS
+from zeronorm.registry import all_methods
+
+# Packages with public names beside the registered methods, and what they are for.
+PACKAGES = {
+    "zeronorm": "Selecting, judging, and the path",
+    "zeronorm.design": "Data in any storage",
+    "zeronorm.evaluation": "Metrics and stability",
+    "zeronorm.evaluation.significance": "Tests of differences",
+    "zeronorm.datasets": "Files, known data sets, synthetic problems",
+    "zeronorm.report": "Report and charts",
+    "zeronorm.registry": "Adding methods",
+    "zeronorm.testing": "Contract suites for your own methods",
+}
+NAMES_OF_REGISTRY = ("register", "all_methods", "get_method", "MethodInfo")
+
+
+def write_pages(docs: Path) -> None:
+    """Write everything that is generated beside the method cards."""
+    (docs / "api").mkdir(exist_ok=True)
+    (docs / "api" / "index.rst").write_text(api(), encoding="utf-8")
+    (docs / "api" / "commands.rst").write_text(commands(), encoding="utf-8")
+    (docs / "papers.rst").write_text(papers(docs / "studies"), encoding="utf-8")
+    (docs / "performance.rst").write_text(performance(docs.parent / "README.md"), encoding="utf-8")
+
+
+def heading(text: str, mark: str = "=") -> list[str]:
+    return [text, mark * len(text), ""]
+
+
+# -- API ----------------------------------------------------------------------------------------------
+
+
+def api() -> str:
+    """Every public name: methods by link, all others with their documentation."""
+    lines = heading("API reference")
+    lines += ["Public names are those on this page and on the :doc:`commands </api/commands>` page.", ""]
+    lines += [".. toctree::", "   :hidden:", "", "   commands", ""]
+    lines += [*heading("Methods", "-"), *_methods_by_package()]
+    methods = {method.cls for method in all_methods()}
+    documented: list[Any] = []
+    for package, title in PACKAGES.items():
+        lines += [*heading(f"{package}: {title}", "-"), f".. currentmodule:: {package}", ""]
+        for name in _public_names(package):
+            found = getattr(importlib.import_module(package), name)
+            if any(found is other for other in documented) or (inspect.isclass(found) and found in methods):
+                continue
+            documented.append(found)
+            lines += _entry(package, name, found)
+    return "\n".join(lines)
+
+
+def _methods_by_package() -> list[str]:
+    homes = {"selector": "zeronorm", "meta": "zeronorm"}
+    rows = [
+        [
+            f":doc:`{m.cls.__name__} </methods/{m.name}>`",
+            f"``{homes.get(m.kind, f'zeronorm.{m.kind}s')}``",
+            m.summary,
+        ]
+        for m in sorted(all_methods(), key=lambda m: m.cls.__name__.lower())
+    ]
+    return table(["class", "import from", "what it does"], rows)
+
+
+def _public_names(package: str) -> list[str]:
+    if package == "zeronorm.registry":
+        return list(NAMES_OF_REGISTRY)
+    if package in EXPORTS:
+        return list(EXPORTS[package])
+    return list(importlib.import_module(package).__all__)
+
+
+def _entry(package: str, name: str, found: Any) -> list[str]:
+    full = f"{package}.{name}"
+    if inspect.isclass(found):
+        return [f".. autoclass:: {full}", "   :members:", ""]
+    if callable(found):
+        return [f".. autofunction:: {full}", ""]
+    return [f".. autodata:: {full}", "   :no-value:", ""]
+
+
+# -- Command line -------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """All commands with their arguments and options, from the program itself."""
+    from typer.main import get_command
+
+    from zeronorm.cli.app import app
+
+    lines = heading("Commands")
+    lines += [
+        "``zeronorm COMMAND --help`` prints the same. See :doc:`/guide/command_line` for the ideas.",
+        "",
+    ]
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        lines += [*heading(f"zeronorm {name}", "-")]
+        lines += [literal(inspect.cleandoc(command.help or "")), ""]
+        rows = [_option(parameter) for parameter in command.params if parameter.name != "help"]
+        lines += table(["option", "default", "meaning"], rows)
+        _, _, examples = (command.epilog or "").partition(":")
+        lines += [".. code-block:: bash", ""]
+        lines += [f"   {example.strip()}" for example in examples.split("|")] + [""]
+    return "\n".join(lines)
+
+
+def _option(parameter: Any) -> list[str]:
+    is_argument = parameter.param_type_name == "argument"
+    names = parameter.name.upper() if is_argument else ", ".join(parameter.opts)
+    default = parameter.default
+    if default is None or default is False or callable(default) or default == [] or parameter.required:
+        default = ""
+    default = getattr(default, "value", default)
+    meaning = literal(" ".join((parameter.help or "").split()))
+    return [f"``{names}``", f"``{default}``" if default != "" else "", meaning]
+
+
+def literal(text: str) -> str:
+    """Text of a help message or of Markdown, as reStructuredText."""
+    text = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"\0\1\0", text)
+    text = re.sub(r"([*|_\\])", r"\\\1", text)
+    return re.sub(r"\0([^\0]+)\0", lambda m: "``" + m[1].replace("\\", "") + "``", text)
+
+
+# -- Studies, performance -----------------------------------------------------------------------------
+
+
+def markdown_table(text: str) -> list[list[str]]:
+    """Cells of the first table in a Markdown text, the heading first."""
+    lines = re.search(r"(?:^\|.*\|\n)+", text + "\n", re.M)
+    if lines is None:
+        return []
+    rows = [re.split(r"(?<!\\)\|", line.strip()[1:-1]) for line in lines[0].splitlines()]
+    cells = [[cell.strip().replace("\\|", "|") for cell in row] for row in rows]
+    return [row for row in cells if not all(re.fullmatch(r":?-+:?", cell) for cell in row)]
+
+
+def papers(folder: Path) -> str:
+    """The papers' experiments again: an overview, and every statement with its verdict."""
+    lines = heading("The papers' experiments again")
+    lines += [
+        "Each study repeats an experiment of a paper with this library. What was published stands beside what was",
+        "found here, with its standard error and a rule that was stated beforehand; *differs* stays on the page.",
+        "``zeronorm study --list`` names the studies with their costs, ``zeronorm study NAME`` runs one again.",
+        "",
+    ]
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md"))}
+    pages.pop("README", None)
+    rows = [[f"`{name} <studies/{name}.html>`__", *_overview(text)] for name, text in pages.items()]
+    lines += [*table(["study", "what", "after", "verdicts"], rows)]
+    lines += [*heading("Every statement", "-")]
+    for name, text in pages.items():
+        cells = markdown_table(text.partition("## Published and ours")[2].partition("\n## ")[0])
+        if not cells:
+            continue
+        wanted = [cells[0].index(head) for head in ("what", "origin", "published", "ours", "verdict")]
+        body = [[literal(row[place]) for place in wanted] for row in cells[1:]]
+        inner = table([cells[0][place] for place in wanted], body)
+        lines += [f".. dropdown:: {name}: {_overview(text)[2]}", ""] + [
+            f"   {line}".rstrip() for line in inner
+        ]
+    return "\n".join(lines)
+
+
+def _overview(text: str) -> list[str]:
+    title = text.partition("\n")[0].removeprefix("# ").removesuffix(" (full version)")
+    after = re.search(r"^Study [\w-]+, after (.*)$", text, re.M)
+    verdicts = re.search(r"^(\d+ agree.*|\d+ differ.*)$", text, re.M)
+    found = (after[1] if after else "", verdicts[1].rstrip(".") if verdicts else "")
+    return [literal(title), *map(literal, found)]
+
+
+def performance(readme: Path) -> str:
+    """The measured times of the README."""
+    _, _, section = readme.read_text(encoding="utf-8").partition("## Measured\n")
+    section = section.partition("\n## ")[0]
+    cells = markdown_table(section)
+    before, _, rest = section.partition("\n|")
+    after = rest.rpartition("|\n")[2]
+    rows = [[literal(cell) for cell in row] for row in cells]
+    lines = [*heading("Performance"), literal(before.strip()), "", *table(rows[0], rows[1:])]
+    return "\n".join([*lines, literal(after.strip()), ""])
