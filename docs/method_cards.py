@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 from zeronorm.registry import HOME_OF_KIND, MethodInfo, all_methods, parameters_of
@@ -24,13 +25,13 @@ def write_cards(folder: Path) -> None:
     """Write one page per method, an index of all, and the table of what each can do."""
     folder.mkdir(exist_ok=True)
     methods = all_methods()
-    ranks = measured_ranks()
     for method in methods:
-        (folder / f"{method.name}.rst").write_text(card(method, ranks), encoding="utf-8")
+        (folder / f"{method.name}.rst").write_text(card(method), encoding="utf-8")
     (folder / "index.rst").write_text(index(methods), encoding="utf-8")
     (folder / "abilities.inc").write_text(abilities(methods), encoding="utf-8")
 
 
+@cache
 def measured_ranks() -> dict[str, tuple[str, str, str]]:
     """Mean ranks at 20 features over all, wide and tall data, from the page of the systematic study."""
     _, _, section = SYSTEMATIC.read_text(encoding="utf-8").partition("## Mean ranks on wide and on tall data")
@@ -40,11 +41,12 @@ def measured_ranks() -> dict[str, tuple[str, str, str]]:
     return {name: (overall, wide, tall) for name, overall, wide, tall in rows}
 
 
-def card(method: MethodInfo, ranks: dict[str, tuple[str, str, str]]) -> str:
+def card(method: MethodInfo) -> str:
     """The page of one method."""
     title = f"{method.cls.__name__} (``{method.name}``)"
     lines = [title, "=" * len(title), ""]
     lines += [f":{name}: {value}" for name, value in facts(method).items()]
+    ranks = measured_ranks()
     if method.name in ranks:
         overall, wide, tall = ranks[method.name]
         lines += [
