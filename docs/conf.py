@@ -75,13 +75,14 @@ _ENTRY = re.compile(r"^(?P<names>\*{0,2}[A-Za-z_]\w*(?:, *\*{0,2}[A-Za-z_]\w*)*)
 def prepare_entries(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     """Make entries of parameters and attributes what numpydoc expects.
 
-    A sentence after the colon moves below the name. In a type, names such as ``n_features_in_`` are no links.
+    A sentence after the colon moves below the name. Names that end with an underscore, in types
+    and between quotation marks, are no links.
     """
     prepared = []
     for line in lines:
         match = _ENTRY.match(line)
         if match is None:
-            prepared.append(line)
+            prepared.append(re.sub(r'(?<=\w)_(?=")', r"\\_", line))
         elif match["text"].endswith("."):
             prepared += [match["names"], f"    {match['text']}"]
         else:
