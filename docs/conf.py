@@ -64,7 +64,19 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+_ALONE = (
+    "index",
+    "start",
+    "choose",
+    "framework",
+    "comparison",
+    "coming_from",
+    "papers",
+    "performance",
+    "glossary",
+    "trust",
+)
+html_sidebars = {page: [] for page in _ALONE}
 
 write_cards(HERE / "methods")
 write_pages(HERE)
