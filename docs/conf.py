@@ -26,7 +26,7 @@ copyright = author
 release = version = zeronorm.__version__
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
