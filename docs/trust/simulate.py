@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from zeronorm.evaluation.comparison import compare
 from zeronorm.evaluation.significance import corrected_resampled_t
 from zeronorm.evaluation.significance.pooled import metric_interval, paired_test
 from zeronorm.evaluation.stability import nogueira_stability
+from zeronorm.evaluation.summary import compare
 from zeronorm.resampling.metrics import METRICS
 
 FOLDER = Path(__file__).parent

@@ -14,10 +14,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from zeronorm import FisherScore, evaluate
 from zeronorm.evaluation import METRICS, Metric, register_metric
-from zeronorm.evaluation.comparison import compare
 from zeronorm.evaluation.significance import metric_interval, paired_test
 from zeronorm.evaluation.significance.pooled import placements
-from zeronorm.evaluation.summary import error_curves, primary_metric
+from zeronorm.evaluation.summary import compare, error_curves, primary_metric
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "trust" / "simulate.py"
 

@@ -264,7 +264,7 @@ def test_progress_counts_cells(monkeypatch):
         steps.append((description, total, self.verbose))
         yield steps.append
 
-    monkeypatch.setattr("zeronorm.selection.progress.Progress.task", task)
+    monkeypatch.setattr("zeronorm.selection.problem.Progress.task", task)
     evaluate({"a": FisherScore(), "b": NoisyOrder()}, X, y, cv=2, sizes=[1], verbose=True)
     assert steps == [("Evaluating", 4, True), 1, 1, 1, 1]
 

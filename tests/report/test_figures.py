@@ -12,9 +12,10 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from statsmodels.stats.multitest import multipletests
 
 from zeronorm.evaluation import METRICS
-from zeronorm.evaluation.comparison import choose_method, compare
 from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval
 from zeronorm.evaluation.summary import (
+    choose_method,
+    compare,
     error_curves,
     format_metric,
     primary_metric,

@@ -11,7 +11,7 @@ from zeronorm.design import as_design
 from zeronorm.solvers.l1_svm import interior_point as l1_svm_interior
 from zeronorm.solvers.l1_svm.dual import L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
-from zeronorm.solvers.l1_svm.vertex import SignedProblem
+from zeronorm.solvers.l1_svm.newton import SignedProblem
 
 
 def signed_rows(X, y):

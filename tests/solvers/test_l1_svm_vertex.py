@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from zeronorm.design import as_design
+from zeronorm.solvers.l1_svm.newton import Guess, SignedProblem, vertex
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
-from zeronorm.solvers.l1_svm.vertex import Guess, SignedProblem, vertex
 
 C = 0.2
 

@@ -6,14 +6,22 @@ import re
 import numpy as np
 import pytest
 
-from zeronorm.studies import workers
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
+from zeronorm.studies import runner as workers
 from zeronorm.studies.pages import Page, Section, Table, build_page, to_html, to_markdown, write_study
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.runner import run_study
-from zeronorm.studies.study import Arm, Data, Plan, Study, StudyError, Trial, get_study
-from zeronorm.studies.trials import folds, generated, resplits
-from zeronorm.studies.workers import failed_cell, run_capped
+from zeronorm.studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results
+from zeronorm.studies.runner import failed_cell, run_capped, run_study
+from zeronorm.studies.study import (
+    Arm,
+    Data,
+    Plan,
+    Study,
+    StudyError,
+    Trial,
+    folds,
+    generated,
+    get_study,
+    resplits,
+)
 
 
 def draw(trial):

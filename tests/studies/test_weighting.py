@@ -12,7 +12,7 @@ from zeronorm.datasets import load_dataset
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.studies.declared.gadat2007_spam import FIGURE_18, SPAM_WORDS
 from zeronorm.studies.declared.gadat2007_usps import ClassVoters, error_of_each_machine, error_of_each_vote
-from zeronorm.studies.weighting import (
+from zeronorm.studies.machines import (
     energy_after,
     energy_before,
     mean_voter_error,

@@ -63,7 +63,7 @@ def run(arguments: list[str]) -> int:
     try:
         import typer
 
-        from zeronorm.cli.app import app
+        from zeronorm.cli.commands import app
     except ModuleNotFoundError as error:
         return _complain(
             f"The command line needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",

@@ -7,10 +7,8 @@ back. So the derivative with respect to every squared scaling factor is one call
 
 from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix, Summed
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel, make_kernel
-from zeronorm.criteria.margin import Margin, SoftMargin
-from zeronorm.criteria.radius_margin import Radius, RadiusMargin, Variance
-from zeronorm.criteria.span import Span
-from zeronorm.criteria.validation import CrossValidation, ValidationLoss
+from zeronorm.criteria.margin import Margin, Radius, RadiusMargin, SoftMargin, Variance
+from zeronorm.criteria.span import CrossValidation, Span, ValidationLoss
 
 __all__ = [
     "Criterion",

@@ -2,8 +2,7 @@
 
 from zeronorm.datasets.assemble import TableOptions, build_table, read_table
 from zeronorm.datasets.catalogue import known_names, load_dataset
-from zeronorm.datasets.errors import DataError
-from zeronorm.datasets.feature_groups import read_feature_groups
+from zeronorm.datasets.encoding import read_feature_groups
 from zeronorm.datasets.generators import (
     SyntheticData,
     append_probes,
@@ -13,7 +12,7 @@ from zeronorm.datasets.generators import (
     make_reusable_features,
     make_twonorm,
 )
-from zeronorm.datasets.table import Table
+from zeronorm.datasets.table import DataError, Table
 
 __all__ = [
     "DataError",

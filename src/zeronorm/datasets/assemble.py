@@ -12,10 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.datasets import encoding
-from zeronorm.datasets.errors import DataError, shown, shown_list
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.readers import read_raw
-from zeronorm.datasets.table import Table, TaskName, check_target, infer_task, missing_labels
+from zeronorm.datasets.table import (
+    DataError,
+    Table,
+    TaskName,
+    check_target,
+    infer_task,
+    missing_labels,
+    shown,
+    shown_list,
+)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from zeronorm.datasets.assemble import TableOptions, build_table
-from zeronorm.datasets.errors import DataError, shown, shown_list
 from zeronorm.datasets.generators import GENERATORS
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.readers import read_raw
-from zeronorm.datasets.table import Table
+from zeronorm.datasets.table import DataError, Table, shown, shown_list
 
 DATA_VARIABLE = "ZERONORM_DATA"
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import blas
+from zeronorm.design import column_kernels as blas
 from zeronorm.design.index import Index, Selection, as_index, as_selector
 from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
 

@@ -21,7 +21,7 @@ from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, run_cells
 from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.splits import Split, make_splits
-from zeronorm.selection.progress import Progress
+from zeronorm.selection.problem import Progress
 from zeronorm.selectors.base import REMOTE_ARRAYS
 
 

@@ -17,9 +17,8 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from zeronorm.evaluation import summary
-from zeronorm.evaluation.comparison import Comparison, compare
 from zeronorm.evaluation.records import columns_of
-from zeronorm.evaluation.summary import Curve, CurvePoint, Frequencies, StabilityPoint
+from zeronorm.evaluation.summary import Comparison, Curve, CurvePoint, Frequencies, StabilityPoint, compare
 from zeronorm.resampling.metrics import as_metric
 from zeronorm.selection.path import SelectionPath
 from zeronorm.workflow.result import Result

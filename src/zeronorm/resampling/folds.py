@@ -28,7 +28,7 @@ from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
 from zeronorm.resampling.splits import Split, take_columns, take_rows
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.progress import Progress
+from zeronorm.selection.problem import Progress
 
 Cell = dict[str, Any]
 

@@ -32,8 +32,7 @@ from zeronorm.selection.checked import CheckedParameters
 from zeronorm.selection.kinds import is_whole, parameter_error
 from zeronorm.selection.parameters import ATTRIBUTES
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem, Task, parse_always_keep, parse_feature_groups
-from zeronorm.selection.progress import Progress
+from zeronorm.selection.problem import Problem, Progress, Task, parse_always_keep, parse_feature_groups
 
 # Arrays that must not be pulled into memory: their own backends check them.
 REMOTE_ARRAYS = ("dask", "cupy", "torch", "array_api_strict")

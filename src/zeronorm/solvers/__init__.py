@@ -1,5 +1,21 @@
 """Optimisation, ignorant of features: support vector machines, linear programs, projections."""
 
-from zeronorm.solvers.warmup import warmup
+from __future__ import annotations
 
-__all__ = ["warmup"]
+
+def warmup() -> None:
+    """Call every compiled loop of the solvers once, with the array types of real use.
+
+    Where a folder is writable the results are kept on disk, and later processes only load them.
+    """
+    import numpy as np
+
+    from zeronorm.solvers.simplex_projection import project_in_place
+    from zeronorm.solvers.svm.dual import solve_svm_dual
+    from zeronorm.solvers.svm.smo import refresh
+
+    K = np.array([[2.0, 0.5], [0.5, 1.0]])
+    solution = solve_svm_dual(K, [1, -1])
+    problem = solution.problem
+    refresh(K, problem.ridge, problem.sample, problem.sign, solution.alpha, solution.f)
+    project_in_place(np.array([0.2, 1.4]))

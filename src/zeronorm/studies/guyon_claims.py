@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from zeronorm.studies.expectations import Claim, Judged
 from zeronorm.studies.guyon_tables import PEAKS, TABLES, same_directions
-from zeronorm.studies.results import NotMeasured, Results
+from zeronorm.studies.results import Claim, Judged, NotMeasured, Results
 
 Check = Callable[[Results], Judged]
 

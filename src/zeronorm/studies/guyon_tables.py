@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from zeronorm.evaluation.significance import ScoreMatrix, score_matrix
-from zeronorm.studies.expectations import Judged
 from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
+from zeronorm.studies.results import Judged, NotMeasured, Results
 
 PEAKS, BINNED = "peaks", "binned spectra"
 

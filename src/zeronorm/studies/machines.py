@@ -1,16 +1,25 @@
-"""Predictors that judge subsets in several studies."""
+"""Predictors that judge subsets, and weights over features, in several studies."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
+
+from zeronorm.evaluation import Metric
+from zeronorm.models import OFWClassifier
+from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm.studies.study import Data, Sample, Trial, sample_of, second_part_of
+from zeronorm.transformers import EdgeFeatures
 
 COSTS = (0.01, 0.1, 1.0, 10.0)
 
@@ -103,3 +112,109 @@ def _score_at_choice(selector: Any) -> float:
     results = selector.cv_results_
     place = int(np.flatnonzero(np.asarray(results["size"]) == selector.path_.own_size)[0])
     return float(np.asarray(results["scores"])[:, place].mean())
+
+
+# -- Measures of a learned law over features: where its weight is, and how good classifiers drawn from it are --
+
+
+FIRST_SHARE = 0.01
+"""Part of a run in which the law still is nearly uniform."""
+
+
+def weight_metric(name: str, place: int) -> Metric:
+    """The weight of one feature."""
+    return Metric(name, partial(_weight_of, place), response="model", greater_is_better=True)
+
+
+def _weight_of(place: int, model: Any, X: Any, y: Any) -> float:
+    law = _law(model)
+    # Without a law, the share of a feature in the splits of a tree is the nearest thing.
+    weights = law.weights_ if hasattr(law, "weights_") else law.feature_importances_
+    return float(weights[place])
+
+
+def energy_before(model: Any, X: Any, y: Any) -> float:
+    """Mean training error of the subsets drawn at the start of the run."""
+    history = _law(model).history_
+    counts = np.diff(history.steps, prepend=0)
+    first = history.steps <= max(1, FIRST_SHARE * history.steps[-1])
+    return float(np.average(history.mean_error[first], weights=counts[first]))
+
+
+def energy_after(model: Any, X: Any, y: Any) -> float:
+    """Mean training error of the subsets drawn in the last part of the run."""
+    return float(_law(model).history_.mean_error[-1])
+
+
+def mean_voter_error(model: Any, X: Any, y: Any) -> float:
+    """Mean test error of classifiers, each trained on all samples with the features of one draw."""
+    errors = []
+    for voter, subset in zip(model.estimators_, model.subsets_, strict=True):
+        predicted = model.classes_[voter.predict(X[:, subset])]
+        errors.append(np.mean(predicted != y))
+    return float(np.mean(errors))
+
+
+ENERGY_BEFORE = Metric("energy_before", energy_before, response="model")
+ENERGY_AFTER = Metric("energy_after", energy_after, response="model")
+VOTER_ERROR = Metric("voter_error", mean_voter_error, response="model")
+
+
+def voters(settings: dict[str, Any], n_estimators: int, estimator: Any, size: int | None = None) -> Any:
+    """Classifiers on features drawn from the law that is learned with ``settings``."""
+    return OFWClassifier(
+        OptimalFeatureWeighting(**settings),
+        n_estimators=n_estimators,
+        estimator=estimator,
+        subset_size=size,
+        random_state=0,
+    )
+
+
+def not_learned(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings under which the law stays uniform: one step of negligible length."""
+    return {**settings, "max_iter": 1, "step_size": 1e-9, "step_offset": 1.0, "noise": 0.0}
+
+
+def _law(model: Any) -> Any:
+    return getattr(model, "selector_", model)
+
+
+# -- Edge features of the image experiments of Gadat and Younes (2007) --
+
+
+def edges_of_parts(first: Sample, second: Sample, shape: tuple[int, int]) -> Trial:
+    """Binary edge detectors chosen on the training images."""
+    (X, y), (X_test, y_test) = first, second
+    edges = EdgeFeatures(shape, min_frequency=0.01).fit(X)
+    stacked = np.vstack([edges.transform(X), edges.transform(X_test)]).astype(np.float32)
+    n = len(y)
+    return Trial(stacked, np.concatenate([y, y_test]), np.arange(n), np.arange(n, n + len(y_test)))
+
+
+@cache
+def usps_trial() -> Trial:
+    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16))
+
+
+@cache
+def faces_trial() -> Trial:
+    name = "mit_cbcl_faces"
+    return edges_of_parts(sample_of(name), second_part_of(name), (19, 19))
+
+
+@cache
+def digits_trial(n_classes: int) -> Trial:
+    """Small embedded digits for quick versions."""
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    half = min(300, len(y) // 2)
+    return edges_of_parts((X[:half], y[:half]), (X[half : 2 * half], y[half : 2 * half]), (8, 8))
+
+
+def one_split(label: str, make: Callable[[], Trial], version: int = 1) -> Data:
+    """Training and test part as published."""
+
+    def draw(trial: int) -> Trial:
+        return make()
+
+    return Data(label, draw, 1, version=version)

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from zeronorm.resampling.metrics import parse_metrics
-from zeronorm.studies.expectations import ORIGINS, Finding
-from zeronorm.studies.results import NotMeasured, Results
+from zeronorm.studies.results import ORIGINS, Finding, NotMeasured, Results
 from zeronorm.studies.study import Study
 
 

@@ -1,9 +1,10 @@
-"""What a study measured, ready to be asked."""
+"""What a study measured, and how it compares with what was published."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -113,3 +114,173 @@ class Results:
     def selections(self, data: str, arm: str, size: int | None) -> list[list[int]]:
         """The selected columns in every trial that has a result."""
         return [row["selected"] for row in self.rows_of(data, arm, size) if row["selected"] is not None]
+
+
+# -- Published figures and claims, and the rules by which ours are compared with them --
+
+
+Origin = Literal["figure", "claim", "from memory", "expected here"]
+Verdict = Literal["agrees", "differs", "not measured"]
+
+ROUNDING_SLACK = 0.02
+"""Share of half a unit in the last place that rounding on another machine may add."""
+
+ORIGINS = {
+    "figure": "a number printed in the paper",
+    "claim": "a statement of the paper's text",
+    "from memory": "believed from memory of the original, not from a source at hand",
+    "expected here": "what the mathematics or our own calculation predicts, not a statement of the paper",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the comparison."""
+
+    what: str
+    origin: Origin
+    published: str
+    ours: str
+    verdict: Verdict
+    rule: str
+    note: str = ""
+
+
+class Judged(NamedTuple):
+    """The outcome of checking a claim: what we saw, and whether it agrees."""
+
+    ours: str
+    agrees: bool
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A published mean of a metric, compared with ours by standard errors.
+
+    ``scale`` turns our value into the published unit (100 for per cent); a ``width`` of 0 is for one fixed split,
+    where ours must round to the printed number, which has so many ``decimals``.
+    """
+
+    what: str
+    data: str
+    arm: str
+    size: int | None
+    value: float
+    metric: str = "error_rate"
+    scale: float = 100.0
+    unit: str = " %"
+    width: float = 2.0
+    decimals: int = 2
+    origin: Origin = "figure"
+    in_quick: bool = False
+    note: str = ""
+
+    def judge(self, results: Results) -> Finding:
+        shown = f"{self.value:g}{self.unit}"
+        rule = f"|ours − published| ≤ {self.width:g} standard errors, corrected for resplits"
+        if self.width == 0.0:
+            rule = "equal to the printed decimals"
+        try:
+            mean, error = results.mean_and_error(self.data, self.arm, self.size, self.metric)
+        except NotMeasured as reason:
+            return Finding(self.what, self.origin, shown, str(reason), "not measured", rule, self.note)
+        mean, error = mean * self.scale, error * self.scale
+        values = results.values(self.data, self.arm, self.size, self.metric)
+        reach = self.width * error if self.width else (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals
+        verdict: Verdict = "agrees" if abs(mean - self.value) <= reach else "differs"
+        ours = f"{mean:.2f}{self.unit}"
+        if values.size > 1:
+            plain = self.scale * float(values.std(ddof=1)) / np.sqrt(values.size)
+            ours = f"{mean:.2f} ± {error:.2f}{self.unit} (sd/√J: {plain:.2f})"
+        return Finding(self.what, self.origin, shown, ours, verdict, rule, self.note)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that the results must bear out; ``check`` looks at them."""
+
+    what: str
+    published: str
+    rule: str
+    check: Callable[[Results], Judged]
+    origin: Origin = "claim"
+    in_quick: bool = True
+    note: str = ""
+
+    def judge(self, results: Results) -> Finding:
+        try:
+            judged = self.check(results)
+        except NotMeasured as reason:
+            return self._finding(str(reason), "not measured")
+        return self._finding(judged.ours, "agrees" if judged.agrees else "differs")
+
+    def _finding(self, ours: str, verdict: Verdict) -> Finding:
+        return Finding(self.what, self.origin, self.published, ours, verdict, self.rule, self.note)
+
+
+Expectation = PublishedFigure | Claim
+
+
+# -- Rules that several studies use --
+
+
+Check = Callable[[Results], Judged]
+LEVEL = 0.05
+
+
+def lower_mean(
+    data: str, better: Iterable[str], worse: Iterable[str], size: int | None, metric: str = "error_rate"
+) -> Check:
+    """Every one of ``better`` has a lower mean than every one of ``worse``."""
+    better, worse = tuple(better), tuple(worse)
+
+    def check(results: Results) -> Judged:
+        left = {arm: results.mean(data, arm, size, metric) for arm in better}
+        right = {arm: results.mean(data, arm, _size(results, arm, size), metric) for arm in worse}
+        shown = ", ".join(f"{arm} {value:.4g}" for arm, value in {**left, **right}.items())
+        return Judged(shown, max(left.values()) < min(right.values()))
+
+    return check
+
+
+def significantly_lower(data: str, better: str, worse: Iterable[str], size: int | None) -> Check:
+    """``better`` has a lower error than each of ``worse``, p < 0.05 on the same trials."""
+    worse = tuple(worse)
+
+    def check(results: Results) -> Judged:
+        found = {
+            arm: results.difference(data, better, arm, size, b_size=_size(results, arm, size))
+            for arm in worse
+        }
+        shown = "; ".join(f"{better} − {arm}: {difference}" for arm, difference in found.items())
+        return Judged(shown, all(d.mean < 0 and d.p_value < LEVEL for d in found.values()))
+
+    return check
+
+
+def indistinguishable(data: str, arms: Iterable[str], size: int | None) -> Check:
+    """No pair of arms differs, p ≥ 0.05 divided by the number of pairs (Bonferroni)."""
+    arms = tuple(arms)
+
+    def check(results: Results) -> Judged:
+        pairs = [(a, b) for i, a in enumerate(arms) for b in arms[i + 1 :]]
+        found = [(a, b, results.difference(data, a, b, size)) for a, b in pairs]
+        shown = "; ".join(f"{a} − {b}: {difference}" for a, b, difference in found)
+        return Judged(shown, all(d.p_value >= LEVEL / len(pairs) for _, _, d in found))
+
+    return check
+
+
+def within(data: str, a: str, b: str, size: int | None, margin: float) -> Check:
+    """The means of two arms are within ``margin`` of each other."""
+
+    def check(results: Results) -> Judged:
+        left, right = results.mean(data, a, size), results.mean(data, b, size)
+        return Judged(f"{a} {left:.4g}, {b} {right:.4g}", abs(left - right) <= margin)
+
+    return check
+
+
+def _size(results: Results, arm: str, size: int | None) -> int | None:
+    """Arms that keep all features have no size to ask for."""
+    return None if next(a.keeps_all for a in results.plan.arms if a.label == arm) else size

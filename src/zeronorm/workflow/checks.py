@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.datasets.errors import shown, shown_list
-from zeronorm.datasets.table import Table
+from zeronorm.datasets.table import Table, shown, shown_list
 from zeronorm.workflow.inputs import dense_columns
 
 IMBALANCE = 4.0

@@ -445,7 +445,7 @@ def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
 
 
 def _compare(job: Job) -> Result:
-    from zeronorm.evaluation.comparison import compare as compare_records
+    from zeronorm.evaluation.summary import compare as compare_records
 
     table, settings = job.table, job.settings
     metric = procedures.primary_metric_of(table, settings)

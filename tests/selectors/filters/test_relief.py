@@ -11,7 +11,7 @@ from scipy import sparse
 from oracles.relief import mean_hit_and_miss
 from zeronorm import Relief
 from zeronorm import _threads as threads
-from zeronorm.engines.neighbours import ranges
+from zeronorm.engines.neighbours import kernels as ranges
 from zeronorm.engines.neighbours import search as neighbours
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.stats import ttest_ind
 
 from zeronorm import GolubScore, WelchScore
-from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.engines.column_information import safe_ratio
 
 
 def two_classes(seed=0, n=31, p=15):

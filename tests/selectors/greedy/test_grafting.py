@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
 
 from zeronorm import Grafting
-from zeronorm.solvers.active_newton import PenalizedLoss, solve_working_set
-from zeronorm.solvers.losses import LOSSES
+from zeronorm.solvers.losses import LOSSES, PenalizedLoss, solve_working_set
 
 PENALTIES = [
     {"penalty_l1": 0.05},

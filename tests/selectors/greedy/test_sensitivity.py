@@ -17,8 +17,7 @@ from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.sensitivity.models import KernelModel, LinearModel, NetworkModel
-from zeronorm.engines.sensitivity.numerical import NumericalModel
-from zeronorm.engines.sensitivity.search import Sensitivity
+from zeronorm.engines.sensitivity.search import NumericalModel, Sensitivity
 from zeronorm.selection.problem import Problem
 
 SVM = {"C": 1.0, "loss": "hinge", "epsilon": 0.1, "tol": 1e-9}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
-from zeronorm.engines import knockoffs as ko
+from zeronorm.engines import error_control as ko
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.meta.knockoff_selector import (

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zeronorm import FisherScore, StabilitySelection
-from zeronorm.engines.subsampling import draw_halves, false_selection_bound
+from zeronorm.engines.error_control import draw_halves, false_selection_bound
 
 
 def make_data(n=60, p=40, shift=2.0, seed=0):

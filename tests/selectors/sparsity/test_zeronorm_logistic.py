@@ -11,12 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.engines.logistic_exchanges.exchanges import Candidates, QuadraticModel
-from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
-from zeronorm.engines.logistic_exchanges.subsets import LogisticSubsets
+from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, tangent_factors
-from zeronorm.solvers.logistic import L1Logistic
+from zeronorm.solvers.logistic import L1Logistic, LogisticMachines
 
 SIZES = (1, 2, 3, 4)
 

@@ -15,8 +15,8 @@ from oracles.qp import PRECISE
 from zeronorm import ZeroNormSVM
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling.iteration import power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling.l1_and_probit import ProbitMachine, expected_scores
 from zeronorm.engines.rescaling.machines import Part
-from zeronorm.engines.rescaling.probit import ProbitMachine, expected_scores
 from zeronorm.selectors.sparsity.zeronorm_svm import solve_linf_svm
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
 from zeronorm.solvers.status import Status

@@ -1,1 +1,37 @@
-"""One file per command; heavy imports happen inside the commands, so that --help stays quick."""
+"""The commands; heavy imports happen inside them, so that --help stays quick."""
+
+from __future__ import annotations
+
+import typer
+
+from zeronorm.cli.commands import apply, compare, datasets, demo, methods, report, select, study, warmup
+
+app = typer.Typer(
+    name="zeronorm",
+    help="Find the few features that matter in very wide data, and prove it honestly.",
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (select, compare, methods, datasets, apply, report, study, warmup, demo):
+    command.add_to(app)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from zeronorm import __version__
+
+        typer.echo(f"zeronorm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Find the few features that matter in very wide data, and prove it honestly.
+
+    Start with: zeronorm select DATA.csv --target COLUMN
+    """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from zeronorm.datasets.errors import DataError, shown
 from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.table import DataError, shown
 
 # ending -> module of this package with a function read(path, **options)
 READERS = {

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.datasets.errors import DataError, shown
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable
 from zeronorm.datasets.readers.frame import raw_from_frame
+from zeronorm.datasets.table import DataError, shown
 
 _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?P<name>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(?P<kind>.+)$""", re.IGNORECASE

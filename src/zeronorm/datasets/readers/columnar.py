@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from zeronorm.datasets.errors import DataError, shown
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.readers.frame import raw_from_frame, raw_from_transposed
+from zeronorm.datasets.table import DataError, shown
 
 
 def read(path: Path, *, transpose: bool = False) -> RawTable:

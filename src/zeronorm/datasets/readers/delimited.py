@@ -12,9 +12,9 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from zeronorm.datasets.errors import DataError, shown
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable
 from zeronorm.datasets.readers.frame import raw_from_frame, raw_from_transposed
+from zeronorm.datasets.table import DataError, shown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 OTHER_DELIMITERS = (",", ";", "\t", "|", " ")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from zeronorm.datasets.errors import DataError, shown
 from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.table import DataError, shown
 
 
 def read(path: Path) -> RawTable:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zeronorm.datasets.errors import DataError, shown
 from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.table import DataError, shown
 
 
 def read(path: Path) -> RawTable:

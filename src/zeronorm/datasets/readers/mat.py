@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.datasets.errors import DataError, shown, shown_list
 from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.table import DataError, shown, shown_list
 
 TARGET_NAMES = ("y", "Y", "label", "labels", "target", "gnd")
 

@@ -22,8 +22,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.estimator import Refits, Rounds
 from zeronorm.engines.elimination.gram import GramMachines
+from zeronorm.engines.elimination.kernel import Refits, Rounds
 from zeronorm.engines.elimination.linear import LogisticMachines
 from zeronorm.engines.elimination.loop import Downdating, Elimination
 from zeronorm.selection.problem import Problem

@@ -10,10 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.logistic_exchanges.exchanges import Additions, Candidates, QuadraticModel, Removals
-from zeronorm.engines.logistic_exchanges.subsets import LogisticSubsets, SubsetFit
+from zeronorm.engines.logistic_exchanges.exchanges import (
+    Additions,
+    Candidates,
+    LogisticSubsets,
+    QuadraticModel,
+    Removals,
+    SubsetFit,
+)
 from zeronorm.selection.path import order_by_score
-from zeronorm.selection.progress import Advance
+from zeronorm.selection.problem import Advance
 
 Proposal = tuple[IntArray, Callable[[], FloatArray]]  # a subset, and what tells weights to start from
 

@@ -19,10 +19,10 @@ from zeronorm.engines.neighbours.kernels import (
     COLUMNS_PER_SUM,
     MISMATCH,
     SQUARED,
+    ScaledColumns,
     add_distances,
     offer_neighbours,
 )
-from zeronorm.engines.neighbours.ranges import ScaledColumns
 from zeronorm.selection.problem import Problem
 
 _TILE_ENTRIES = 1 << 22

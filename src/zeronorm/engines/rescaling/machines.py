@@ -14,12 +14,10 @@ from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.interior_point import solve_linear_loss
+from zeronorm.solvers.svm.dual import solve_svm_dual, solve_svr_dual
 from zeronorm.solvers.svm.joint_multiclass import MulticlassSvm, solve_weston_watkins
 from zeronorm.solvers.svm.linear import DEFAULT_MEMORY_BUDGET, prefers_gram
-from zeronorm.solvers.svm.regression import solve_svr_dual
-from zeronorm.solvers.svm.tall import TallSolution, solve_squared_loss
+from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss, solve_squared_loss
 
 Loss = Literal["hinge", "squared"]
 Pairing = Literal["one_vs_rest", "one_vs_one"]

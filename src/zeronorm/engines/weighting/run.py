@@ -8,7 +8,7 @@ from zeronorm.engines.weighting.batches import BatchEvaluator
 from zeronorm.engines.weighting.state import Checkpoint, RunState
 from zeronorm.engines.weighting.steps import MOST_STEPS_BACK, CollapseWatch, Steps, StoppingRule, record_steps
 from zeronorm.engines.weighting.updates import UpdateRule
-from zeronorm.selection.progress import Advance, Progress
+from zeronorm.selection.problem import Advance, Progress
 
 REPORTS_PER_RUN = 200
 

@@ -8,13 +8,6 @@ from zeronorm.evaluation.significance.effects import (
     mean_difference,
     standardized_difference,
 )
-from zeronorm.evaluation.significance.mcnemar import (
-    McNemar,
-    ScoreMatrix,
-    mcnemar,
-    score_matrix,
-    score_matrix_of_records,
-)
 from zeronorm.evaluation.significance.paired import (
     CorrectedT,
     SignedRank,
@@ -23,7 +16,17 @@ from zeronorm.evaluation.significance.paired import (
     signed_rank,
 )
 from zeronorm.evaluation.significance.pooled import metric_interval, paired_test
-from zeronorm.evaluation.significance.ranks import CriticalDifference, Friedman, critical_difference, friedman
+from zeronorm.evaluation.significance.ranks import (
+    CriticalDifference,
+    Friedman,
+    McNemar,
+    ScoreMatrix,
+    critical_difference,
+    friedman,
+    mcnemar,
+    score_matrix,
+    score_matrix_of_records,
+)
 
 __all__ = [
     "CorrectedT",

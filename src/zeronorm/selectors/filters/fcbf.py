@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.class_scores import between_over_within
-from zeronorm.engines.discretization import (
+from zeronorm.engines.column_information import (
     AS_THEY_ARE,
     SUPERVISED,
+    between_over_within,
     code_columns,
     uncertainties,
 )

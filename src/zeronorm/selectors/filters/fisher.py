@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from zeronorm.engines.class_scores import between_over_within, overall_score, two_class_score
+from zeronorm.engines.column_information import between_over_within, overall_score, two_class_score
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.engines.column_information import safe_ratio
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

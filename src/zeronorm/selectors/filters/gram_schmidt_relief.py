@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
-from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.engines.column_information import safe_ratio
 from zeronorm.engines.neighbours.hits_and_misses import class_pairs
-from zeronorm.engines.neighbours.ranges import block_width
+from zeronorm.engines.neighbours.kernels import block_width
 from zeronorm.engines.neighbours.search import NearestLists, usable_neighbours
 from zeronorm.engines.orthogonal import DEPENDENT
 from zeronorm.registry import register

@@ -14,7 +14,7 @@ from scipy.special import psi
 from zeronorm._jit import kernel
 from zeronorm._threads import run_in_threads, useful_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.engines.discretization import AS_THEY_ARE, code_columns, parse_discrete_features, total_bits
+from zeronorm.engines.column_information import AS_THEY_ARE, code_columns, parse_discrete_features, total_bits
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath

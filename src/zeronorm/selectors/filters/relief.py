@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.design import is_constant_range
-from zeronorm.engines.class_scores import safe_ratio
-from zeronorm.engines.discretization import parse_discrete_features
+from zeronorm.engines.column_information import parse_discrete_features, safe_ratio
 from zeronorm.engines.neighbours.hits_and_misses import class_pairs, mean_differences, regression_pairs
-from zeronorm.engines.neighbours.kernels import ABSOLUTE, MISMATCH, SQUARED
-from zeronorm.engines.neighbours.ranges import ColumnRanges, ScaledColumns, column_ranges
+from zeronorm.engines.neighbours.kernels import (
+    ABSOLUTE,
+    MISMATCH,
+    SQUARED,
+    ColumnRanges,
+    ScaledColumns,
+    column_ranges,
+)
 from zeronorm.engines.neighbours.search import (
     ColumnPart,
     nearest_by_columns,

@@ -8,7 +8,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats
-from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.engines.column_information import safe_ratio
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats
-from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.engines.column_information import safe_ratio
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

@@ -14,8 +14,7 @@ from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.active_newton import PenalizedLoss, WorkingSetSolution, solve_working_set
-from zeronorm.solvers.losses import LOSSES
+from zeronorm.solvers.losses import LOSSES, PenalizedLoss, WorkingSetSolution, solve_working_set
 
 
 @register(

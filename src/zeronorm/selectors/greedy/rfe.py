@@ -26,14 +26,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
 from zeronorm.design import Design
-from zeronorm.engines.elimination.estimator import (
+from zeronorm.engines.elimination.gram import GramMachines
+from zeronorm.engines.elimination.kernel import (
+    KernelMachines,
     Refits,
     Rounds,
     eliminate_with_estimator,
     feature_importances,
 )
-from zeronorm.engines.elimination.gram import GramMachines
-from zeronorm.engines.elimination.kernel import KernelMachines
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, Machines, eliminate

@@ -28,7 +28,7 @@ from sklearn.utils.validation import _check_method_params
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.estimator import Ranker, Rounds, eliminate_with_estimator
+from zeronorm.engines.elimination.kernel import Ranker, Rounds, eliminate_with_estimator
 from zeronorm.engines.elimination.known_models import KnownRanker
 from zeronorm.registry import register
 from zeronorm.selectors.greedy.rfe import EstimatorElimination, estimator_has

@@ -9,8 +9,7 @@ import numpy as np
 
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
 from zeronorm.engines.sensitivity.models import KernelModel, LinearModel, NetworkModel, SensitiveModel
-from zeronorm.engines.sensitivity.numerical import NumericalModel
-from zeronorm.engines.sensitivity.search import SEARCHES, Sensitivity
+from zeronorm.engines.sensitivity.search import SEARCHES, NumericalModel, Sensitivity
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath

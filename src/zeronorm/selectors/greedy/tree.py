@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
-from zeronorm.engines.class_scores import safe_ratio
+from zeronorm.engines.column_information import safe_ratio
 from zeronorm.registry import register
 from zeronorm.selection.kinds import choice, parameter_error
 from zeronorm.selection.path import SelectionPath

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.engines.subsampling import draw_halves, false_selection_bound
+from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling.estimators import fitted_path, seeded_clone
 from zeronorm.selection.kinds import count, exceptions, parameter_error

@@ -12,7 +12,7 @@ from scipy import linalg
 
 from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
-from zeronorm.engines import knockoffs as ko
+from zeronorm.engines import error_control as ko
 from zeronorm.registry import Registered, register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from zeronorm._types import IntArray
 from zeronorm.design import Design
-from zeronorm.engines.subsampling import draw_halves, false_selection_bound
+from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.registry import Registered, register
 from zeronorm.selection.kinds import exceptions, number, parameter_error
 from zeronorm.selection.path import SelectionPath

@@ -14,7 +14,7 @@ from zeronorm.criteria import ScaledKernel
 from zeronorm.design import Design
 from zeronorm.engines.copies import first_copies
 from zeronorm.engines.factor_descent.criterion import chosen_kernel
-from zeronorm.engines.rescaling.probit import expected_scores
+from zeronorm.engines.rescaling.l1_and_probit import expected_scores
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

@@ -19,7 +19,7 @@ from zeronorm.engines.rescaling.iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.l1 import JointL1Machine, L1Machine, SwitchingMachine
+from zeronorm.engines.rescaling.l1_and_probit import JointL1Machine, L1Machine, SwitchingMachine
 from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Part, SlackRescaling, parts_of
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error

@@ -8,12 +8,12 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.entry_order import path_of_entries
-from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.lasso import penalty_at_bound
+from zeronorm.solvers.logistic import LogisticMachines
 
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3

@@ -8,7 +8,7 @@ import numpy as np
 
 from zeronorm.engines.price import automatic_l1_price, price_of, target_spread, tube_of
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
-from zeronorm.engines.rescaling.l1 import L1Machine
+from zeronorm.engines.rescaling.l1_and_probit import L1Machine
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
 from zeronorm.registry import register
 from zeronorm.selection.parameters import warn_of_empty_answer

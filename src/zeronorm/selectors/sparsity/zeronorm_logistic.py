@@ -11,14 +11,14 @@ from threadpoolctl import threadpool_limits
 
 from zeronorm._types import FloatArray
 from zeronorm.engines.entry_order import entry_scores
-from zeronorm.engines.logistic_exchanges.machines import LogisticMachines
+from zeronorm.engines.logistic_exchanges.exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges.splicing import SubsetSearch
-from zeronorm.engines.logistic_exchanges.subsets import LogisticSubsets, SubsetFit
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
+from zeronorm.solvers.logistic import LogisticMachines
 
 Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
 

@@ -20,8 +20,8 @@ from zeronorm.engines.rescaling.iteration import (
     power_rule,
     rescale_until_sparse,
 )
+from zeronorm.engines.rescaling.l1_and_probit import ProbitMachine
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
-from zeronorm.engines.rescaling.probit import ProbitMachine
 from zeronorm.registry import register
 from zeronorm.selection.kinds import INFINITE, exceptions, number, parameter_error
 from zeronorm.selection.path import SelectionPath

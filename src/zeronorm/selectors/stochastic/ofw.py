@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design import Design
-from zeronorm.engines.class_scores import overall_score
+from zeronorm.engines.column_information import overall_score
 from zeronorm.engines.weighting.exact import run_exact, tabulate_energy
 from zeronorm.engines.weighting.experiment import (
     Experiment,

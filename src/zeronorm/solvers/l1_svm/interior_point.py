@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 
 from zeronorm._threads import one_thread
 from zeronorm._types import BoolArray, FloatArray, Int64Array
-from zeronorm.solvers.l1_svm.newton import NotPositiveDefinite, newton_system
-from zeronorm.solvers.l1_svm.vertex import (
+from zeronorm.solvers.l1_svm.newton import (
     TINY,
     Guess,
+    NotPositiveDefinite,
     Reduction,
     SignedProblem,
     balanced_multipliers,
+    newton_system,
     start_point,
     vertex,
 )

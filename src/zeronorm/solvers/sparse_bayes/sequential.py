@@ -25,8 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design import Design
-from zeronorm.solvers.sparse_bayes.kernels import best_variances, sweep_precisions
-from zeronorm.solvers.sparse_bayes.posterior import Likelihood, Posterior
+from zeronorm.solvers.sparse_bayes.posterior import Likelihood, Posterior, best_variances, sweep_precisions
 from zeronorm.solvers.status import Status
 
 _CANDIDATES = 32  # columns that join the working set after a look at all of them

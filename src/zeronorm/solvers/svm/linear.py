@@ -12,10 +12,16 @@ from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design.base import Design
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.dual import DEFAULT_MAX_ITER, ClassificationLoss, DualSolution, per_sample, run_smo
-from zeronorm.solvers.svm.interior_point import solve_linear_loss
-from zeronorm.solvers.svm.regression import RegressionLoss, finite_prices
-from zeronorm.solvers.svm.tall import TallSolution, solve_squared_loss
+from zeronorm.solvers.svm.dual import (
+    DEFAULT_MAX_ITER,
+    ClassificationLoss,
+    DualSolution,
+    RegressionLoss,
+    finite_prices,
+    per_sample,
+    run_smo,
+)
+from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss, solve_squared_loss
 
 DEFAULT_MEMORY_BUDGET = 2 << 30  # bytes
 

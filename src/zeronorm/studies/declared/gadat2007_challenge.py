@@ -17,12 +17,20 @@ from zeronorm.datasets import make_nonlinear_toy
 from zeronorm.registry import get_method
 from zeronorm.selectors.meta.selector_cv import SelectorCV
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.expectations import Check, Claim, Judged, PublishedFigure
 from zeronorm.studies.machines import BestOfSelectors, CommonScale
 from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.study import Arm, Data, Plan, Study, Trial
-from zeronorm.studies.trials import Sample, published_split, sample_of, second_part_of
+from zeronorm.studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
+from zeronorm.studies.study import (
+    Arm,
+    Data,
+    Plan,
+    Sample,
+    Study,
+    Trial,
+    published_split,
+    sample_of,
+    second_part_of,
+)
 
 SETS = ("ARCENE", "DEXTER", "DOROTHEA", "MADELON")
 PLAIN = {"ARCENE": 17.86, "DEXTER": 7.33, "DOROTHEA": 33.98, "MADELON": 40.17}

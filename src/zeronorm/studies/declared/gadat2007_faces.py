@@ -9,10 +9,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from zeronorm.studies.expectations import Check, Claim, Judged, PublishedFigure, lower_mean
-from zeronorm.studies.results import Results
+from zeronorm.studies.machines import VOTER_ERROR, digits_trial, faces_trial, not_learned, one_split, voters
+from zeronorm.studies.results import Check, Claim, Judged, PublishedFigure, Results, lower_mean
 from zeronorm.studies.study import Arm, Plan, Study
-from zeronorm.studies.weighting import VOTER_ERROR, digits_trial, faces_trial, not_learned, one_split, voters
 
 DATA, OFW, RFE, L0, FOREST, RANDOM = "faces", "OFW", "RFE", "L0-SVM", "random forest", "random"
 ALL, TREE, FISHER = "linear SVM, all features", "one tree", "Fisher"

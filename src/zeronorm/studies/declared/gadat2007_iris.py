@@ -8,12 +8,10 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.expectations import Check, Claim, Judged, PublishedFigure
+from zeronorm.studies.machines import weight_metric
 from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.study import Arm, Plan, Study
-from zeronorm.studies.trials import Sample, resplits
-from zeronorm.studies.weighting import weight_metric
+from zeronorm.studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
+from zeronorm.studies.study import Arm, Plan, Sample, Study, resplits
 
 DATA, ALL = "IRIS", "CART, all features"
 OFW, DIFFUSION, FISHER = "OFW", "OFW, diffusion", "Fisher"

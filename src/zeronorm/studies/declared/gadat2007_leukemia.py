@@ -11,12 +11,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.expectations import Check, Claim, Judged, lower_mean
-from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.results import Results
-from zeronorm.studies.study import Arm, Plan, Study
-from zeronorm.studies.trials import Sample, folds, sample_of, second_part_of
-from zeronorm.studies.weighting import ENERGY_AFTER, ENERGY_BEFORE
+from zeronorm.studies.machines import ENERGY_AFTER, ENERGY_BEFORE, linear_machine
+from zeronorm.studies.results import Check, Claim, Judged, Results, lower_mean
+from zeronorm.studies.study import Arm, Plan, Sample, Study, folds, sample_of, second_part_of
 
 DATA, OFW, L0, RFE = "Leukemia", "OFW", "L0-SVM", "RFE"
 ONE_FOLD = "Leukemia, first fold"

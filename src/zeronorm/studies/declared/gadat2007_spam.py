@@ -13,12 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from zeronorm.engines.weighting.learners.nearest import SubsetKNN
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure, lower_mean
+from zeronorm.studies.machines import VOTER_ERROR, not_learned, voters, weight_metric
 from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.study import Arm, Plan, Study
-from zeronorm.studies.trials import Sample, resplits, sample_of
-from zeronorm.studies.weighting import VOTER_ERROR, not_learned, voters, weight_metric
+from zeronorm.studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
+from zeronorm.studies.study import Arm, Plan, Sample, Study, resplits, sample_of
 
 # -- The words of the spam data, and those that Gadat and Younes (2007) found to weigh most --
 

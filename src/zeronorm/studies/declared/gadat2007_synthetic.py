@@ -12,12 +12,10 @@ from zeronorm.datasets import make_reusable_features
 from zeronorm.datasets.generators import FIXED_SETS
 from zeronorm.engines.weighting.learners.nearest import SubsetKNN
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.expectations import Check, Claim, Judged, lower_mean
+from zeronorm.studies.machines import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
 from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.study import Arm, Plan, Study
-from zeronorm.studies.trials import generated
-from zeronorm.studies.weighting import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
+from zeronorm.studies.results import Check, Claim, Judged, NotMeasured, Results, lower_mean
+from zeronorm.studies.study import Arm, Plan, Study, generated
 
 DATA, ALL, OFW, INFORMATION = "reusable features", "5-NN, all features", "OFW", "mutual information"
 FEW = "reusable features, three draws"

@@ -13,12 +13,7 @@ from sklearn.svm import SVC, LinearSVC
 from zeronorm._types import FloatArray
 from zeronorm.evaluation import Metric
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure, lower_mean
-from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.study import Arm, Data, Plan, Study
-from zeronorm.studies.trials import published_split, sample_of, second_part_of
-from zeronorm.studies.weighting import (
+from zeronorm.studies.machines import (
     ENERGY_AFTER,
     ENERGY_BEFORE,
     digits_trial,
@@ -26,6 +21,9 @@ from zeronorm.studies.weighting import (
     one_split,
     usps_trial,
 )
+from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
+from zeronorm.studies.study import Arm, Data, Plan, Study, published_split, sample_of, second_part_of
 
 DATA, PIXELS, OFW, RANDOM = "USPS", "USPS, pixels", "OFW", "random"
 DRAWN = {size: f"10 voters a digit, {size} features drawn by OFW" for size in (40, 100)}

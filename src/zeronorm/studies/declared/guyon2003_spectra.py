@@ -19,11 +19,10 @@ from zeronorm.datasets.catalogue import find_local
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selectors.filters.gram_schmidt_relief import GramSchmidtRelief
 from zeronorm.selectors.filters.interval import IntervalSelector
-from zeronorm.studies.expectations import Expectation, PublishedFigure
 from zeronorm.studies.guyon_claims import matrix_claims, statements
 from zeronorm.studies.guyon_tables import BINNED, PEAKS, TABLES, matrix_sections
-from zeronorm.studies.study import Arm, Data, Plan, Study, StudyError, Trial
-from zeronorm.studies.trials import Sample
+from zeronorm.studies.results import Expectation, PublishedFigure
+from zeronorm.studies.study import Arm, Data, Plan, Sample, Study, StudyError, Trial
 from zeronorm.transformers import SpectrumPreprocessor
 
 __all__ = ["STUDY", "spectra"]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure
-from zeronorm.studies.huang import (
+from zeronorm.studies.machines import tuned_linear_machine
+from zeronorm.studies.real_data import (
     ALL_FEATURE_ERRORS,
     SIZES,
     accuracy_arms,
     embedded_data,
     papers_data,
 )
-from zeronorm.studies.machines import tuned_linear_machine
-from zeronorm.studies.results import Results
+from zeronorm.studies.results import Claim, Judged, PublishedFigure, Results
 from zeronorm.studies.study import Arm, Plan, Study
 
 

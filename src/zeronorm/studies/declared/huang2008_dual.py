@@ -11,10 +11,8 @@ from sklearn.svm import SVC
 from zeronorm.datasets import make_twonorm
 from zeronorm.evaluation import METRICS, Metric
 from zeronorm.models import RelevanceVectorClassifier, SparseKernelSVC
-from zeronorm.studies.expectations import Claim, Judged, PublishedFigure, lower_mean
-from zeronorm.studies.results import Results
-from zeronorm.studies.study import Arm, Data, Plan, Study
-from zeronorm.studies.trials import folds, generated, sample_of
+from zeronorm.studies.results import Claim, Judged, PublishedFigure, Results, lower_mean
+from zeronorm.studies.study import Arm, Data, Plan, Study, folds, generated, sample_of
 
 ZERO, TWO, RELEVANCE = "zero-norm in the dual", "SVM", "RVM"
 COSTS = (1.0, 10.0)

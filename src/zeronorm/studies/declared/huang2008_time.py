@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from zeronorm.studies.expectations import Check, Claim, Judged
-from zeronorm.studies.huang import accuracy_arms, embedded_data, papers_data
 from zeronorm.studies.machines import linear_machine
 from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import Results
+from zeronorm.studies.real_data import accuracy_arms, embedded_data, papers_data
+from zeronorm.studies.results import Check, Claim, Judged, Results
 from zeronorm.studies.study import Arm, Plan, Study
 
 SIZES = {"Sonar": 2, "Breast": 2, "Colon": 20, "Lymphoma": 20}

@@ -8,11 +8,9 @@ import numpy as np
 from sklearn.feature_selection import SequentialFeatureSelector
 
 from zeronorm.datasets import make_linear_toy
-from zeronorm.studies.expectations import Claim, Judged, significantly_lower
 from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.results import Results
-from zeronorm.studies.study import Arm, Data, Plan, Study
-from zeronorm.studies.trials import generated
+from zeronorm.studies.results import Claim, Judged, Results, significantly_lower
+from zeronorm.studies.study import Arm, Data, Plan, Study, generated
 
 N_TRAIN = (8, 12, 20, 30, 60, 120)
 N_FEATURES = 52

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from zeronorm.registry import MethodInfo, all_methods
-from zeronorm.studies.expectations import Claim, Judged
 from zeronorm.studies.machines import tuned_squared_hinge_machine
 from zeronorm.studies.pages import Section
 from zeronorm.studies.ranking import mean_rank_of, ranking_sections, winner_sections
 from zeronorm.studies.real_data import quick_data, real_data
-from zeronorm.studies.results import Results
+from zeronorm.studies.results import Claim, Judged, Results
 from zeronorm.studies.study import Arm, Data, Plan, Study
 
 SIZES = (5, 10, 20, 50)

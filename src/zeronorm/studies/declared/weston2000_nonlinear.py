@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from zeronorm.datasets import make_nonlinear_toy
-from zeronorm.studies.expectations import Claim, Judged, lower_mean, significantly_lower
 from zeronorm.studies.machines import polynomial_machine
 from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.study import Arm, Data, Plan, Study
-from zeronorm.studies.trials import generated
+from zeronorm.studies.results import Claim, Judged, NotMeasured, Results, lower_mean, significantly_lower
+from zeronorm.studies.study import Arm, Data, Plan, Study, generated
 
 SIZES = (30, 50, 100)
 ARMS = (

@@ -5,20 +5,20 @@ from __future__ import annotations
 from scipy.stats import spearmanr
 
 from zeronorm.datasets import make_linear_toy
-from zeronorm.studies.expectations import (
+from zeronorm.studies.machines import linear_machine
+from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.results import (
     Claim,
     Judged,
+    NotMeasured,
     PublishedFigure,
+    Results,
     indistinguishable,
     lower_mean,
     significantly_lower,
     within,
 )
-from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.pages import Section, Table
-from zeronorm.studies.results import NotMeasured, Results
-from zeronorm.studies.study import Arm, Data, Plan, Study
-from zeronorm.studies.trials import generated
+from zeronorm.studies.study import Arm, Data, Plan, Study, generated
 
 HARD = 1e6
 """Cost of errors that stands for a hard margin (the paper uses C = ∞ throughout)."""

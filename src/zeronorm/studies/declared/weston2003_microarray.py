@@ -9,12 +9,10 @@ import numpy as np
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation.significance import signed_rank
-from zeronorm.studies.expectations import Claim, Judged
-from zeronorm.studies.huang import colon, lymphoma
 from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.results import Results
-from zeronorm.studies.study import Arm, Data, Plan, Study
-from zeronorm.studies.trials import Sample, resplits
+from zeronorm.studies.real_data import colon, lymphoma
+from zeronorm.studies.results import Claim, Judged, Results
+from zeronorm.studies.study import Arm, Data, Plan, Sample, Study, resplits
 
 HARD = 1e6
 ALL = "SVM, all features"

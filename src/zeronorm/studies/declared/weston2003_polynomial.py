@@ -6,10 +6,8 @@ from sklearn.svm import SVC
 
 from zeronorm.datasets import make_polynomial_toy
 from zeronorm.models import KernelAROM
-from zeronorm.studies.expectations import Check, Claim, Judged
-from zeronorm.studies.results import Results
-from zeronorm.studies.study import Arm, Data, Plan, Study
-from zeronorm.studies.trials import generated
+from zeronorm.studies.results import Check, Claim, Judged, Results
+from zeronorm.studies.study import Arm, Data, Plan, Study, generated
 
 TARGETS: dict[str, str | float] = {
     "(a) x1 x2 + x3": "product",

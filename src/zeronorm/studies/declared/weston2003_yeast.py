@@ -11,10 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm.studies.expectations import Claim, Judged
-from zeronorm.studies.results import Results
-from zeronorm.studies.study import Arm, Plan, Study
-from zeronorm.studies.trials import Sample, folds, sample_of
+from zeronorm.studies.results import Claim, Judged, Results
+from zeronorm.studies.study import Arm, Plan, Sample, Study, folds, sample_of
 
 ALL = "one-against-rest SVM, all features"
 COUPLED, JOINT, RFE = "AROM one-against-rest", "AROM Weston–Watkins", "RFE one-against-rest"
