@@ -38,9 +38,9 @@ class Counting(BaseSelector):
     fits = 0
     is_broken = False
 
-    def __init__(self, n_features_to_select=None, *, level=0.0, random_state=None):
+    def __init__(self, n_features_to_select=None, *, threshold=0.6, random_state=None):
         self.n_features_to_select = n_features_to_select
-        self.level = level
+        self.threshold = threshold
         self.random_state = random_state
 
     def _select(self, problem):
@@ -76,12 +76,12 @@ def test_resume_repeats_nothing_and_gives_the_same_records(run):
 
 def test_a_new_method_costs_only_its_own_cells(run):
     run()
-    _, fits = run(selectors={"b": Counting(level=1.0), "a": Counting()})
+    _, fits = run(selectors={"b": Counting(threshold=1.0), "a": Counting()})
     assert fits == 4
 
 
 CHANGES = {
-    "parameter": {"selectors": {"a": Counting(level=0.5)}},
+    "parameter": {"selectors": {"a": Counting(threshold=0.7)}},
     "sizes": {"sizes": [1, 4]},
     "estimator": {"estimator": LogisticRegression()},
     "seed": {"random_state": 1},

@@ -127,7 +127,7 @@ def test_degree_one_is_arom():
     X = rng.normal(size=(40, 12))
     y = np.where(X[:, 2] - X[:, 7] + 0.3 * rng.normal(size=40) > 0, 1, -1)
     model = KernelAROM(degree=1).fit(X, y)
-    selector = AROM().fit(X, y)
+    selector = AROM(C=model.C, scaling="paper").fit(X, y)
     coefficients = np.zeros(12)
     coefficients[[monomial[0] for monomial in model.monomials_]] = model.coef_
     np.testing.assert_allclose(coefficients, selector.coef_[0], atol=1e-6)

@@ -27,7 +27,7 @@ def checkerboard(n=80, seed=0, noise=0.3):
 def test_it_is_the_zero_norm_machine_on_the_kernel_columns():
     X, y = checkerboard()
     model = SparseKernelSVC(gamma=0.7, C=5.0).fit(X, y)
-    selector = ZeroNormSVM(C=5.0, standardize=False).fit(rbf_kernel(X, gamma=0.7), y)
+    selector = ZeroNormSVM(C=5.0, scaling="paper", standardize=False).fit(rbf_kernel(X, gamma=0.7), y)
     np.testing.assert_array_equal(model.support_, np.flatnonzero(selector.coef_[0]))
     np.testing.assert_allclose(model.dual_coef_[0], selector.coef_[0][model.support_], atol=1e-6)
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])

@@ -46,7 +46,7 @@ def test_no_more_folds_than_the_smallest_class_has_samples():
     rng = np.random.default_rng(0)
     y = np.r_[np.zeros(20), np.ones(3)].astype(int)
     X = rng.normal(size=(23, 4)) + 2 * np.outer(y, [1, 0, 0, 0])
-    selector = RadiusMarginScaling(2, criterion="validation", cv=10)
+    selector = RadiusMarginScaling(2, bound="validation", cv=10)
     seen = []
     original = RadiusMarginScaling._splits
 

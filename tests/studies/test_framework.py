@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from zeronorm.resampling.journal import Journal
 from zeronorm.studies import runner as workers
 from zeronorm.studies.pages import Page, Section, Table, build_page, to_html, to_markdown, write_study
 from zeronorm.studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results
@@ -155,9 +156,10 @@ def test_after_a_timeout_the_other_trials_are_not_tried_where_the_plan_says_so()
 def test_timeouts_are_results_and_are_tried_again_under_a_larger_cap(tmp_path):
     made = study(plan)
     run_study(made, in_process=True, journal=tmp_path)
-    late = json.dumps(failed_cell(plan(), TWO_ARMS[0], "timeout: not finished after 5 s", 5.0))
-    for file in tmp_path.glob("*.json"):
-        file.write_text(late)
+    late = failed_cell(plan(), TWO_ARMS[0], "timeout: not finished after 5 s", 5.0)
+    journal = Journal(tmp_path)
+    for key in journal.finished():
+        journal.write(key, late)
     kept = run_study(made, in_process=True, journal=tmp_path, cap_s=5.0)
     assert all(row["error"].startswith("timeout") for row in kept.rows)
     assert "timeout: not finished" in to_markdown(build_page(made, kept, quick=False))

@@ -13,6 +13,7 @@ from sklearn import metrics as sk
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.selection.kinds import METRIC_NAMES
 
 Response = Literal["predict", "decision", "selected", "model"]
 Outcomes = Literal["none", "mean", "class mean", "ranks"]
@@ -218,6 +219,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 DEFAULT_METRICS = {"classification": ("error_rate", "balanced_error_rate"), "regression": ("mse", "r2")}
+METRIC_NAMES.update(METRICS)
 
 
 def register_metric(metric: Metric) -> Metric:
@@ -225,6 +227,7 @@ def register_metric(metric: Metric) -> Metric:
     if metric.name in METRICS and METRICS[metric.name] != metric:
         raise ValueError(f"There is already a metric named {metric.name!r}. Choose another name.")
     METRICS[metric.name] = metric
+    METRIC_NAMES.add(metric.name)
     return metric
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import get_scorer_names
 
 LARGEST = 1e100  # of a finite parameter: its square and its cube must not overflow
 
@@ -187,12 +188,18 @@ SPLITTER = Kind(
         or (isinstance(value, Iterable) and not isinstance(value, str) and not _is_empty(value))
     ),
 )
+METRIC_NAMES: set[str] = set()  # filled where metrics are registered
+
+
+def _is_scorer_name(value: Any) -> bool:
+    return isinstance(value, str) and (value in METRIC_NAMES or value in get_scorer_names())
+
+
 SCORER = Kind(
     "scorer",
     ("the name of a metric or of a scikit-learn scorer", "a Metric", "a function of (estimator, X, y)"),
     "str, Metric or callable",
-    # Names are looked up where the metrics are listed.
-    lambda value: callable(value) or isinstance(value, str) or hasattr(value, "greater_is_better"),
+    lambda value: callable(value) or _is_scorer_name(value) or hasattr(value, "greater_is_better"),
 )
 PATH = Kind("path", "a path", "str or path", lambda value: isinstance(value, (str, os.PathLike)))
 

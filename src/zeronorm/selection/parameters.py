@@ -67,7 +67,7 @@ LEARNER = Kind(
 )
 SELECTORS = Kind(
     "selectors",
-    ("a list of selectors", "a list of (name, selector)"),
+    ("a list of selectors or names of methods", "a list of (name, selector)"),
     "list",
     lambda value: is_list(value) and len(value) > 0 and all(_is_selector(entry) for entry in value),
 )
@@ -91,7 +91,7 @@ _COMMON = {
     ),
     "selector": Parameter(ESTIMATOR, "The selector to be wrapped. It is cloned, never changed."),
     "selectors": Parameter(
-        SELECTORS, "The selectors to be combined; None: four unlike methods for the task."
+        SELECTORS, "The selectors to be combined, or their names; None: a few unlike methods for the task."
     ),
     "learner": Parameter(
         LEARNER, "Model that is trained during the selection to judge features; it does not predict."
@@ -341,6 +341,8 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
 
 
 def _is_selector(entry: Any) -> bool:
+    if isinstance(entry, str):  # the name of a method
+        return True
     return ESTIMATOR.accepts(entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry)
 
 

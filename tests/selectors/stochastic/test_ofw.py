@@ -373,7 +373,7 @@ def test_features_without_weight_are_ranked_by_their_weights_on_the_way():
         ({"window": 1}, "'window'"),
         ({"step_size": -1.0}, "'step_size' parameter .* None or a finite number greater than 0. Got -1.0"),
         ({"step_offset": 0}, "'step_offset'"),
-        ({"step_offset": 10.0}, "'step_offset' parameter .* belongs to a 'step_size'"),
+        ({"step_offset": 10.0}, "'step_offset' parameter .* must be None when 'step_size' is None"),
         ({"tol": 0.0}, "'tol'"),
         ({"noise": 0.2}, "'noise' parameter .* at most 0.1"),
         ({"multi_class": "ovo"}, "'multi_class'"),

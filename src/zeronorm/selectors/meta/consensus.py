@@ -204,6 +204,11 @@ class Consensus(BaseSelector):
         if self.weights == "stability" and self.n_subsamples == 0:
             raise parameter_error(self, "weights", "'equal' when 'n_subsamples' is 0")
 
+    def _named(self, entry: Any) -> tuple[str, Any]:
+        if isinstance(entry, str):
+            return entry, _default(entry, self.task)
+        return entry if isinstance(entry, tuple) else (type(entry).__name__, entry)
+
     def _samples(self, problem: Problem) -> list[IntArray | None]:
         if self.n_subsamples == 0:
             return [None]
