@@ -9,7 +9,9 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +25,29 @@ from sklearn.utils.validation import has_fit_parameter
 
 Check = Callable[[Any], None]
 N_SAMPLES, N_FEATURES = 40, 10
+
+# What a method does not promise, and why: its mathematics, or a defect that is known. A selector of your own
+# says the same in its attribute ``_unkept_checks``, a mapping from the name of the check to the reason.
+UNKEPT_CHECKS: dict[tuple[str, str], str] = {
+    ("GramSchmidt", "check_an_empty_answer_is_told"): (
+        "known defect: where the stop refuses the first column, that column is kept without a warning"
+    ),
+    ("KnockoffSelector", "check_an_empty_answer_is_told"): (
+        "known defect: where no feature passes, the best one is kept without a warning"
+    ),
+    ("KnockoffSelector", "check_flipping_signs_changes_nothing"): (
+        "knockoffs are drawn at random, and the draw for a mirrored column is not the mirrored draw"
+    ),
+    ("OptimalBrainDamage", "check_flipping_signs_changes_nothing"): (
+        "a network starts from random weights, which are other ones for a mirrored column"
+    ),
+    ("IntervalSelector", "check_gross_values_are_survived"): (
+        "known defect: the learner inside gets raw columns, and LIBSVM does not end on a unit of 1e9"
+    ),
+    ("TreeSelector", "check_flipping_signs_changes_nothing"): (
+        "of equally good cuts the first along the column is taken, which is the last one of its mirror image"
+    ),
+}
 
 
 def is_regression(selector: Any) -> bool:
@@ -57,6 +82,11 @@ def supports(selector: Any) -> list[list[int]]:
 
 def _accepts(selector: Any, parameter: str) -> bool:
     return parameter in selector.get_params(deep=False)
+
+
+def _fix_seed(selector: Any) -> None:
+    if _accepts(selector, "random_state"):
+        selector.set_params(random_state=3)
 
 
 # -- fitted state ---------------------------------------------------------------------------------------
@@ -244,11 +274,24 @@ def check_identical_columns_tie_by_index(selector: Any) -> None:
 def check_standardised_columns_have_no_unit(selector: Any) -> None:
     if not (_accepts(selector, "standardize") and selector.standardize):
         return
-    if _accepts(selector, "random_state"):
-        selector.set_params(random_state=3)
+    _fix_seed(selector)
     X, y = make_problem(selector)
     units = 2.0 ** np.arange(-5, N_FEATURES - 5)
     assert supports(fitted(selector, X * units, y)) == supports(fitted(selector, X, y))
+
+
+def check_flipping_signs_changes_nothing(selector: Any) -> None:
+    X, y = make_problem(selector)
+    _fix_seed(selector)
+    signs = np.where(np.arange(N_FEATURES) % 3 == 1, -1.0, 1.0)
+    assert supports(fitted(selector, X * signs, y)) == supports(fitted(selector, X, y))
+
+
+def check_shifting_columns_changes_nothing(selector: Any) -> None:
+    X, y = make_problem(selector)
+    _fix_seed(selector)
+    offsets = np.linspace(-3.0, 3.0, N_FEATURES)
+    assert supports(fitted(selector, X + offsets, y)) == supports(fitted(selector, X, y))
 
 
 def check_weights_equal_duplicates(selector: Any) -> None:
@@ -292,6 +335,56 @@ def check_forced_features_stay(selector: Any) -> None:
         assert {2, 9} <= set(s.path_.support(k).tolist())
         assert len(s.path_.support(k)) == k
     _expect(ValueError, s.path_.support, 1, message="always kept")
+
+
+# -- hostile data and settings --------------------------------------------------------------------------
+
+
+def check_gross_values_are_survived(selector: Any) -> None:
+    _fix_seed(selector)
+    outlier, unit = (make_problem(selector)[0] for _ in range(2))
+    outlier[5, 7] = 1e6
+    unit[:, 6] *= 1e9
+    _, y = make_problem(selector)
+    for X in (outlier, unit):
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # also of convergence; those of arithmetic still count
+            try:
+                s = clone(selector).fit(X, y)
+            except ValueError as refused:
+                assert "scale" in str(refused) or "standardi" in str(refused), f"names no remedy: {refused}"
+                continue
+        assert np.all(np.isfinite(s.scores_)), f"scores that are not finite: {s.scores_}"
+        assert sorted(s.path_.order) == list(range(N_FEATURES))
+
+
+def check_an_empty_answer_is_told(selector: Any) -> None:
+    _fix_seed(selector)
+    X, y = make_problem(selector)
+    X = np.random.default_rng(9).normal(size=X.shape)
+    strictest = {"C": 1e-6, "level": 1e-9, "n_features_to_select": None}
+    selector.set_params(**{name: value for name, value in strictest.items() if _accepts(selector, name)})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            s = clone(selector).fit(X, y)
+        except ValueError:
+            return  # a setting that the method refuses
+    assert s.path_.own_size != 0 or told, "nothing is selected, and no warning says so"
+
+
+def check_an_early_stop_warns_once(selector: Any) -> None:
+    if not _accepts(selector, "max_iter"):
+        return
+    _fix_seed(selector)
+    X, y = make_problem(selector)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        s = clone(selector).set_params(max_iter=1).fit(X, y)
+    count = sum(issubclass(w.category, ConvergenceWarning) for w in told)
+    assert count == (not s.converged_), f"converged_ is {s.converged_}, with {count} warnings of convergence"
 
 
 # -- bad input ------------------------------------------------------------------------------------------
@@ -360,9 +453,14 @@ SELECTOR_CHECKS: tuple[Check, ...] = (
     check_constant_columns_rank_last,
     check_identical_columns_tie_by_index,
     check_standardised_columns_have_no_unit,
+    check_flipping_signs_changes_nothing,
+    check_shifting_columns_changes_nothing,
     check_weights_equal_duplicates,
     check_groups_stay_whole,
     check_forced_features_stay,
+    check_gross_values_are_survived,
+    check_an_empty_answer_is_told,
+    check_an_early_stop_warns_once,
     check_bad_input,
     check_binary_methods_refuse_more_classes,
     check_multiclass,
@@ -371,15 +469,28 @@ SELECTOR_CHECKS: tuple[Check, ...] = (
 
 
 def selector_checks(selector: Any) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Name and call of every check for one selector; each call works on its own clone."""
+    """Name and call of every check for one selector; each call works on its own clone.
+
+    A call raises ``SkipTest`` with the reason where the selector does not promise what the check asks.
+    """
     for check in SELECTOR_CHECKS:
-        yield check.__name__, lambda check=check: check(clone(selector))  # type: ignore[misc]
+        yield check.__name__, lambda check=check: _run(check, clone(selector))  # type: ignore[misc]
+
+
+def _run(check: Check, selector: Any) -> None:
+    name = check.__name__
+    reason = UNKEPT_CHECKS.get((type(selector).__name__, name))
+    reason = getattr(selector, "_unkept_checks", {}).get(name, reason)
+    if reason is not None:
+        raise SkipTest(f"{type(selector).__name__}, {name}: {reason}")
+    check(selector)
 
 
 def check_selector(selector: Any) -> None:
     """Run the whole contract on an unfitted selector; raises AssertionError at the first broken promise."""
     for _, run in selector_checks(selector):
-        run()
+        with suppress(SkipTest):
+            run()
 
 
 def _expect(error: type[Exception], function: Callable[..., Any], *args: Any, message: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -117,8 +119,63 @@ def test_risk_is_the_frequency_of_better_permuted_columns(seed):
     assert s.risk_[0] >= 1 / (1 + s.n_probes)  # never 0: the feature itself counts
 
 
+def test_the_corrected_risk_is_that_of_the_best_of_many_permuted_columns():
+    """Fresh sets of as many permuted columns as there are features, and the best of each set."""
+    rng = np.random.default_rng(1)
+    n, p, n_sets = 40, 6, 1500
+    y = rng.permutation(np.arange(n) % 2)
+    X = rng.normal(size=(n, p))
+    X[:, 2] += 0.25 * (2 * y - 1)
+    s = GramSchmidtRelief(n_neighbors=3, correction="max", level=0.99, random_state=0).fit(X, y)
+    Z = (X - X.mean(0)) / X.std(0)
+    hits, misses = (np.asarray(pairs) for pairs in class_pairs(Z, list(y), 3, np.zeros(p, bool), "euclidean"))
+    draws = rng.permuted(Z[:, rng.integers(0, p, n_sets * p)], axis=0)
+
+    def mean_difference(pairs):
+        return np.abs(draws[pairs[:, 0].astype(int)] - draws[pairs[:, 1].astype(int)]).mean(axis=0)
+
+    best = (mean_difference(misses) / mean_difference(hits)).reshape(n_sets, p).max(axis=1)
+    frequency = np.mean(best >= s.step_scores_[0])
+    assert 0.02 < frequency < 0.98  # else the comparison says nothing
+    assert abs(s.risk_[0] - frequency) < 4 * np.sqrt(frequency * (1 - frequency) * (1 / n_sets + p / 500))
+
+
+def test_the_corrected_stop_holds_its_level_on_noise():
+    rng = np.random.default_rng(5)
+    found = {None: 0, "max": 0}
+    for seed in range(40):
+        X, y = rng.normal(size=(24, 60)), rng.permutation(np.arange(24) % 2)
+        for correction in found:
+            s = GramSchmidtRelief(n_neighbors=2, correction=correction, level=0.1, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                found[correction] += s.fit(X, y).risk_[0] <= 0.1
+    assert found["max"] <= 0.1 * 40 + 2 * np.sqrt(0.1 * 0.9 * 40)
+    assert found[None] > 20  # the plain rule lets the best of sixty in most of the time
+
+
+def test_too_few_probes_for_the_correction_are_refused():
+    X, y = redundant()
+    with pytest.raises(ValueError, match=r"'n_probes' parameter.*None, or exceed.* 9/0.01"):
+        GramSchmidtRelief(n_neighbors=2, correction="max", level=0.01, n_probes=300).fit(X, y)
+
+
+@pytest.mark.parametrize("always_keep", [None, [4]])
+def test_chosen_features_keep_their_distance(always_keep):
+    X, y = redundant(p=14)
+    s = GramSchmidtRelief(4, n_neighbors=2, min_separation=3, always_keep=always_keep).fit(X, y)
+    free = GramSchmidtRelief(4, n_neighbors=2, always_keep=always_keep).fit(X, y)
+    assert np.diff(np.flatnonzero(s.support_)).min() >= 3 > np.diff(np.flatnonzero(free.support_)).min()
+
+
+def test_a_separation_of_one_forbids_nothing():
+    X, y = redundant()
+    plain, apart = (GramSchmidtRelief(5, n_neighbors=2, min_separation=m).fit(X, y) for m in (None, 1))
+    assert plain.path_.order.tolist() == apart.path_.order.tolist()
+
+
 @pytest.mark.parametrize(
-    "parameters", [{"n_neighbors": 0}, {"contrast": "sum"}, {"level": 0.0}, {"n_probes": 10}]
+    "parameters", [{"n_neighbors": 0}, {"contrast": "sum"}, {"correction": "min"}, {"min_separation": 0}, {"level": 0.0}, {"n_probes": 10}]
 )
 def test_bad_parameters_are_named(parameters):
     X, y = redundant()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -11,18 +12,20 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.column_information import safe_ratio
+from zeronorm.engines.error_control import best_of
 from zeronorm.engines.neighbours.hits_and_misses import class_pairs
 from zeronorm.engines.neighbours.kernels import block_width
 from zeronorm.engines.neighbours.search import NearestLists, usable_neighbours
 from zeronorm.engines.orthogonal import DEPENDENT
 from zeronorm.registry import register
-from zeronorm.selection.kinds import count, exceptions
+from zeronorm.selection.kinds import NONE, count, exceptions, parameter_error
 from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
 
 FEWEST_PROBES = 200
+DEFAULT_PROBES = 500
 
 
 @register(
@@ -47,7 +50,9 @@ class GramSchmidtRelief(BaseSelector):
     data with permuted values are sent through the same projections; the share of them that scores at least
     as well as the chosen feature, counted with it, :math:`r_k`, raises the risk that a probe would have been chosen,
     :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it exceeds ``level``. A probe
-    competes with one feature, not with the best of all, so among very many features some useless ones pass.
+    competes with one feature, not with the best of all, so among very many features some useless ones pass;
+    ``correction="max"`` compares with the best of as many probes as there are features left, m, and replaces
+    :math:`r_k` by :math:`1 - (1 - r_k)^m`.
 
     Use it instead of `Relief` when features are redundant, as in spectra. Time grows with the number of
     features chosen times :math:`n^2 + n k p`. A class too small for k hits gives those it has, with a
@@ -63,8 +68,13 @@ class GramSchmidtRelief(BaseSelector):
         "ratio" divides the mean distances, "difference" subtracts them.
     level
         Here: the risk at which the search stops. The paper uses 0.01 and 0.1.
+    correction
+        "max": for the best of all features. None: no correction. The probe stop only.
     n_probes
-        They are permuted columns, at least 200.
+        They are permuted columns, at least 200. None: 500, or with ``correction="max"`` ten times as many as the
+        first feature needs to get in, 10 m / level; they make a matrix with one row per sample.
+    min_separation
+        A feature less than this many positions away from a chosen one is not chosen. None: no such rule.
     standardize
         Chosen features are then uncorrelated.
     always_keep
@@ -81,7 +91,7 @@ class GramSchmidtRelief(BaseSelector):
     """
 
     _parameter_exceptions = exceptions(
-        n_probes=(count(FEWEST_PROBES), "the risk is a fraction of the probes")
+        n_probes=(NONE | count(FEWEST_PROBES), "the risk is a fraction of the probes")
     )
 
     def __init__(
@@ -91,7 +101,9 @@ class GramSchmidtRelief(BaseSelector):
         n_neighbors: int = 4,
         contrast: Literal["ratio", "difference"] = "ratio",
         level: float = 0.1,
-        n_probes: int = 500,
+        correction: Literal["max"] | None = None,
+        n_probes: int | None = None,
+        min_separation: int | None = None,
         standardize: bool = True,
         estimator: Any = None,
         feature_groups: Any = None,
@@ -103,7 +115,9 @@ class GramSchmidtRelief(BaseSelector):
         self.n_neighbors = n_neighbors
         self.contrast = contrast
         self.level = level
+        self.correction = correction
         self.n_probes = n_probes
+        self.min_separation = min_separation
         self.standardize = standardize
         self.estimator = estimator
         self.feature_groups = feature_groups
@@ -111,15 +125,18 @@ class GramSchmidtRelief(BaseSelector):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _depends_on_column_order(self) -> bool:
+        return self.min_separation is not None
+
     def _select(self, problem: Problem) -> SelectionPath:
         k = usable_neighbours(self, problem, problem.y)
-        steps = _Steps(problem, k, self.contrast)
+        steps = _Steps(problem, k, self.contrast, self.min_separation or 0)
         for column in problem.always_keep:
             steps.take(int(column))
         if problem.n_features_to_select is None:
-            self.risk_ = self._stop_by_probes(
-                steps, _permuted_columns(problem, steps.constant, self.n_probes)
-            )
+            n_probes = self._probe_count(int(np.count_nonzero(steps.usable)))
+            self.risk_ = self._stop_by_probes(steps, _permuted_columns(problem, steps.constant, n_probes))
         else:
             self._stop_by_count(steps, problem)
         self.step_scores_ = np.asarray(steps.step_scores)
@@ -138,27 +155,50 @@ class GramSchmidtRelief(BaseSelector):
         risk = [0.0]
         while (best := steps.best()) is not None:
             share = steps.share_of_probes(probes)
+            if self.correction == "max":
+                share = best_of(share, int(np.count_nonzero(steps.usable)))
             risk.append(risk[-1] + share * (1.0 - risk[-1]))
             if risk[-1] > self.level:
                 break
             steps.take(best)
         return np.asarray(risk[1:])
 
+    def _probe_count(self, n_candidates: int) -> int:
+        """The probes to draw; an error where even a feature better than all of them could not get in."""
+        if self.n_probes is None:
+            enough = 10.0 * n_candidates / self.level if self.correction == "max" else 0.0
+            return max(DEFAULT_PROBES, math.ceil(enough))
+        if self.correction == "max" and best_of(1.0 / (1.0 + self.n_probes), n_candidates) > self.level:
+            raise parameter_error(
+                self,
+                "n_probes",
+                f"None, or exceed the number of features over the level, {n_candidates}/{self.level:g}, for "
+                "correction='max': with fewer nothing can be selected",
+            )
+        return self.n_probes
+
 
 class _Steps:
     """The features chosen so far, and the Relief scores of all others in the complement of these."""
 
-    def __init__(self, problem: Problem, n_neighbors: int, contrast: str) -> None:
+    def __init__(self, problem: Problem, n_neighbors: int, contrast: str, min_separation: int) -> None:
         self.columns = ProjectedColumns(problem.design)
         self.constant = problem.design.column_stats().is_constant(problem.design.dtype)
         self.codes, self.k, self.contrast = problem.y, n_neighbors, contrast
+        self.min_separation = min_separation
+        self.too_near = np.zeros(self.constant.size, dtype=bool)
         self.chosen: list[int] = []
         self.step_scores: list[float] = []
         self.scores = np.where(self.constant, -np.inf, 0.0)
 
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """The features that may still be chosen."""
+        return np.asarray(~(self.columns.dependent | self.constant | self.too_near))
+
     def best(self) -> int | None:
         """The best feature in the complement; None when nothing is left there."""
-        usable = ~(self.columns.dependent | self.constant)
+        usable = self.usable
         if not (usable.any() and self.columns.has_room):
             return None
         n = self.codes.size
@@ -177,6 +217,7 @@ class _Steps:
     def take(self, column: int) -> None:
         self.chosen.append(column)
         self.columns.project_out(column)
+        self.too_near[max(0, column - self.min_separation + 1) : column + self.min_separation] = True
 
     def share_of_probes(self, probes: FloatArray) -> float:
         """Share of the probes that score at least as well as the feature found by ``best``, itself counted in.

@@ -9,6 +9,7 @@ import numpy as np
 from zeronorm._types import FloatArray
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions, parameter_error
+from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -125,10 +126,13 @@ class MaxEntropyDiscrimination(WeightedSelector):
         self.coef_ = unit * probability * solution.field
         self.intercept_ = centre + unit * solution.bias
         self.objective_ = solution.objective
+        own_size = int(np.count_nonzero(probability > 0.5))
+        if own_size == 0:
+            warn_of_empty_answer(self, problem, "raise inclusion_prior or C")
         # Probabilities round to one for several features; their order is that of the fields.
         return SelectionPath.from_scores(
             np.abs(solution.field),
-            own_size=int(np.count_nonzero(probability > 0.5)),
+            own_size=own_size,
             scale=probability,
             n_iter=solution.n_iter,
             converged=solution.status.converged,
