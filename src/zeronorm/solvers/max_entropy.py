@@ -28,7 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
 from zeronorm._types import FloatArray, Int64Array
@@ -37,6 +37,8 @@ from zeronorm.solvers.status import Status
 
 _BARRIER_FACTOR = 0.1
 _SERIES_BELOW = 1e-2
+_DROWNED = 0.1  # rounding of the largest diagonal entry against the one that is added to it
+_LARGEST_GAP = 0.1  # in nats: a large C makes J large, and a share of it no longer determines the features
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,22 +106,25 @@ class MaxEntropySolution:
 def solve_max_entropy(
     design: Design, terms: MarginTerms, prior: float, *, tol: float = 1e-6, max_iter: int = 200
 ) -> MaxEntropySolution:
-    """Maximise J to a duality gap of ``tol`` times (1 + |J|) by at most ``max_iter`` Newton steps."""
+    """Maximise J to a duality gap of ``tol`` times (1 + |J|), and 0.1, by at most ``max_iter`` Newton steps."""
     multiplier = terms.start()
-    barrier, n_iter, converged = 1.0, 0, False
+    barrier, n_iter, status = 1.0, 0, Status.ITERATION_LIMIT
     total = float(terms.weight.sum())
     objective, field = _objective(design, terms, prior, multiplier)
     bias = 0.0
-    while n_iter < max_iter and not converged:
+    while n_iter < max_iter and status is Status.ITERATION_LIMIT:
         n_iter += 1
-        step, decrement, bias = _newton_step(design, terms, prior, multiplier, field, barrier)
+        step, decrement, bias, is_exact = _newton_step(design, terms, prior, multiplier, field, barrier)
         moved = _search(design, terms, prior, multiplier, step, decrement, barrier, (objective, field))
         if moved is not None:
             multiplier, objective, field = moved
-        if moved is None or decrement <= 1e-2 * barrier * total:
-            converged = barrier * total <= tol * (1.0 + abs(objective))
+        is_central = decrement <= 1e-2 * barrier * total
+        if moved is None or is_central:
+            if barrier * total <= min(tol * (1.0 + abs(objective)), _LARGEST_GAP):
+                # A step that promises a gain and brings none, or a system solved with a little added to it:
+                # rounding is in the way.
+                status = Status.CONVERGED if is_central and is_exact else Status.STALLED
             barrier *= _BARRIER_FACTOR
-    status = Status.CONVERGED if converged else Status.ITERATION_LIMIT
     return MaxEntropySolution(multiplier, field, bias, objective, n_iter, status)
 
 
@@ -145,8 +150,11 @@ def _newton_step(
     multiplier: FloatArray,
     field: FloatArray,
     barrier: float,
-) -> tuple[FloatArray, float, float]:
-    """The step of J plus the barrier within Σu = 0, its decrement, and the multiplier of that constraint."""
+) -> tuple[FloatArray, float, float, bool]:
+    """The step of J plus the barrier within Σu = 0, its decrement, the multiplier of that constraint.
+
+    Last, whether the system of equations could be solved in double precision.
+    """
     on = inclusion_probability(field, prior)
     decision = design.dot(on * field)
     curvature = on + field**2 * on * (1.0 - on)
@@ -159,13 +167,33 @@ def _newton_step(
     root = np.sqrt(give)
     system = root[:, None] * design.gram(curvature) * root
     system.flat[:: root.size + 1] += 1.0
-    solved = cho_solve(cho_factor(system), np.column_stack([free / root, root]))
+    factor, is_exact = _factor(system)
+    solved = cho_solve(factor, np.column_stack([free / root, root]))
     bias = float(root @ solved[:, 0]) / float(root @ solved[:, 1])
     moved = root * (solved[:, 0] - bias * solved[:, 1])
     push = (free - moved) / give
     step = (gradient - terms.sign * push[terms.sample]) / resistance
     decrement = float(terms.weight @ (gradient * step))
-    return step, decrement, bias
+    return step, decrement, bias, is_exact
+
+
+def _factor(system: FloatArray) -> tuple[tuple[FloatArray, bool], bool]:
+    """Cholesky factor of I plus a product, and whether the I has not drowned in rounding, as with a huge C.
+
+    Where it has, a little is added until there is a factor. The step is still one of ascent.
+    """
+    jitter = 0.0
+    diagonal = np.diagonal(system).copy()
+    is_exact = bool(np.finfo(np.float64).eps * diagonal.max() < _DROWNED)
+    while True:
+        try:
+            return cho_factor(system + np.diag(jitter * diagonal)), is_exact
+        except LinAlgError:
+            jitter = max(1e-15, 10.0 * jitter)
+            if not jitter < 1.0:
+                raise ValueError(
+                    "The dual of maximum entropy discrimination has overflowed; use a smaller C, or standardize."
+                ) from None
 
 
 def _search(

@@ -14,6 +14,7 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
+from zeronorm.solvers.status import Status
 
 
 @register(
@@ -136,7 +137,11 @@ class MaxEntropyDiscrimination(WeightedSelector):
             scale=probability,
             n_iter=solution.n_iter,
             converged=solution.status.converged,
-            remedy="raise max_iter, loosen tol, or standardize the features.",
+            remedy=(
+                "rounding hides the optimum for a C this large; use a smaller C."
+                if solution.status is Status.STALLED
+                else "raise max_iter, loosen tol, or standardize the features."
+            ),
         )
 
     def _check_parameters(self) -> None:
