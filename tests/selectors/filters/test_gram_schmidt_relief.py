@@ -175,7 +175,15 @@ def test_a_separation_of_one_forbids_nothing():
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"n_neighbors": 0}, {"contrast": "sum"}, {"correction": "min"}, {"min_separation": 0}, {"level": 0.0}, {"n_probes": 10}]
+    "parameters",
+    [
+        {"n_neighbors": 0},
+        {"contrast": "sum"},
+        {"correction": "min"},
+        {"min_separation": 0},
+        {"level": 0.0},
+        {"n_probes": 10},
+    ],
 )
 def test_bad_parameters_are_named(parameters):
     X, y = redundant()
