@@ -99,7 +99,7 @@ def commands() -> str:
     """All commands with their arguments and options, from the program itself."""
     from typer.main import get_command
 
-    from zeronorm.cli.app import app
+    from zeronorm.cli.commands import app
 
     lines = heading("Commands")
     lines += [
