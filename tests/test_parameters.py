@@ -37,6 +37,12 @@ def _attempt(estimator, name):
             estimator.fit(X, Y)
         except (ValueError, TypeError) as error:
             return None if re.search(pattern, str(error), re.DOTALL) else f"{type(error).__name__}: {error}"
+        except AttributeError as error:
+            if (
+                name == "importance_getter"
+            ):  # a missing attribute is this error in scikit-learn, whose place RFE takes
+                return None
+            return f"{type(error).__name__}: {error}"
         except Exception as error:
             return f"{type(error).__name__}: {error}"
     return None

@@ -77,7 +77,7 @@ def test_unchecked_designs_are_checked_when_they_are_used(make, value, standardi
     X[7, 4] = value
     design = as_design(make(X), check_finite=False)
     with pytest.raises(ValueError, match="first found in row 7, column 4"):
-        method(3, standardize=standardize).fit(design, LABELS)
+        method(n_features_to_select=3, standardize=standardize).fit(design, LABELS)
 
 
 def test_a_checked_design_is_not_read_again(monkeypatch):

@@ -19,6 +19,7 @@ from zeronorm.registry import all_methods, register
 from zeronorm.selectors.base import BaseSelector
 
 SelectorMaker = Callable[[Any, Any], Any]
+pytestmark = pytest.mark.filterwarnings("ignore:.*selects no feature by its own rule")  # labels are noise
 METHODS = [method for kind in ("selector", "meta") for method in all_methods(kind)]
 EVERY_INSTANCE = [instance for method in METHODS for instance in method.instances()]
 

@@ -22,13 +22,13 @@ from zeronorm.evaluation.significance import (
     error_difference,
     friedman,
     hodges_lehmann,
+    mcnemar,
     mean_difference,
     score_matrix,
     score_matrix_of_records,
     signed_rank,
     standardized_difference,
 )
-from zeronorm.evaluation.significance import ranks as mcnemar
 
 # Demšar (2006), Table 6: AUC of C4.5 and three variants on 14 data sets.
 AUC = np.array(

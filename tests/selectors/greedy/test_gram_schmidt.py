@@ -15,6 +15,9 @@ from zeronorm import ForwardLeastSquares, GramSchmidt, as_design
 from zeronorm.engines.error_control import probe_tail
 from zeronorm.engines.monomials import MonomialDesign, factor_table, needed_columns, partial_cosines
 
+# Some tests are about how often noise is refused.
+pytestmark = pytest.mark.filterwarnings("ignore:GramSchmidt selects no feature")
+
 
 def sparse_regression(seed: int, n: int = 50, p: int = 20, noise: float = 0.5):
     rng = np.random.default_rng(seed)
@@ -367,3 +370,10 @@ def test_more_features_than_samples_and_a_perfect_fit():
     s = GramSchmidt(task="regression").fit(X, y)
     assert s.get_support(indices=True).tolist() == [17]
     assert sorted(s.path_.order) == list(range(200))
+
+
+def test_an_empty_answer_is_told():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)), np.repeat([0, 1], 20)
+    with pytest.warns(UserWarning, match=r"GramSchmidt selects no feature by its own rule.*raise level"):
+        GramSchmidt(stop="probe", level=1e-9).fit(X, y)

@@ -128,7 +128,7 @@ def test_metrics_and_scorers_are_one_abstraction():
     assert len({fit.n_features_ for fit in fits}) == 1
     for fit in fits[:2]:
         np.testing.assert_allclose(fit.cv_results_["scores"], fits[2].cv_results_["scores"] - 1)
-    with pytest.raises(ValueError, match="'scoring' parameter names 'acuracy'"):
+    with pytest.raises(ValueError, match=r"'scoring' parameter of SelectorCV must be .* Got 'acuracy'"):
         SelectorCV(FisherScore(), scoring="acuracy", cv=3).fit(X, y)
 
 

@@ -12,6 +12,7 @@ from zeronorm.engines.error_control import ProbeRisk, probe_tail
 from zeronorm.engines.monomials import MonomialDesign, needed_columns
 from zeronorm.engines.orthogonal import OrthogonalSearch, least_squares_search
 from zeronorm.registry import register
+from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
@@ -141,6 +142,8 @@ class GramSchmidt(WeightedSelector):
             search = least_squares_search(problem, joint=True)
             errors = self._grow(search, rule, problem)
             self.monomials_ = [(j,) for j in search.selected]
+            if not isinstance(rule, SizeStop) and rule.n_accepted == 0:
+                warn_of_empty_answer(self, problem, "raise level, or set n_features_to_select")
             return _path_of_features(search, rule, errors, problem.always_keep.size)
         monomials = MonomialDesign.of(problem.design, self.degree)
         design = monomials.centred(problem.sample_weight) if self.standardize else monomials

@@ -17,6 +17,7 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
 
+MOST_DRAWS = 1000  # fits of the selector that are made without being asked for
 CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
 
 
@@ -136,6 +137,11 @@ class ProbeSelector(ErrorControlSelector):
         tests = 1 if CORRECTIONS[self.control] is None else n_features
         needed = int(np.ceil(tests / self.level)) - 1
         n_repeats = max(1, -(-needed // int(n_probes))) if self.n_repeats is None else self.n_repeats
+        if self.n_repeats is None and n_repeats > MOST_DRAWS:
+            raise ValueError(
+                f"The level {self.level} with control={self.control!r} and {n_features} features needs {n_repeats} draws "
+                f"of {n_probes} probes. Raise 'level' or 'n_probes', or set 'n_repeats' if that many fits are wanted."
+            )
         if self.n_features_to_select is None and n_probes * n_repeats < needed:
             raise ValueError(
                 f"{n_probes} probes drawn {n_repeats} times cannot resolve the level {self.level} with "

@@ -182,7 +182,7 @@ def weighting_selector(
 def weighted_selector_of(name: str) -> BestOfSelectors:
     """With the learner of the paper's Table 1: nearest neighbours on MADELON, linear machines elsewhere."""
     learner = "knn" if name == "MADELON" else "linear_svm"
-    return weighting_selector(PAPER_SIZES[name], THRESHOLDS[name], base_estimator=learner)
+    return weighting_selector(PAPER_SIZES[name], THRESHOLDS[name], learner=learner)
 
 
 def first_part(name: str) -> Sample:
@@ -271,7 +271,7 @@ def quick_selector() -> BestOfSelectors:
 
 
 def quick_weighted_selector() -> BestOfSelectors:
-    return weighting_selector((2, 4, 8), (None,), 3, base_estimator="knn", subset_size=4, max_iter=300)
+    return weighting_selector((2, 4, 8), (None,), 3, learner="knn", subset_size=4, max_iter=300)
 
 
 def quick() -> Plan:
