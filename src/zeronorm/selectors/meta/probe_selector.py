@@ -140,7 +140,7 @@ class ProbeSelector(ErrorControlSelector):
         if self.n_repeats is None and n_repeats > MOST_DRAWS:
             raise ValueError(
                 f"The level {self.level} with control={self.control!r} and {n_features} features needs {n_repeats} "
-                f"draws of {n_probes} probes. Raise 'level' or 'n_probes', or set 'n_repeats' if that many fits are wanted."
+                f"draws of {n_probes} probes. Raise 'level' or 'n_probes', or set 'n_repeats' to make so many fits."
             )
         if self.n_features_to_select is None and n_probes * n_repeats < needed:
             raise ValueError(
