@@ -142,9 +142,14 @@ class GramSchmidt(WeightedSelector):
             search = least_squares_search(problem, joint=True)
             errors = self._grow(search, rule, problem)
             self.monomials_ = [(j,) for j in search.selected]
-            if not isinstance(rule, SizeStop) and rule.n_accepted == 0:
-                warn_of_empty_answer(self, problem, "raise level, or set n_features_to_select")
-            return _path_of_features(search, rule, errors, problem.always_keep.size)
+            path = _path_of_features(search, rule, errors, problem.always_keep.size)
+        else:
+            path = self._select_monomials(problem, rule)
+        if path.own_size == 0:
+            warn_of_empty_answer(self, problem, "raise level, or set n_features_to_select")
+        return path
+
+    def _select_monomials(self, problem: Problem, rule: StopRule) -> SelectionPath:
         monomials = MonomialDesign.of(problem.design, self.degree)
         design = monomials.centred(problem.sample_weight) if self.standardize else monomials
         search = least_squares_search(problem, design, joint=True)
