@@ -21,7 +21,7 @@ from zeronorm.criteria import (
     make_kernel,
 )
 from zeronorm.design import as_design
-from zeronorm.solvers.enclosing_sphere import solve_enclosing_sphere
+from zeronorm.solvers.geometry import solve_enclosing_sphere
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.3, 1.0), PolynomialKernel(3, 0.2, 0.5), RBFKernel(0.15)]

@@ -78,7 +78,7 @@ def test_importing_the_solvers_does_not_import_numba():
 def test_warmup_fills_the_cache(tmp_path):
     code = """
         from zeronorm.solvers import warmup
-        from zeronorm.solvers.simplex_projection import project_in_place
+        from zeronorm.solvers.geometry import project_in_place
         from zeronorm.solvers.svm.smo import refresh, smo
         warmup()
         hits = sum(sum(k.dispatcher.stats.cache_hits.values()) for k in (smo, refresh, project_in_place))

@@ -9,7 +9,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray
 from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix, with_ridge
-from zeronorm.solvers.enclosing_sphere import solve_enclosing_sphere
+from zeronorm.solvers.geometry import solve_enclosing_sphere
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import SvmDual, solve_svm_dual
 

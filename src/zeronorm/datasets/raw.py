@@ -1,8 +1,8 @@
-"""What every reader of a file format returns, before it is known which column is what."""
+"""What every reader of a file format returns, before it is known which column is what, and the list of readers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,3 +90,29 @@ def as_float(X: Any) -> Any:
         return X
     exact = X.dtype.kind == "b" or (X.dtype.kind in "iu" and X.dtype.itemsize <= 2) or X.dtype == np.float16
     return X.astype(np.float32 if exact else np.float64)
+
+
+# -- The readers of file formats, by the ending of the name --
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A function that reads one format, and the names of the options that it takes."""
+
+    read: Callable[..., RawTable]
+    takes: tuple[str, ...] = ()
+
+
+READERS: dict[str, Reader] = {}
+
+
+def reader(
+    *endings: str, takes: Sequence[str] = ()
+) -> Callable[[Callable[..., RawTable]], Callable[..., RawTable]]:
+    """Decorator: the function reads files whose names end so. ``takes`` lists its options of ``read_raw``."""
+
+    def enter(read: Callable[..., RawTable]) -> Callable[..., RawTable]:
+        READERS.update(dict.fromkeys(endings, Reader(read, tuple(takes))))
+        return read
+
+    return enter

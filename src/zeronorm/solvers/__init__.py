@@ -10,7 +10,7 @@ def warmup() -> None:
     """
     import numpy as np
 
-    from zeronorm.solvers.simplex_projection import project_in_place
+    from zeronorm.solvers.geometry import project_in_place
     from zeronorm.solvers.svm.dual import solve_svm_dual
     from zeronorm.solvers.svm.smo import refresh
 

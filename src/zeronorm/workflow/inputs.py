@@ -157,7 +157,7 @@ def raw_from_data_frame(frame: Any) -> RawTable:
     """The columns of a pandas or polars frame: numbers, and everything else as text."""
     if hasattr(frame, "iloc"):
         return _raw_from_pandas(frame)
-    from zeronorm.datasets.readers.frame import raw_from_frame
+    from zeronorm.datasets.readers.columnar import raw_from_frame
 
     return raw_from_frame([str(name) for name in frame.columns], frame, keep_text=True)
 

@@ -11,7 +11,6 @@ from sklearn.svm import SVC
 from oracles.qp import PRECISE
 from zeronorm import AROM, KernelMultiplicativeUpdate, ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.engines.copies import first_copies
 from zeronorm.engines.rescaling.iteration import (
     IteratePath,
     UnitFactors,
@@ -26,6 +25,7 @@ from zeronorm.engines.rescaling.machines import (
     PrimalMachine,
     SlackRescaling,
 )
+from zeronorm.engines.sparse_paths import first_copies
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import solve_svm_dual
 

@@ -19,7 +19,7 @@ from zeronorm.datasets.generators import make_reusable_features
 from zeronorm.engines.weighting import batches as source
 from zeronorm.engines.weighting.batches import uneven_parts
 from zeronorm.engines.weighting.learners.nearest import SubsetCentroid, SubsetKNN
-from zeronorm.engines.weighting.run import Run
+from zeronorm.engines.weighting.steps import Run
 
 
 def selector(**settings):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zeronorm.engines.weighting.updates import DiffusionRule, EuclideanRule, ExponentialRule
-from zeronorm.solvers.simplex_projection import project_on_simplex
+from zeronorm.solvers.geometry import project_on_simplex
 
 
 def batch(p=12, batch_size=3, subset_size=5, seed=0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from zeronorm.cli.commands import apply, compare, datasets, demo, methods, report, select, study, warmup
+from zeronorm.cli.commands import compare, first_steps, listings, saved_runs, select, study
 
 app = typer.Typer(
     name="zeronorm",
@@ -13,7 +13,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (select, compare, methods, datasets, apply, report, study, warmup, demo):
+for command in (select, compare, listings, saved_runs, study, first_steps):
     command.add_to(app)
 
 

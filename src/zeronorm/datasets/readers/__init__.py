@@ -1,33 +1,21 @@
-"""One file per kind of file format; ``read_raw`` picks by the ending of the name."""
+"""The readers of file formats; every module of this folder is loaded, and ``read_raw`` picks by the ending."""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from pathlib import Path
+from typing import Any
 
-from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.raw import READERS, RawTable, Reader
 from zeronorm.datasets.table import DataError, shown
 
-# ending -> module of this package with a function read(path, **options)
-READERS = {
-    ".csv": "delimited",
-    ".tsv": "delimited",
-    ".tab": "delimited",
-    ".txt": "delimited",
-    ".parquet": "columnar",
-    ".pq": "columnar",
-    ".arrow": "columnar",
-    ".feather": "columnar",
-    ".ipc": "columnar",
-    ".npz": "npz",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".svm": "libsvm",
-    ".mat": "mat",
-    ".arff": "arff",
-    ".h5ad": "h5ad",
-}
-TABULAR = ("delimited", "columnar")  # formats whose rows can be samples or features
+
+def known_formats() -> dict[str, Reader]:
+    """The readers of this folder and those entered from outside, by the ending of the file's name."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return READERS
 
 
 def read_raw(
@@ -36,24 +24,20 @@ def read_raw(
     """The table in a file, with the format taken from the ending of its name."""
     check_readable(path)
     ending = path.suffix.lower()
-    if ending not in READERS:
+    formats = known_formats()
+    if ending not in formats:
         raise DataError(
             f"The file {shown(str(path))} ends in {shown(ending)}, which is not a known format. "
-            f"Rename or convert it to one of {', '.join(sorted(READERS))}."
+            f"Rename or convert it to one of {', '.join(sorted(formats))}."
         )
-    name = READERS[ending]
-    reader = importlib.import_module(f"zeronorm.datasets.readers.{name}")
-    if name == "delimited":
-        raw: RawTable = reader.read(
-            path, delimiter=delimiter, decimal_comma=decimal_comma, transpose=transpose
-        )
-    elif name == "columnar":
-        raw = reader.read(path, transpose=transpose)
-    else:
-        raw = reader.read(path)
-        if transpose:
-            raw = _transposed_matrix(raw, path)
-    return raw
+    found = formats[ending]
+    options: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal_comma": decimal_comma,
+        "transpose": transpose,
+    }
+    raw = found.read(path, **{name: options[name] for name in found.takes})
+    return _transposed_matrix(raw, path) if transpose and "transpose" not in found.takes else raw
 
 
 def check_readable(path: Path) -> None:

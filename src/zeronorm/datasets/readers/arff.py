@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.datasets.raw import MISSING_TEXTS, RawTable
-from zeronorm.datasets.readers.frame import raw_from_frame
+from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, reader
+from zeronorm.datasets.readers.columnar import raw_from_frame
 from zeronorm.datasets.table import DataError, shown
 
 _ATTRIBUTE = re.compile(
@@ -34,7 +34,8 @@ class Attribute:
     levels: tuple[str, ...] = ()
 
 
-def read(path: Path) -> RawTable:
+@reader(".arff")
+def read_arff(path: Path) -> RawTable:
     """The table in an ARFF file."""
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -12,8 +12,8 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from zeronorm.datasets.raw import MISSING_TEXTS, RawTable
-from zeronorm.datasets.readers.frame import raw_from_frame, raw_from_transposed
+from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, reader
+from zeronorm.datasets.readers.columnar import raw_from_frame, raw_from_transposed
 from zeronorm.datasets.table import DataError, shown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
@@ -23,7 +23,8 @@ CHUNK_BYTES = 1 << 24
 LONGEST_FIELD = 1 << 24
 
 
-def read(
+@reader(".csv", ".tsv", ".tab", ".txt", takes=("delimiter", "decimal_comma", "transpose"))
+def read_delimited(
     path: Path, *, delimiter: str | None = None, decimal_comma: bool = False, transpose: bool = False
 ) -> RawTable:
     """The table in a delimited text file with a header line."""

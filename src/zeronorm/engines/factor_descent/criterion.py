@@ -19,7 +19,7 @@ from zeronorm.criteria import (
 )
 from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
-from zeronorm.engines.copies import first_copies
+from zeronorm.engines.sparse_paths import first_copies
 from zeronorm.solvers.status import UnsolvableError
 
 CONSTANT = -3.0  # score of constant features, below all others

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zeronorm._types import FloatArray
-from zeronorm.solvers.simplex_projection import project_on_simplex
+from zeronorm.solvers.geometry import project_on_simplex
 
 Evaluate = Callable[[FloatArray], tuple[float, FloatArray]]
 

@@ -25,7 +25,7 @@ from zeronorm.engines.factor_descent.criterion import ScaledCriterion, is_zero, 
 from zeronorm.engines.factor_descent.descent import ConstantSum, Descent, Region, UnitBox, descend
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Progress
-from zeronorm.solvers.enclosing_sphere import EnclosingSphere
+from zeronorm.solvers.geometry import EnclosingSphere
 from zeronorm.solvers.svm.dual import SvmDual
 
 # -- Second derivatives of the radius/margin bound in every scaling factor, without a loop over features --

@@ -10,10 +10,9 @@ import numpy as np
 
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.batches import BatchEvaluator
-from zeronorm.engines.weighting.run import Outcome
 from zeronorm.engines.weighting.state import ErrorSums, RunState
-from zeronorm.engines.weighting.steps import record_steps
-from zeronorm.solvers.simplex_projection import project_on_simplex
+from zeronorm.engines.weighting.steps import Outcome, record_steps
+from zeronorm.solvers.geometry import project_on_simplex
 
 MOST_SUBSETS = 200_000
 SMALLEST_STEP = 1e-12

@@ -12,7 +12,7 @@ import numpy as np
 from zeronorm._jit import kernel, reduction
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.sampling import fill_normal, open_stream
-from zeronorm.solvers.simplex_projection import project_in_place
+from zeronorm.solvers.geometry import project_in_place
 
 # -- One step of the three stochastic schemes, in place on the weights of the features --
 #

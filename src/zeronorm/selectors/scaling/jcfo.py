@@ -12,9 +12,9 @@ from scipy.special import log_ndtr
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria import ScaledKernel
 from zeronorm.design import Design
-from zeronorm.engines.copies import first_copies
 from zeronorm.engines.factor_descent.criterion import chosen_kernel
 from zeronorm.engines.rescaling.l1_and_probit import expected_scores
+from zeronorm.engines.sparse_paths import first_copies
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
+from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.price import automatic_l1_price, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
     LinearModel,
@@ -21,6 +20,7 @@ from zeronorm.engines.rescaling.iteration import (
 )
 from zeronorm.engines.rescaling.l1_and_probit import JointL1Machine, L1Machine, SwitchingMachine
 from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Part, SlackRescaling, parts_of
+from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.parameters import warn_of_empty_answer

@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.copies import distinct_columns, first_copies
-from zeronorm.engines.entry_order import relative
 from zeronorm.engines.price import target_spread, tube_of
+from zeronorm.engines.sparse_paths import distinct_columns, first_copies, relative
 from zeronorm.registry import register
 from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.copies import first_copies
-from zeronorm.engines.entry_order import path_of_entries
 from zeronorm.engines.price import automatic_l1_price, l1_path, tube_of
+from zeronorm.engines.sparse_paths import first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath

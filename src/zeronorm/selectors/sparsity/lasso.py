@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, lasso_path
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.copies import distinct_columns, first_copies
-from zeronorm.engines.entry_order import entry_scores, path_of_entries
+from zeronorm.engines.sparse_paths import distinct_columns, entry_scores, first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath

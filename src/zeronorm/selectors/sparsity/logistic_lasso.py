@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.entry_order import path_of_entries
+from zeronorm.engines.sparse_paths import path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

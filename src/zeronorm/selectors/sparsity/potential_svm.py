@@ -8,7 +8,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.engines.entry_order import path_of_entries
+from zeronorm.engines.sparse_paths import path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath

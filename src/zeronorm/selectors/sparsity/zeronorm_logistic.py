@@ -10,9 +10,9 @@ from scipy.special import gammaln
 from threadpoolctl import threadpool_limits
 
 from zeronorm._types import FloatArray
-from zeronorm.engines.entry_order import entry_scores
 from zeronorm.engines.logistic_exchanges.exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges.splicing import SubsetSearch
+from zeronorm.engines.sparse_paths import entry_scores
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath

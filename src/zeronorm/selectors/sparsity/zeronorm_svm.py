@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
-from zeronorm.engines.copies import distinct_columns, first_copies
 from zeronorm.engines.price import automatic_price, price_of
 from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
@@ -22,6 +21,7 @@ from zeronorm.engines.rescaling.iteration import (
 )
 from zeronorm.engines.rescaling.l1_and_probit import ProbitMachine
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
+from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import INFINITE, exceptions, number, parameter_error
 from zeronorm.selection.path import SelectionPath

@@ -17,13 +17,14 @@ from zeronorm.engines.weighting.experiment import (
     MultiClass,
     estimate_energy,
 )
-from zeronorm.engines.weighting.run import Outcome, Run
 from zeronorm.engines.weighting.state import Checkpoint, RunState, data_digest
 from zeronorm.engines.weighting.steps import (
     DEFAULT_TOL,
     AdaptiveSteps,
     CollapseWatch,
     GivenSteps,
+    Outcome,
+    Run,
     Steps,
     StoppingRule,
     default_batch_size,

@@ -1,4 +1,4 @@
-"""zeronorm methods"""
+"""zeronorm methods and zeronorm datasets: what there is to choose from"""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register the command."""
+    """Register the commands."""
     app.command("methods", epilog="Examples: zeronorm methods --task regression | zeronorm methods rfe")(
         methods
+    )
+    app.command("datasets", epilog="Example: ZERONORM_DATA=~/data zeronorm select colon --features 10")(
+        datasets
     )
 
 
@@ -71,3 +74,24 @@ def _show(info: MethodInfo, as_json: bool) -> None:
     say(f"tasks: {', '.join(info.tasks)}; reference: {info.reference}")
     rows = [[row["name"], row["default"], row["text"]] for row in parameters]
     print_table("Parameters, set with -p NAME=VALUE", ["name", "default", "meaning"], rows, longest=400)
+
+
+def datasets(as_json: o.AsJson = False) -> None:
+    """List the data sets and synthetic problems that can be used by name."""
+    from zeronorm.cli.printing import print_json, print_table
+    from zeronorm.datasets.catalogue import describe, known_names
+
+    found = [describe(name) for name in known_names()]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        [
+            entry["name"],
+            "" if entry["n_samples"] is None else f"{entry['n_samples']} × {entry['n_features']}",
+            entry["about"],
+            entry["where"],
+        ]
+        for entry in found
+    ]
+    print_table("Data sets", ["name", "samples × features", "about", "where"], rows)

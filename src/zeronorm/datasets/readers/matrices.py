@@ -1,0 +1,205 @@
+"""Formats that hold one matrix: NumPy archives, MATLAB, LIBSVM and AnnData files."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zeronorm.datasets.raw import RawTable, reader
+from zeronorm.datasets.table import DataError, shown, shown_list
+
+CSR_KEYS = {"data", "indices", "indptr", "shape"}
+TARGET_NAMES = ("y", "Y", "label", "labels", "target", "gnd")
+
+
+# -- NumPy archives with arrays X and y, or a CSR matrix as data, indices, indptr and shape --
+
+
+@reader(".npz")
+def read_npz(path: Path) -> RawTable:
+    """The archive's matrix, feature names and candidate targets; nothing is unpickled."""
+    arrays = _load_npz(path)
+    X = _npz_matrix(arrays, path)
+    names = arrays.get("feature_names")
+    listed = None if names is None or len(names) != X.shape[1] else [str(name) for name in names]
+    targets = {
+        key: values
+        for key, values in arrays.items()
+        if values.ndim == 1 and len(values) == X.shape[0] and key not in CSR_KEYS | {"feature_names"}
+    }
+    default = "y" if "y" in targets else None
+    return RawTable.from_matrix(X, listed, targets=targets, default_target=default)
+
+
+def _load_npz(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            # Arrays of a published second part are not samples of this table.
+            keys = [key for key in archive.files if not key.endswith("_valid")]
+            return {key: archive[key] for key in keys}
+    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"The file {shown(str(path))} cannot be read as a NumPy archive: {reason}. "
+            "Write it again with numpy.savez, with arrays of numbers or text (no Python objects)."
+        ) from error
+
+
+def _npz_matrix(arrays: dict[str, Any], path: Path) -> Any:
+    import scipy.sparse as sp
+
+    if "X" in arrays and arrays["X"].ndim == 2 and arrays["X"].dtype.kind in "biuf":
+        return arrays["X"]
+    if set(arrays) >= CSR_KEYS:
+        try:
+            matrix = sp.csr_matrix(
+                (arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"])
+            )
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise DataError(f"The sparse matrix in {shown(str(path))} is not valid: {error}.") from error
+        return matrix
+    raise DataError(
+        f"The archive {shown(str(path))} has no numeric matrix 'X' and no CSR matrix (data, indices, indptr, "
+        f"shape). It holds {shown_list(sorted(arrays)) or 'nothing'}. Save the matrix under the name X."
+    )
+
+
+# -- MATLAB files up to version 7 --
+
+
+@reader(".mat")
+def read_mat(path: Path) -> RawTable:
+    """The matrix X (or the largest matrix) and the vectors of as many entries as it has rows."""
+    variables = _load_mat(path)
+    name = _matrix_name(variables, path)
+    X = variables.pop(name)
+    targets = {key: _vector(values) for key, values in variables.items() if _is_target(values, X.shape[0])}
+    names = next((_texts(v) for v in variables.values() if _is_text_list(v, X.shape[1])), None)
+    default = next((key for key in TARGET_NAMES if key in targets), None)
+    X = X.tocsr() if hasattr(X, "tocsr") else X
+    return RawTable.from_matrix(
+        X,
+        names,
+        targets=targets,
+        default_target=default,
+        notes=(f"The matrix is the variable {shown(name)}.",),
+    )
+
+
+def _load_mat(path: Path) -> dict[str, Any]:
+    import scipy.io
+
+    try:
+        content = scipy.io.loadmat(path)
+    except NotImplementedError as error:
+        raise DataError(
+            f"The file {shown(str(path))} is a MATLAB 7.3 file, which is not supported. "
+            "Save it with save(…, '-v7')."
+        ) from error
+    except Exception as error:  # scipy raises many kinds on damaged files
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"The file {shown(str(path))} is damaged or not a MATLAB file: {reason}. Write it again."
+        ) from error
+    return {key: value for key, value in content.items() if not key.startswith("__")}
+
+
+def _matrix_name(variables: dict[str, Any], path: Path) -> str:
+    matrices = {
+        key: value
+        for key, value in variables.items()
+        if getattr(value, "ndim", 0) == 2 and value.dtype.kind in "biuf" and min(value.shape) > 1
+    }
+    if "X" in matrices:
+        return "X"
+    if not matrices:
+        raise DataError(
+            f"The file {shown(str(path))} holds no numeric matrix, only {shown_list(sorted(variables))}. "
+            "Save the matrix under the name X."
+        )
+    return max(matrices, key=lambda key: int(np.prod(matrices[key].shape)))
+
+
+def _is_target(values: Any, n_samples: int) -> bool:
+    if not isinstance(values, np.ndarray):
+        return False
+    return (values.dtype.kind in "biufU" and values.size == n_samples) or _is_text_list(values, n_samples)
+
+
+def _is_text_list(values: Any, length: int) -> bool:
+    """MATLAB's cell arrays of text arrive as object arrays of one-element text arrays."""
+    if not isinstance(values, np.ndarray) or values.size != length:
+        return False
+    if values.dtype.kind == "U":
+        return True
+    return values.dtype == object and all(
+        isinstance(cell, np.ndarray) and cell.dtype.kind == "U" for cell in values.ravel()
+    )
+
+
+def _texts(values: Any) -> list[str]:
+    return [
+        str(cell.ravel()[0]) if isinstance(cell, np.ndarray) and cell.size else str(cell)
+        for cell in values.ravel()
+    ]
+
+
+def _vector(values: Any) -> Any:
+    return np.asarray(_texts(values)) if values.dtype.kind in "OU" else values.ravel()
+
+
+# -- LIBSVM (svmlight) text files --
+
+
+@reader(".libsvm", ".svmlight", ".svm")
+def read_libsvm(path: Path) -> RawTable:
+    """The sparse matrix of a LIBSVM file, with the labels as the target ``label``."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(path))
+    except (ValueError, OverflowError) as error:
+        raise DataError(
+            f"The file {shown(str(path))} cannot be read as LIBSVM text: {error}. "
+            "Each line must be 'label index:value index:value …' with ascending indices."
+        ) from error
+    return RawTable.from_matrix(X, targets={"label": y}, default_target="label")
+
+
+# -- AnnData files, where the package anndata is installed --
+
+
+@reader(".h5ad")
+def read_h5ad(path: Path) -> RawTable:
+    """``X`` with the names of the variables; every column of ``obs`` is a candidate target."""
+    try:
+        import anndata
+    except ImportError as error:
+        raise DataError(
+            f"Reading {shown(str(path))} needs the package anndata. Install it with `pip install anndata`."
+        ) from error
+    try:
+        data = anndata.read_h5ad(path)
+    except Exception as error:  # h5py and anndata raise many kinds on damaged files
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"The file {shown(str(path))} is damaged or not an h5ad file: {reason}. Write it again."
+        ) from error
+    if data.X is None:
+        raise DataError(f"The file {shown(str(path))} has no matrix X. Store the measurements in X.")
+    targets = {str(name): _plain(data.obs[name]) for name in data.obs.columns}
+    return RawTable.from_matrix(
+        data.X,
+        [str(name) for name in data.var_names],
+        targets=targets,
+        sample_ids=[str(name) for name in data.obs_names],
+    )
+
+
+def _plain(column: object) -> np.ndarray:
+    values = np.asarray(column)
+    return values if values.dtype.kind in "biuf" else np.asarray(values, dtype=object)

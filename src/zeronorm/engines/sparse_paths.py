@@ -1,0 +1,115 @@
+"""What paths of sparse models share: the order in which features enter, and columns that are copies of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.selection.path import SelectionPath
+
+CLOSE = 1e-10  # of products with the probe vector, relative: worth a full comparison
+EQUAL = 1e-9  # of two columns, relative to their range: the same up to rounding
+
+
+# -- Features enter, leave and come back: the order of their first entry --
+
+
+def relative(values: FloatArray) -> FloatArray:
+    """Values divided by the largest, which becomes one unless all are zero."""
+    return np.asarray(values / max(float(values.max(initial=0.0)), np.finfo(float).tiny))
+
+
+def entry_scores(
+    supports: Sequence[IntArray],
+    levels: ArrayLike,
+    never: FloatArray,
+    strengths: Sequence[FloatArray] | None = None,
+) -> FloatArray:
+    """Scores by which a feature that enters at a higher level stands before one that enters at a lower.
+
+    ``levels`` belong to the supports, from high to low. Features that enter together are ordered by their
+    ``strengths`` (not negative, one for each feature of each support); those that never enter follow in the
+    order of ``never``, which is not negative either.
+    """
+    level = np.asarray(levels, dtype=np.float64)
+    scores = np.zeros(never.size)
+    above = np.inf
+    for step, support in enumerate(supports):
+        new = scores[support] == 0.0
+        # Half way to the level above at most, so that strength never outranks an earlier entry.
+        room = 0.5 * min(above / level[step] - 1.0, 1.0)
+        strength = np.zeros(support.size) if strengths is None else relative(strengths[step])
+        scores[support[new]] = level[step] * (1.0 + room * strength[new])
+        if new.any():
+            above = level[step]
+    lowest = float(scores[scores > 0].min(initial=np.inf))
+    rest = 0.5 * (lowest if np.isfinite(lowest) else 1.0) * relative(never)
+    return np.where(scores > 0.0, scores, rest)
+
+
+def path_of_entries(
+    supports: Sequence[IntArray],
+    levels: ArrayLike,
+    never: FloatArray,
+    strengths: Sequence[FloatArray] | None = None,
+    **fields: Any,
+) -> SelectionPath:
+    """The path of these supports; features are ordered by their first entry."""
+    scores = entry_scores(supports, levels, never, strengths)
+    return SelectionPath.from_subsets(
+        [support for support in supports if support.size],
+        n_features=never.size,
+        tie_break=scores,
+        scores=scores,
+        **fields,
+    )
+
+
+# -- Columns that are the same up to sign and shift, which the ℓ2 norm never separates --
+
+
+def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
+    """For each feature the first one that is its copy: itself, as a rule.
+
+    Copies are x, -x and, where ``shifted``, x + c and c - x: an indicator g and its complement 1 - g carry the
+    same information for a machine with a free bias. Candidates have the same product with one fixed vector,
+    whose entries sum to zero, up to sign; they are then compared in full. Constant columns are left alone.
+    """
+    n, p = design.shape
+    probe = np.random.default_rng(0).normal(size=n)
+    value = np.abs(design.transpose_dot(probe - probe.mean() if shifted else probe))
+    first = np.arange(p)
+    order = np.argsort(value)
+    order = order[value[order] != 0.0]
+    ascending = value[order]
+    starts_run = np.ones(order.size + 1, dtype=bool)
+    starts_run[1:-1] = np.diff(ascending) > CLOSE * ascending[1:]
+    bounds = np.flatnonzero(starts_run)
+    for run in np.flatnonzero(np.diff(bounds) > 1):
+        _link(design, np.sort(order[bounds[run] : bounds[run + 1]]), first, shifted)
+    return first
+
+
+def distinct_columns(first: IntArray) -> IntArray:
+    """The features that are the first of their copies, in order."""
+    return np.flatnonzero(first == np.arange(first.size))
+
+
+def _link(design: Design, run: IntArray, first: IntArray, shifted: bool) -> None:
+    """Point each column of a run to the first one that it is a copy of."""
+    columns = design.block(run)
+    if shifted:
+        columns = columns - columns[:1]
+    largest = np.abs(columns).max(axis=0)
+    run, columns = run[largest > 0.0], columns[:, largest > 0.0]
+    while run.size > 1:
+        leader = columns[:, :1]
+        gap = np.minimum(np.abs(columns - leader).max(axis=0), np.abs(columns + leader).max(axis=0))
+        equal = gap <= EQUAL * np.abs(leader).max()
+        first[run[equal]] = run[0]
+        run, columns = run[~equal], columns[:, ~equal]
