@@ -82,6 +82,17 @@ def test_values_whose_squares_overflow_are_refused(make):
         as_design(make(X))
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_columns_whose_squared_differences_underflow_are_refused(make):
+    X = np.arange(12.0).reshape(4, 3)
+    X[:, 0], X[:, 2] = 0.0, 1e-200  # constant columns have no differences
+    assert as_design(make(X)).standardized().zero_columns.tolist() == [True, False, True]
+    X[:, 1] *= 1e-160
+    design = as_design(make(X), feature_names=["age", "dose", "weight"])
+    with pytest.raises(ValueError, match=r"no more than 9e-160 in column 1 \('dose'\).*rescale such columns"):
+        design.standardized()
+
+
 def test_large_values_of_single_precision_pass():
     X = np.full((30, 20), np.finfo(np.float32).max)
     assert np.isfinite(as_design(X).gram()).all()

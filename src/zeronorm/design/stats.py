@@ -27,6 +27,7 @@ RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by clas
 FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
 LARGEST_VALUE = 1e150  # squares of larger values, summed over samples, overflow
+SMALLEST_RANGE = 1e-140  # squares of smaller differences lose their digits or vanish
 
 
 def is_constant_range(
@@ -218,10 +219,20 @@ def is_surely_finite(values: NDArray[Any]) -> bool:
 
 
 def require_finite_stats(design: Design, stats: ColumnStats) -> None:
-    """Raise an error that names the first value for which the statistics of the columns are not finite."""
+    """Raise an error that names the first value or column for which the statistics cannot be trusted."""
     usual = np.isfinite(stats.mean) & (stats.minimum >= -LARGEST_VALUE) & (stats.maximum <= LARGEST_VALUE)
     if not usual.all():
         require_finite(design)
+        return
+    spread = stats.maximum - stats.minimum
+    if spread.min(initial=np.inf) < SMALLEST_RANGE:
+        small = (spread < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
+        if small.any():
+            column = int(np.argmax(small))
+            raise ValueError(
+                f"Input X varies by no more than {spread[column]:.3g} in column {column}{_name_of(design, column)}. "
+                f"Squares of differences below {SMALLEST_RANGE:.0e} underflow; rescale such columns first."
+            )
 
 
 def require_finite(design: Design, allow_nan: bool = False) -> None:
@@ -239,9 +250,12 @@ def require_finite(design: Design, allow_nan: bool = False) -> None:
     design._known_finite = not allow_nan
 
 
+def _name_of(design: Design, column: int) -> str:
+    return "" if design.feature_names is None else f" ({design.feature_names[column]!r})"
+
+
 def _unusable_message(design: Design, row: int, column: int, value: float) -> str:
-    name = "" if design.feature_names is None else f" ({design.feature_names[column]!r})"
-    place = f"row {row}, column {column}{name}"
+    place = f"row {row}, column {column}{_name_of(design, column)}"
     if np.isfinite(value):
         return (
             f"Input X contains {value:.3g}: first found in {place}. Squares of values beyond "

@@ -111,19 +111,67 @@ def needed_columns(
     return kept
 
 
-def partial_cosines(columns: FloatArray, target_basis: FloatArray) -> FloatArray:
-    r"""Squared cosine of each column with the target, both projected off all other columns.
+def needed_by_leave_one_out(
+    columns: FloatArray, targets: FloatArray, leverage: FloatArray, weight: FloatArray, n_protected: int = 0
+) -> list[int]:
+    r"""Remove columns one at a time while the leave-one-out error does not rise (Rivals & Personnaz 2003).
 
-    The projection of column j off the others is a multiple of column j of :math:`Z (Z^\top Z)^{-1}`. With
-    :math:`h` the products of that unit vector with the target and :math:`E` the Gram matrix of the
-    residual target, the squared cosine is :math:`s / (1 + s)`, :math:`s = h^\top E^{-1} h`.
+    Without column j, whose part off all others has the direction :math:`u`, the least-squares fit has the residuals
+    :math:`e + u u^\top y` and the leverages :math:`h - u \circ u`, so that each candidate costs one pass,
+
+    .. math:: E_j = \frac1n \sum_i \left(\frac{e_i + u_i\, u^\top y}{1 - h_i + u_i^2}\right)^2 .
+
+    The column with the lowest :math:`E_j` leaves if that is no higher than the error with it. ``leverage`` is that
+    of the intercept, ``weight`` that of the samples, by whose root columns and targets are multiplied; the first
+    ``n_protected`` columns stay. Returns the positions of the columns left.
+    """
+    kept = list(range(columns.shape[1]))
+    error = np.inf
+    while kept:
+        basis, directions = directions_off_the_others(columns[:, kept])
+        products = directions.T @ targets
+        residual = targets - basis @ (basis.T @ targets)
+        slack = 1.0 - (leverage + (basis**2).sum(axis=1)) / weight
+        error = min(error, _leave_one_out_error(residual, slack, weight))
+        without = np.full(len(kept), np.inf)
+        for j in range(n_protected, len(kept)):
+            u = directions[:, j]
+            without[j] = _leave_one_out_error(
+                residual + np.outer(u, products[j]), slack + u**2 / weight, weight
+            )
+        weakest = len(kept) - 1 - int(np.argmin(without[::-1]))  # of equals, the last to enter
+        if without[weakest] > error or n_protected == len(kept):
+            break
+        del kept[weakest]
+    return kept
+
+
+def _leave_one_out_error(residual: FloatArray, slack: FloatArray, weight: FloatArray) -> float:
+    if slack.min() < PERFECT:
+        return np.inf  # a sample that is fitted by itself alone
+    return float(((residual**2).sum(axis=1) / slack**2).sum() / weight.sum())
+
+
+def directions_off_the_others(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""An orthonormal basis of independent columns, and each column projected off all others at unit length.
+
+    The projection of column j off the others is a multiple of column j of :math:`Z (Z^\top Z)^{-1}`.
     """
     basis, triangle = np.linalg.qr(columns / np.linalg.norm(columns, axis=0))
     coordinates = np.linalg.solve(triangle, np.eye(len(triangle)))
     coordinates /= np.linalg.norm(coordinates, axis=1)[:, None]
-    explained = basis.T @ target_basis
-    residual = target_basis - basis @ explained
-    products = coordinates @ explained
+    return basis, basis @ coordinates.T
+
+
+def partial_cosines(columns: FloatArray, target_basis: FloatArray) -> FloatArray:
+    r"""Squared cosine of each column with the target, both projected off all other columns.
+
+    With :math:`h` the products of the projected column at unit length with the target and :math:`E` the Gram
+    matrix of the residual target, the squared cosine is :math:`s / (1 + s)`, :math:`s = h^\top E^{-1} h`.
+    """
+    basis, directions = directions_off_the_others(columns)
+    residual = target_basis - basis @ (basis.T @ target_basis)
+    products = directions.T @ target_basis
     gram = residual.T @ residual + PERFECT * np.eye(residual.shape[1])
     ratio = np.einsum("jr,rj->j", products, np.linalg.solve(gram, products.T))
     return np.asarray(ratio / (1.0 + ratio))

@@ -52,6 +52,7 @@ class OrthogonalSearch:
         self._basis = np.empty((n, min(n, p) + 1), order="F")
         self.rank = 0
         self.selected: list[int] = []
+        self.independent: list[int] = []  # the selected columns that added a direction
         residual = self._root_weight[:, None] * targets
         if isinstance(design, StandardizedDesign):
             self._extend_basis(self._root_weight / np.linalg.norm(self._root_weight))
@@ -71,6 +72,17 @@ class OrthogonalSearch:
     def dimension(self) -> float:
         """Dimension of the space in which the projected columns live."""
         return self.n_effective - self.rank
+
+    @property
+    def intercept_leverage(self) -> FloatArray:
+        """What the mean alone adds to the leverages of the samples, copies together; 0 without an intercept."""
+        has_intercept = isinstance(self.design, StandardizedDesign)
+        return self.weight / self.n_effective if has_intercept else np.zeros(self.weight.size)
+
+    @property
+    def scaled_targets(self) -> FloatArray:
+        """The targets of the equivalent problem without weights, centred where there is an intercept."""
+        return np.asarray(self.target_basis * self._target_scale)
 
     @property
     def target_rank(self) -> int:
@@ -134,6 +146,7 @@ class OrthogonalSearch:
             self.scores[column] = 0.0
             return
         self._extend_basis(direction)
+        self.independent.append(column)
         explained = direction @ self._residual
         self._residual -= np.outer(direction, explained)
         if self.joint:

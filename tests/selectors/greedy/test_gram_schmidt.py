@@ -13,7 +13,13 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from zeronorm import ForwardLeastSquares, GramSchmidt, as_design
 from zeronorm.engines.error_control import probe_tail
-from zeronorm.engines.monomials import MonomialDesign, factor_table, needed_columns, partial_cosines
+from zeronorm.engines.monomials import (
+    MonomialDesign,
+    factor_table,
+    needed_by_leave_one_out,
+    needed_columns,
+    partial_cosines,
+)
 
 # Some tests are about how often noise is refused.
 pytestmark = pytest.mark.filterwarnings("ignore:GramSchmidt selects no feature")
@@ -342,6 +348,68 @@ def test_forced_features_stay_as_monomials_of_degree_one():
     s = GramSchmidt(degree=2, always_keep=[4], correction="max", task="regression").fit(X, y)
     assert s.monomials_[0] == (4,)
     assert s.support_[[0, 1, 4]].all()
+
+
+def test_a_forced_constant_leaves_the_choice_of_the_others_alone():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 6))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    X[:, 4], X[:, 5] = 1.0, X[:, 3]
+    for stop in ("probe", "fisher", "loo"):
+        free, forced = (
+            GramSchmidt(degree=2, always_keep=keep, stop=stop, level=0.001, task="regression").fit(X, y)
+            for keep in (None, [4])
+        )
+        assert forced.monomials_ == [(4,), *free.monomials_]
+    s = GramSchmidt(degree=2, always_keep=[3, 5], level=0.001, task="regression").fit(X, y)  # copies
+    assert s.support_[[0, 1, 3, 5]].all()
+
+
+def left_out_error(Z, y, weight):
+    """Every sample predicted from the others by a fresh least-squares fit with an intercept."""
+    A = np.column_stack([np.ones(len(y)), Z])
+    total = 0.0
+    for i in range(len(y)):
+        w = weight.astype(float).copy()
+        w[i] -= 1.0  # a weight of two is two samples, of which one stays
+        root = np.sqrt(w)[:, None]
+        fit = np.linalg.lstsq(root * A, root * y, rcond=None)[0]
+        total += weight[i] * float(np.sum((y[i] - A[i] @ fit) ** 2))
+    return total / weight.sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_backward_removal_by_leave_one_out_is_that_of_fresh_fits(seed):
+    rng = np.random.default_rng(seed)
+    n, k, n_protected = 25, 6, seed % 2
+    Z, weight = rng.normal(size=(n, k)), rng.integers(1, 3, n)
+    Z[:, 5] = Z[:, 0] + 0.1 * rng.normal(size=n)
+    y = Z[:, [0]] - 0.5 * Z[:, [2]] + rng.normal(size=(n, 1 + seed // 2))
+    root = np.sqrt(weight)[:, None]
+    centred, target = (root * (A - np.average(A, axis=0, weights=weight)) for A in (Z, y))
+    found = needed_by_leave_one_out(centred, target, weight / weight.sum(), weight, n_protected)
+    kept, error = list(range(k)), left_out_error(Z, y, weight)
+    while len(kept) > n_protected:
+        errors = {j: left_out_error(Z[:, [i for i in kept if i != j]], y, weight) for j in kept[n_protected:]}
+        weakest = min(errors, key=errors.__getitem__)
+        if errors[weakest] > error:
+            break
+        kept.remove(weakest)
+        error = errors[weakest]
+    assert found == kept
+    assert n_protected < len(kept) < k  # else the comparison says little
+
+
+def test_the_leave_one_out_rule_also_removes_monomials():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40, 6))
+    y = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=40)
+    kept = {
+        level: GramSchmidt(degree=2, stop="loo", level=level, task="regression").fit(X, y).monomials_
+        for level in (1e-8, 0.5)
+    }
+    assert kept[1e-8] == kept[0.5]  # no test of significance is made
+    assert {(0, 1), (2,)} <= set(kept[0.5])
 
 
 # -- bad input --------------------------------------------------------------------------------------------

@@ -106,6 +106,15 @@ def test_values_beyond_single_precision_are_refused():
         TreeSelector().fit(X, y)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e-9, 1e-30])
+def test_the_unit_of_the_columns_does_not_matter(unit):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 8)), np.arange(60) % 2
+    X[:, 5:7] += 1.0 * y[:, None]
+    plain, scaled = (TreeSelector(random_state=0).fit(A, y) for A in (X, unit * X))
+    assert scaled.path_.order.tolist() == plain.path_.order.tolist()
+
+
 def test_a_tree_without_splits_still_gives_an_order():
     X, y = threshold_problem(n=6)
     s = TreeSelector(min_samples_leaf=5, random_state=0).fit(X, y)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.engines.error_control import ProbeRisk, probe_tail
-from zeronorm.engines.monomials import MonomialDesign, needed_columns
+from zeronorm.engines.monomials import MonomialDesign, needed_by_leave_one_out, needed_columns
 from zeronorm.engines.orthogonal import OrthogonalSearch, least_squares_search
 from zeronorm.registry import register
 from zeronorm.selection.parameters import warn_of_empty_answer
@@ -61,7 +61,8 @@ class GramSchmidt(WeightedSelector):
     At least one feature is always selected; ``n_accepted_`` says how many the rule accepted.
 
     ``degree=d`` makes every monomial of the features up to degree d a candidate, then removes monomials one
-    by one, the least significant first, while one of them fails the F test at ``level``. The features of
+    by one, the least significant first, while one of them fails the F test at ``level``; with ``stop="loo"``
+    the one whose removal leaves the lowest leave-one-out error, while this error does not rise. The features of
     the monomials left are selected. All monomials are tried at every step, so this is for tens or a
     few hundred features.
 
@@ -155,7 +156,7 @@ class GramSchmidt(WeightedSelector):
         search = least_squares_search(problem, design, joint=True)
         alone = search.scores[: problem.n_features].copy()
         self._grow(search, rule, problem, monomials)
-        chosen = self._needed_monomials(search, problem.always_keep.size)
+        chosen = self._needed_monomials(search, problem.always_keep)
         self.monomials_ = [monomials.features_of(m) for m in chosen]
         return _path_of_monomials(search, chosen, monomials, alone)
 
@@ -194,14 +195,21 @@ class GramSchmidt(WeightedSelector):
         self.n_accepted_ = rule.n_accepted
         return errors
 
-    def _needed_monomials(self, search: OrthogonalSearch, n_forced: int) -> list[int]:
-        if not search.selected:
-            return []
-        dimension = search.dimension + len(search.selected)
-        kept = needed_columns(
-            search.columns(search.selected), search.target_basis, dimension, self.level, n_forced
-        )
-        return [search.selected[i] for i in kept]
+    def _needed_monomials(self, search: OrthogonalSearch, forced: NDArray[np.intp]) -> list[int]:
+        """The monomials left by the backward removal; forced ones stay, also those that add nothing to the fit."""
+        judged = search.independent
+        kept = list(forced)
+        if judged:
+            columns, n_forced = search.columns(judged), len(set(judged) & set(kept))
+            if self.stop == "loo":
+                left = needed_by_leave_one_out(
+                    columns, search.scaled_targets, search.intercept_leverage, search.weight, n_forced
+                )
+            else:
+                dimension = search.dimension + len(judged)
+                left = needed_columns(columns, search.target_basis, dimension, self.level, n_forced)
+            kept += [judged[i] for i in left[n_forced:]]
+        return [int(column) for column in kept]
 
 
 def _path_of_features(

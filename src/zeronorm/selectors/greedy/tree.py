@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from zeronorm._types import FloatArray
-from zeronorm.design import Design
+from zeronorm.design import Design, require_finite_stats
 from zeronorm.engines.column_information import safe_ratio
 from zeronorm.registry import register
 from zeronorm.selection.kinds import choice, parameter_error
@@ -20,8 +20,8 @@ from zeronorm.selectors.base import BaseSelector
 
 CRITERIA = {"classification": ("gini", "entropy"), "regression": ("squared_error",)}
 
-
 FAR = 1e3  # mean of a column, in units of its range, from which it is moved to zero
+NARROW = 1e-2  # range of a column from which it is enlarged: scikit-learn takes differences of 1e-7 for none
 
 
 @register(
@@ -70,7 +70,7 @@ class TreeSelector(BaseSelector):
     Attributes
     ----------
     tree_ : estimator
-        The fitted scikit-learn tree or forest.
+        The fitted scikit-learn tree or forest; columns far from zero have been moved, very narrow ones enlarged.
 
     Examples
     --------
@@ -156,11 +156,15 @@ def _single_precision(design: Design) -> NDArray[np.float32]:
     """The data as trees want them; values too large for single precision are errors in scikit-learn."""
     data = np.empty(design.shape, dtype=np.float32, order="F")
     stats = design.column_stats()
-    # Splits do not depend on where a column starts: one far from zero loses its differences to rounding.
+    require_finite_stats(design, stats)
+    # Splits do not depend on origin and unit of a column: one far from zero loses its differences to rounding.
     offset = np.where(np.abs(stats.mean) > FAR * (stats.maximum - stats.minimum), stats.mean, 0.0)
+    spread = stats.maximum - stats.minimum
+    is_narrow = (spread > 0.0) & (spread < NARROW)
+    factor = np.where(is_narrow, np.exp2(-np.floor(np.log2(np.where(is_narrow, spread, 1.0)))), 1.0)
     with np.errstate(over="ignore"):
         for columns, block in design.iter_blocks():
-            data[:, columns] = block - offset[columns]
+            data[:, columns] = (block - offset[columns]) * factor[columns]
     return data
 
 
