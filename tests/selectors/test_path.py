@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -113,6 +115,32 @@ def test_near_ties_go_to_the_lower_index():
     assert order_by_score([1.0, 1.0 + 1e-6]).tolist() == [1, 0]
     assert order_by_score([np.inf, np.inf, 1.0]).tolist() == [0, 1, 2]
     assert order_by_score([]).tolist() == []
+
+
+MANY_SCORES = {
+    "distinct": lambda rng, n: rng.normal(size=n),
+    "few values": lambda rng, n: rng.integers(0, 7, size=n).astype(float),
+    "equal leading bits": lambda rng, n: 1.0 + 1e-11 * rng.normal(size=n),
+    "some equal leading bits": lambda rng, n: np.where(rng.random(n) < 0.01, 1.0, 0.0) + 1e-9 * rng.random(n),
+    "infinite": lambda rng, n: np.where(rng.random(n) < 0.2, -np.inf, rng.normal(size=n)),
+    "missing": lambda rng, n: np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+}
+
+
+@pytest.mark.parametrize("kind", MANY_SCORES)
+def test_many_scores_are_ordered_as_few_are(kind):
+    scores = MANY_SCORES[kind](np.random.default_rng(0), 40_000)
+    tolerance = 1e-10 * np.abs(scores[np.isfinite(scores)]).max()
+    scores = [float(score) for score in scores]
+    by_value = sorted(range(len(scores)), key=lambda k: (np.isnan(scores[k]), -scores[k]))
+    group, expected = [by_value[0]], []
+    for before, k in itertools.pairwise(by_value):
+        if scores[before] - scores[k] > tolerance:
+            expected += sorted(group)
+            group = []
+        group.append(k)
+    expected += sorted(group)
+    assert order_by_score(scores).tolist() == expected
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))

@@ -127,14 +127,14 @@ class GramMachines(LinearValue):
                 leaving = self._leave_from_block(
                     self.alive[may_leave], value[may_leave], norm, n_out, record.scores
                 )
-                record.eliminated.extend(leaving.tolist())
+                record.remove(leaving)
                 advance(leaving.size)
                 self.alive = self.alive[~np.isin(self.alive, leaving, assume_unique=True)]
                 self.inaccurate = self.downdating.is_due(leaving, self.alive)
                 self._renew()
-        if not record.eliminated:
+        if not record.n_eliminated:
             self.status.check("Elimination with a hard margin (C=inf)")
-        record.sizes.extend(range(problem.n_features - len(record.eliminated), problem.n_features + 1))
+        record.sizes.extend(range(problem.n_features - record.n_eliminated, problem.n_features + 1))
         record.note(self)
 
     def _renew(self) -> None:

@@ -290,12 +290,13 @@ class SupportVectors(KnownModel):
         """All rounds at once with the exact shortcuts of ``GramMachines``; None where they are not accurate."""
         record, machine, p = Elimination(self.problems[0]), self.machines[0], self.alive.size
         machine.eliminate_one_by_one(record, n_stop + 1)
-        if record.status > Status.STALLED or len(record.eliminated) != p - n_stop:
+        if record.status > Status.STALLED or record.n_eliminated != p - n_stop:
             return None
         rounds = Rounds(np.ones(p, dtype=bool), np.ones(p, dtype=np.intp), values=record.scores)
-        rounds.eliminated = record.eliminated
-        rounds.support[record.eliminated] = False
-        rounds.ranking[record.eliminated] = np.arange(p - n_stop + 1, 1, -1)
+        eliminated = record.eliminated
+        rounds.eliminated = eliminated.tolist()
+        rounds.support[eliminated] = False
+        rounds.ranking[eliminated] = np.arange(p - n_stop + 1, 1, -1)
         rounds.sizes = list(range(p, n_stop, -1))
         return rounds
 

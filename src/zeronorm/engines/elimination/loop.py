@@ -59,11 +59,24 @@ class Elimination:
 
     def __init__(self, problem: Problem, *, comparable: bool = True) -> None:
         self.problem, self.comparable = problem, comparable
-        self.eliminated: list[int] = []
+        self._eliminated: list[IntArray] = []
         self.sizes: list[int] = []
         self.scores = np.zeros(problem.n_features)
         self.n_iter = 0
         self.status = Status.CONVERGED
+
+    def remove(self, features: IntArray) -> None:
+        """These features leave, in this order."""
+        self._eliminated.append(features)
+
+    @property
+    def eliminated(self) -> IntArray:
+        """Features in the order in which they left."""
+        return np.concatenate([np.empty(0, dtype=np.intp), *self._eliminated])
+
+    @property
+    def n_eliminated(self) -> int:
+        return sum(features.size for features in self._eliminated)
 
     @property
     def alive(self) -> IntArray:
@@ -83,7 +96,7 @@ class Elimination:
         survivors = rest[order_by_score(self.scores[rest])][::-1]
         survivors = survivors[np.argsort(np.isin(survivors, self.problem.always_keep), kind="stable")]
         return SelectionPath.from_elimination(
-            [*self.eliminated, *survivors],
+            np.concatenate([*self._eliminated, survivors]),
             sizes=self.sizes,
             scores=self.scores if self.comparable else None,
             n_iter=self.n_iter,
@@ -147,7 +160,7 @@ def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int 
         while machines.alive.size >= stop_at:
             machines.train()
             if machines.status is Status.UNBOUNDED:
-                if not record.eliminated:
+                if not record.n_eliminated:
                     machines.status.check("Elimination with a hard margin (C=inf)")
                 break
             record.sizes.append(machines.alive.size)
@@ -156,7 +169,7 @@ def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int 
             leaving = units.leaving(machines, value, step)
             if leaving.size == 0:
                 break
-            record.eliminated.extend(int(feature) for feature in leaving)
+            record.remove(leaving)
             machines.remove(leaving)
             advance(leaving.size)
     record.note(machines)
@@ -178,8 +191,10 @@ class _Units:
         On ties the lower index stays longer.
         """
         alive = machines.alive
-        present, unit = np.unique(self.codes[alive], return_inverse=True)
-        unit_value = machines.group_importance(unit) if self.grouped else value
+        present, unit, unit_value = alive, alive[:0], value
+        if self.grouped:
+            present, unit = np.unique(self.codes[alive], return_inverse=True)
+            unit_value = machines.group_importance(unit)
         ranked = order_by_score(unit_value)[::-1]
         ranked = ranked[~self.forced[present[ranked]]]
         must_stay = 0 if self.forced.any() else 1

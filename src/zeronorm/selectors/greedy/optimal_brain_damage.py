@@ -143,7 +143,7 @@ def prune_weights(machines: NetworkMachines, record: Elimination, step: int | fl
                 break
             gone = machines.prune(saliency, step, problem.always_keep)
             if gone.size:
-                record.eliminated.extend(int(feature) for feature in gone)
+                record.remove(gone)
                 machines.remove(gone)
                 advance(gone.size)
             machines.train()
