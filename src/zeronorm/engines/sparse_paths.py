@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
 
 CLOSE = 1e-10  # of products with the probe vector, relative: worth a full comparison
 EQUAL = 1e-9  # of two columns, relative to their range: the same up to rounding
@@ -98,6 +100,21 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
 def distinct_columns(first: IntArray) -> IntArray:
     """The features that are the first of their copies, in order."""
     return np.flatnonzero(first == np.arange(first.size))
+
+
+def without_copies(problem: Problem) -> tuple[Problem, IntArray]:
+    """The problem with the first of all copies only, and these features."""
+    distinct = distinct_columns(first_copies(problem.design))
+    if distinct.size == problem.n_features:
+        return problem, distinct
+    return replace(problem, design=problem.design.take(distinct)), distinct
+
+
+def spread_over(columns: IntArray, n_features: int, values: FloatArray) -> FloatArray:
+    """Values of some columns along the last axis, with zeros for all other features."""
+    spread = np.zeros((*values.shape[:-1], n_features))
+    spread[..., columns] = values
+    return spread
 
 
 def _link(design: Design, run: IntArray, first: IntArray, shifted: bool) -> None:

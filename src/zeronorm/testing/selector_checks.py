@@ -62,6 +62,20 @@ def make_problem(selector: Any, seed: int = 0, n_features: int = N_FEATURES) -> 
     return X, y
 
 
+# Features 8 and 9 carry what 1 and 4 carry, as the complement of an indicator does.
+ORIGINAL = np.asarray([0, 1, 2, 3, 4, 5, 6, 7, 1, 4])
+
+
+def make_problems(selector: Any) -> tuple[list[NDArray[Any]], NDArray[Any]]:
+    """The plain problem, one with a mirrored copy, -x, and one that also has a complement, 1 - x."""
+    X, y = make_problem(selector)
+    mirrored = X.copy()
+    mirrored[:, 8] = -X[:, 1]
+    complement = mirrored.copy()
+    complement[:, 9] = 1.0 - X[:, 4]
+    return [X, mirrored, complement], y
+
+
 def fitted(selector: Any, X: Any, y: Any, **fit_params: Any) -> Any:
     """A fitted clone; on small problems a method may stop before it converges, or select nothing by itself."""
     with warnings.catch_warnings():
@@ -244,11 +258,14 @@ def check_same_seed_same_result(selector: Any) -> None:
 def check_permuting_columns_permutes_the_path(selector: Any) -> None:
     if _accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
         return
-    X, y = make_problem(selector)
+    (plain, *with_copies), y = make_problems(selector)
     permutation = np.random.default_rng(1).permutation(N_FEATURES)
-    plain, permuted = fitted(selector, X, y), fitted(selector, X[:, permutation], y)
-    for k in range(1, N_FEATURES + 1):
-        assert sorted(permutation[permuted.path_.support(k)]) == plain.path_.support(k).tolist()
+    for X in (plain, *with_copies):
+        # Of copies the first is taken, which may be another one after the permutation.
+        name = np.arange(N_FEATURES) if X is plain else ORIGINAL
+        before, after = fitted(selector, X, y).path_, fitted(selector, X[:, permutation], y).path_
+        for k in range(1, N_FEATURES + 1):
+            assert sorted(name[permutation[after.support(k)]]) == sorted(name[before.support(k)])
 
 
 def check_constant_columns_rank_last(selector: Any) -> None:
@@ -265,32 +282,35 @@ def check_identical_columns_tie_by_index(selector: Any) -> None:
     if _accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
         return
     X, y = make_problem(selector)
-    X[:, 8] = X[:, 1]
-    position = fitted(selector, X, y).path_.position()
-    assert position[1] < position[8]
+    for copy in (X[:, 1], -X[:, 1], 1.0 - X[:, 1]):
+        position = fitted(selector, np.column_stack([X[:, :8], copy, X[:, 9]]), y).path_.position()
+        assert position[1] < position[8]
 
 
 def check_standardised_columns_have_no_unit(selector: Any) -> None:
     if not (_accepts(selector, "standardize") and selector.standardize):
         return
     _fix_seed(selector)
-    X, y = make_problem(selector)
+    problems, y = make_problems(selector)
     units = 2.0 ** np.arange(-5, N_FEATURES - 5)
-    assert supports(fitted(selector, X * units, y)) == supports(fitted(selector, X, y))
+    for X in problems:
+        assert supports(fitted(selector, X * units, y)) == supports(fitted(selector, X, y))
 
 
 def check_flipping_signs_changes_nothing(selector: Any) -> None:
-    X, y = make_problem(selector)
+    problems, y = make_problems(selector)
     _fix_seed(selector)
     signs = np.where(np.arange(N_FEATURES) % 3 == 1, -1.0, 1.0)
-    assert supports(fitted(selector, X * signs, y)) == supports(fitted(selector, X, y))
+    for X in problems:
+        assert supports(fitted(selector, X * signs, y)) == supports(fitted(selector, X, y))
 
 
 def check_shifting_columns_changes_nothing(selector: Any) -> None:
-    X, y = make_problem(selector)
+    problems, y = make_problems(selector)
     _fix_seed(selector)
     offsets = np.linspace(-3.0, 3.0, N_FEATURES)
-    assert supports(fitted(selector, X + offsets, y)) == supports(fitted(selector, X, y))
+    for X in problems:
+        assert supports(fitted(selector, X + offsets, y)) == supports(fitted(selector, X, y))
 
 
 def check_weights_equal_duplicates(selector: Any) -> None:

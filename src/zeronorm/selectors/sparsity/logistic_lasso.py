@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.sparse_paths import path_of_entries
+from zeronorm.engines.sparse_paths import path_of_entries, spread_over, without_copies
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
@@ -100,7 +100,8 @@ class LogisticLasso(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        walk = _PenaltyWalk(LogisticMachines(problem, float(self.tol)))
+        merged, distinct = without_copies(problem)  # copies would share a weight at random
+        walk = _PenaltyWalk(LogisticMachines(merged, float(self.tol)), distinct, problem.n_features)
         with problem.progress.task("Penalties", int(self.n_alphas)) as advance:
             for penalty in self._grid(problem, walk.machines.largest_penalty):
                 walk.visit(float(penalty))
@@ -109,7 +110,8 @@ class LogisticLasso(WeightedSelector):
                     break
         if self.norm_bound is not None:
             walk.meet(float(self.norm_bound))
-        self.coef_, self.intercept_ = walk.machines.weights(), walk.machines.bias()
+        self.coef_ = spread_over(distinct, problem.n_features, walk.machines.weights())
+        self.intercept_ = walk.machines.bias()
         self.penalty_ = walk.penalties[-1]
         return walk.path()
 
@@ -121,8 +123,9 @@ class LogisticLasso(WeightedSelector):
 class _PenaltyWalk:
     """Solutions for falling penalties."""
 
-    def __init__(self, machines: LogisticMachines) -> None:
+    def __init__(self, machines: LogisticMachines, columns: IntArray, n_features: int) -> None:
         self.machines = machines
+        self.columns, self.n_features = columns, n_features  # of the machines, among all features
         self.penalties: list[float] = []
         self.supports: list[IntArray] = []
         self.strengths: list[FloatArray] = []
@@ -133,7 +136,7 @@ class _PenaltyWalk:
         norm = self._norm_at(penalty)
         support = self.machines.support
         self.penalties.append(penalty)
-        self.supports.append(support)
+        self.supports.append(self.columns[support])
         self.strengths.append(self.machines.absolute_weights()[support])
         self.norms.append(norm)
 
@@ -161,7 +164,7 @@ class _PenaltyWalk:
         return path_of_entries(
             self.supports,
             self.penalties,
-            self.machines.first_slopes(),
+            spread_over(self.columns, self.n_features, self.machines.first_slopes()),
             self.strengths,
             own_size=int(self.supports[-1].size),
             n_iter=self.machines.n_solved,

@@ -8,7 +8,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.engines.sparse_paths import path_of_entries
+from zeronorm.engines.sparse_paths import path_of_entries, spread_over, without_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
@@ -109,7 +109,11 @@ class PotentialSVM(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        factor = _UnitColumns(problem.design, weight / weight.sum())
+        # Copies would share a weight at random; a finite bound is one for each of them.
+        merged, distinct = (
+            without_copies(problem) if np.isinf(self.C) else (problem, np.arange(problem.n_features))
+        )
+        factor = _UnitColumns(merged.design, weight / weight.sum())
         y = problem.targets()[:, 0] * np.sqrt(weight)
         q = factor.transpose_dot(y)
         largest = max(float(np.abs(q).max(initial=0.0)), np.finfo(float).tiny)
@@ -129,11 +133,11 @@ class PotentialSVM(WeightedSelector):
                 steps.append((epsilon, solution))
                 advance(1)
         self.dual_coef_ = np.zeros(problem.n_features)
-        self.dual_coef_[solution.columns] = solution.weights
+        self.dual_coef_[distinct[solution.columns]] = solution.weights
         return path_of_entries(
-            [step.columns for _, step in steps],
+            [distinct[step.columns] for _, step in steps],
             [epsilon for epsilon, _ in steps],
-            np.abs(solution.pull),
+            spread_over(distinct, problem.n_features, np.abs(solution.pull)),
             [np.abs(step.weights) for _, step in steps],
             own_size=solution.columns.size,
             n_iter=len(steps),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.sparse_paths import path_of_entries
+from zeronorm.engines.sparse_paths import path_of_entries, spread_over, without_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
@@ -109,7 +109,8 @@ class SparseKernelFisher(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        fisher = _Fisher(problem)
+        merged, distinct = without_copies(problem)  # copies would share a weight at random
+        fisher = _Fisher(merged)
         if not fisher.mean_difference.any():
             self.coef_, self.intercept_, self.penalty_ = np.zeros(problem.n_features), 0.0, 0.0
             return SelectionPath.from_scores(np.zeros(problem.n_features))
@@ -123,13 +124,13 @@ class SparseKernelFisher(WeightedSelector):
                     fisher.solve(float(penalty), float(self.tol) * float(penalty), int(self.max_iter))
                 )
                 advance(1)
-        self.coef_ = fisher.full(steps[-1])
+        self.coef_ = spread_over(distinct, problem.n_features, fisher.full(steps[-1]))
         self.intercept_ = fisher.bias(steps[-1])
         self.penalty_ = float(penalties[-1])
         return path_of_entries(
-            [step.columns for step in steps],
+            [distinct[step.columns] for step in steps],
             penalties,
-            np.abs(steps[-1].pull),
+            spread_over(distinct, problem.n_features, np.abs(steps[-1].pull)),
             [np.abs(step.weights) for step in steps],
             own_size=steps[-1].columns.size,
             n_iter=len(steps),

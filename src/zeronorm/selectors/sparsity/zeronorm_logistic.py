@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from zeronorm._types import FloatArray
 from zeronorm.engines.logistic_exchanges.exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges.splicing import SubsetSearch
-from zeronorm.engines.sparse_paths import entry_scores
+from zeronorm.engines.sparse_paths import entry_scores, spread_over, without_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
@@ -178,14 +178,15 @@ class ZeroNormLogistic(WeightedSelector):
     # -- concave penalties ----------------------------------------------------------------------
 
     def _reweighted(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
-        machines = LogisticMachines(problem, self.tol)
+        merged, distinct = without_copies(problem)  # copies would share a weight at random
+        machines = LogisticMachines(merged, self.tol)
         penalties = machines.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
         fits: dict[bytes, SubsetFit] = {}
         supports, levels = [], []
         with problem.progress.task("Penalties", penalties.size) as advance:
             for penalty in penalties:
                 self._solve_reweighted(machines, float(penalty))
-                support = machines.support
+                support = distinct[machines.support]
                 if support.size and support.tobytes() not in fits and support.size <= problem.n_samples:
                     fits[support.tobytes()] = model.fit(support)
                 supports.append(support)
@@ -193,7 +194,8 @@ class ZeroNormLogistic(WeightedSelector):
                 advance(1)
                 if support.size >= largest:
                     break
-        scores = entry_scores(supports, levels, machines.first_slopes())
+        slopes = spread_over(distinct, problem.n_features, machines.first_slopes())
+        scores = entry_scores(supports, levels, slopes)
         converged = machines.all_converged and model.all_converged
         return self._path(
             problem, model, list(fits.values()), scores, n_iter=machines.n_solved, converged=converged
