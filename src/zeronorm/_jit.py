@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,9 +20,14 @@ R = TypeVar("R")
 class Kernel(Generic[P, R]):
     """A function that is compiled when it is first called."""
 
-    def __init__(self, function: Callable[P, R], fastmath: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        fastmath: frozenset[str] = frozenset(),
+        error_model: Literal["python", "numpy"] = "python",
+    ) -> None:
         self.function = function
-        self.fastmath = set(fastmath)
+        self.options: dict[str, Any] = {"nogil": True, "fastmath": set(fastmath), "error_model": error_model}
         functools.update_wrapper(self, function)
 
     def callees(self) -> dict[str, Kernel[..., Any]]:
@@ -48,10 +53,10 @@ class Kernel(Generic[P, R]):
         for name, callee in self.callees().items():
             self.function.__globals__[name] = callee.dispatcher
         try:
-            compiled = numba.njit(self.function, cache=True, nogil=True, fastmath=self.fastmath)
+            compiled = numba.njit(self.function, cache=True, **self.options)
             _watch_callees(compiled, self.source_files())
         except RuntimeError:  # no cache location is writable
-            compiled = numba.njit(self.function, nogil=True, fastmath=self.fastmath)
+            compiled = numba.njit(self.function, **self.options)
         compiled.zeronorm_kernel = self
         return cast("Callable[P, R]", compiled)
 
@@ -88,3 +93,11 @@ def reduction(function: Callable[P, R]) -> Kernel[P, R]:
     relaxed: inf and NaN survive.
     """
     return Kernel(function, frozenset({"reassoc"}))
+
+
+def sweep(function: Callable[P, R]) -> Kernel[P, R]:
+    """As ``kernel``, for loops that divide: by zero as NumPy does, to inf or NaN, without an error.
+
+    A loop that may end with an error cannot use vector instructions.
+    """
+    return Kernel(function, error_model="numpy")

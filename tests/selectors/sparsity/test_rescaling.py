@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from oracles.qp import PRECISE
 from zeronorm import AROM, KernelMultiplicativeUpdate, ZeroNormSVM
 from zeronorm.design import as_design
+from zeronorm.engines.rescaling import machines
 from zeronorm.engines.rescaling.iteration import (
     IteratePath,
     UnitFactors,
@@ -155,14 +156,15 @@ def test_primal_and_dual_machines_agree(loss):
     np.testing.assert_allclose(dual.iterates[-1][1], primal.iterates[-1][1], rtol=1e-3)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared"])
-def test_the_way_changes_when_fewer_features_than_samples_are_left(loss):
+@pytest.mark.parametrize(("loss", "few", "n_iter"), [("hinge", 45, 25), ("squared", 200, 8)])
+def test_the_way_changes_when_fewer_features_than_samples_are_left(loss, few, n_iter, monkeypatch):
+    monkeypatch.setitem(machines.FEW_SAMPLES, loss, 256)
     X, y = noisy(280, 320, noise=1.0)
     machine = machine_for(y, 2.0, loss, LinearMachine)
     assert machine.in_dual((280, 320))
-    assert not machine.in_dual((280, 200))
-    adaptive, dual = run(machine, X, max_iter=8), run(machine_for(y, 2.0, loss), X, max_iter=8)
-    assert adaptive.iterates[-1][0].size < 280
+    assert not machine.in_dual((280, few))
+    adaptive, dual = run(machine, X, max_iter=n_iter), run(machine_for(y, 2.0, loss), X, max_iter=n_iter)
+    assert adaptive.iterates[-1][0].size < few
     assert [s.tolist() for s, _ in adaptive.iterates] == [s.tolist() for s, _ in dual.iterates]
     np.testing.assert_allclose(adaptive.iterates[-1][1], dual.iterates[-1][1], rtol=1e-3)
 

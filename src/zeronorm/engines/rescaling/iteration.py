@@ -46,7 +46,7 @@ class IteratePath(SelectionPath):
     (Weston et al. 2003). A size that an iterate has exactly is that iterate's support.
     """
 
-    rankings: tuple[IntArray, ...] = ()
+    iterates: tuple[tuple[IntArray, FloatArray], ...] = ()
 
     @classmethod
     def from_iterates(
@@ -55,7 +55,7 @@ class IteratePath(SelectionPath):
         fallback: FloatArray,
         **fields: object,
     ) -> IteratePath:
-        """``iterates`` are pairs of features and their weights, each inside the one before.
+        """``iterates`` are pairs of sorted features and their weights, each inside the one before.
 
         The order is that of falling: the longer a feature survives the better, then the larger its last
         weight. ``fallback`` orders the features that were in no iterate.
@@ -71,8 +71,8 @@ class IteratePath(SelectionPath):
             scores[features] = level + 0.5 * _relative(weight)
         return cls(
             order=order_by_score(scores),
-            subsets=tuple(np.sort(features) for features, _ in distinct),
-            rankings=tuple(features[order_by_score(weight)] for features, weight in distinct),
+            subsets=tuple(features for features, _ in distinct),
+            iterates=tuple(distinct),
             scores=scores,
             **fields,  # type: ignore[arg-type]
         )
@@ -83,8 +83,11 @@ class IteratePath(SelectionPath):
         matching = [i for i, s in enumerate(self.subsets) if np.array_equal(s, subset)]
         if not matching:
             return super()._ordered(subset)
+        features, weight = self.iterates[matching[-1]]
+        ranking = features[order_by_score(weight)]
+        if self.groups is None and self.always_keep.size == 0:
+            return ranking
         place = self.n_features + self.position()  # behind all ranked features, in the total order
-        ranking = self.rankings[matching[-1]]
         place[ranking] = np.arange(ranking.size)
         place[self.always_keep] = -1
         if self.groups is not None:
@@ -201,7 +204,7 @@ class Rescaling:
     iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
     first : the weights of all features in the first iterate.
     trained : the features that the last machine was trained on.
-    scale : the factors z that it was trained with; zero for all other features.
+    trained_scale : the factors z that it was trained with.
     n_iter : machines trained.
     converged : whether z came to rest at weights other than zero.
     remedy : what to do when it did not.
@@ -209,8 +212,8 @@ class Rescaling:
     """
 
     first: FloatArray
-    scale: FloatArray
     trained: IntArray
+    trained_scale: FloatArray
     iterates: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
@@ -221,6 +224,13 @@ class Rescaling:
     def alive(self) -> IntArray:
         """The features of the last iterate."""
         return self.iterates[-1][0] if self.iterates else np.empty(0, dtype=np.intp)
+
+    @property
+    def scale(self) -> FloatArray:
+        """The factors of the last machine; zero for features that it was not trained on."""
+        scale = np.zeros_like(self.first)
+        scale[self.trained] = self.trained_scale
+        return scale
 
     def path(self) -> IteratePath:
         """Every iterate's support, and the order in which the features fall."""
@@ -261,7 +271,7 @@ def rescale_until_sparse(
     ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
     """
     n_features = design.n_features
-    result = Rescaling(np.zeros(n_features), np.zeros(n_features), candidates[:0])
+    result = Rescaling(np.zeros(n_features), candidates[:0], np.empty(0))
     alive = candidates
     active = design if alive.size == n_features else design.take(alive)
     in_units = units if units is not None else _as_they_are
@@ -304,9 +314,7 @@ def _note(
     if result.n_iter == 1:
         result.first[alive] = weight
     result.status = status
-    result.trained = alive
-    result.scale[:] = 0.0
-    result.scale[alive] = scale
+    result.trained, result.trained_scale = alive, scale
     if staying.any():
         result.iterates.append((alive[staying], weight[staying]))
 

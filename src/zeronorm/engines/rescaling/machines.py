@@ -24,7 +24,9 @@ Pairing = Literal["one_vs_rest", "one_vs_one"]
 
 SOLVER_TOL = 1e-7
 SOLVER_MAX_ITER = 1_000_000
-FEW_SAMPLES = 256  # up to here the dual, started from the last solution, is faster for any number of features
+# Up to here the dual, started from the last solution, is faster for any number of features: Newton's method for the
+# squared loss starts from it too, the interior-point method for the hinge loss does not.
+FEW_SAMPLES = {"squared": 256, "hinge": 1024}
 
 
 @dataclass
@@ -98,10 +100,11 @@ class LinearMachine:
     def in_dual(self, shape: tuple[int, int]) -> bool:
         """Whether data of this shape are better solved on the Gram matrix."""
         n, p = shape
-        if n <= FEW_SAMPLES:
+        if n <= FEW_SAMPLES[self.loss]:
             return True
         primal_fits = 16 * (p + 1) ** 2 <= DEFAULT_MEMORY_BUDGET
-        return prefers_gram(shape) if p >= n or not primal_fits else False
+        warm_primal = self.loss == "squared" and p < n and primal_fits
+        return not warm_primal and prefers_gram(shape)
 
     def keep(self, staying: BoolArray) -> None:
         """Dual variables belong to samples, so only weights must be narrowed."""

@@ -230,7 +230,7 @@ class AROM(WeightedSelector):
         paths = [result.path() for result in results]
         best_place = np.min([path.position() for path in paths], axis=0)
         # Features with the same place in different machines: the one that survived relatively longer.
-        survival = np.max([path.feature_scores() / (len(path.rankings) + 1.0) for path in paths], axis=0)
+        survival = np.max([path.feature_scores() / (len(path.iterates) + 1.0) for path in paths], axis=0)
         scores = problem.n_features - best_place + 0.5 * survival
         return SelectionPath(
             order=order_by_score(scores),

@@ -7,6 +7,7 @@ system an iteration.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from zeronorm._types import FloatArray
+from zeronorm._jit import reduction, sweep
+from zeronorm._threads import one_thread, one_thread_if_small
+from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
@@ -92,23 +95,26 @@ def solve_squared_loss(
     decision = design.dot(weights) + bias
     status = Status.ITERATION_LIMIT
     n_iter = 0
-    while n_iter < max_iter and status is Status.ITERATION_LIMIT:
-        n_iter += 1
-        excess = np.maximum(problem.residual(decision), 0.0)
-        pull = problem.signed_sum(price * excess)
-        curvature = problem.sum_by_sample(price * (excess > 0.0))
-        gradient = np.append(weights - design.transpose_dot(pull), -pull.sum())
-        step = cho_solve(cho_factor(bordered(design, curvature)), -gradient)
-        change = design.dot(step[:-1]) + step[-1]
-        # If the full step leaves the same residuals positive, the quadratic model was exact: it ends the search.
-        exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)
-        length = 1.0 if exact else _exact_line_search(problem, price, weights, step[:-1], decision, change)
-        weights = weights + length * step[:-1]
-        bias += length * step[-1]
-        decision = decision + length * change
-        objective = 0.5 * weights @ weights + problem.loss(decision)
-        if exact or -gradient @ step <= (0.1 * tol) ** 2 * objective or length == 0.0:
-            status = Status.CONVERGED
+    with _threads_for(design):
+        while n_iter < max_iter and status is Status.ITERATION_LIMIT:
+            n_iter += 1
+            excess = np.maximum(problem.residual(decision), 0.0)
+            pull = problem.signed_sum(price * excess)
+            curvature = problem.sum_by_sample(price * (excess > 0.0))
+            gradient = np.append(weights - design.transpose_dot(pull), -pull.sum())
+            step = cho_solve(_factor(bordered(design, curvature)), -gradient, check_finite=False)
+            change = design.dot(step[:-1]) + step[-1]
+            # If the full step leaves the same residuals positive, the quadratic model was exact: it ends the search.
+            exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)
+            length = (
+                1.0 if exact else _exact_line_search(problem, price, weights, step[:-1], decision, change)
+            )
+            weights = weights + length * step[:-1]
+            bias += length * step[-1]
+            decision = decision + length * change
+            objective = 0.5 * weights @ weights + problem.loss(decision)
+            if exact or -gradient @ step <= (0.1 * tol) ** 2 * objective or length == 0.0:
+                status = Status.CONVERGED
     alpha = price * np.maximum(problem.residual(decision), 0.0)
     return certified(design, problem, weights, float(bias), alpha, n_iter, status)
 
@@ -164,32 +170,26 @@ def _exact_line_search(
 # :math:`I + X^\top \Theta X` with :math:`\Theta_i = 1/(t_i/\alpha_i + \xi_i/(u_i - \alpha_i))`, of size p
 
 
+# Products of an iteration, in multiplications: up to here threads would mostly wait for each other.
+LITTLE_WORK = 1e8
 # A step stops this fraction of the way to the nearest bound.
 TO_THE_BOUND = 0.995
 # The method closes the gap below tol times the objective, and goes on to this multiple while it still gains.
 EXTRA_PRECISION = 1e-6
 
 
+# The rows of an iterate, and of a step between iterates. The second is u - alpha, kept apart because the subtraction
+# would lose it to rounding.
+ALPHA, SPARE, XI, T = 0, 1, 2, 3
+
+
 @dataclass
 class _Point:
-    """An iterate, or a step between iterates."""
+    """An iterate: the machine, and one row for each kind of variable."""
 
     weights: FloatArray
     bias: float
-    alpha: FloatArray
-    spare: FloatArray  # u - alpha, kept apart because the subtraction would lose it to rounding
-    xi: FloatArray
-    t: FloatArray
-
-    def plus(self, step: _Point, length: float) -> _Point:
-        return _Point(
-            self.weights + length * step.weights,
-            self.bias + length * step.bias,
-            self.alpha + length * step.alpha,
-            self.spare + length * step.spare,
-            self.xi + length * step.xi,
-            self.t + length * step.t,
-        )
+    variables: FloatArray  # (4, m)
 
 
 def solve_linear_loss(
@@ -201,15 +201,16 @@ def solve_linear_loss(
     status = Status.ITERATION_LIMIT
     point = method.start()
     n_iter = 0
-    while n_iter < max_iter and status is Status.ITERATION_LIMIT:
-        n_iter += 1
-        try:
-            point, status = method.advance(point, tol)
-        except LinAlgError:
-            status = Status.STALLED
-    alpha = np.zeros(problem.sign.size)
-    alpha[in_play] = method.at_bounds(point)
-    solution = certified(design, problem, point.weights, point.bias, alpha, n_iter, status)
+    with _threads_for(design):
+        while n_iter < max_iter and status is Status.ITERATION_LIMIT:
+            n_iter += 1
+            try:
+                status = method.advance(point, tol)
+            except LinAlgError:
+                status = Status.STALLED
+        alpha = np.zeros(problem.sign.size)
+        alpha[in_play] = method.at_bounds(point)
+        solution = certified(design, problem, point.weights, point.bias, alpha, n_iter, status)
     if solution.gap <= tol * max(solution.objective, tol):
         return replace(solution, status=Status.CONVERGED)
     return solution
@@ -222,78 +223,64 @@ class _InteriorPoint:
         self.design = design
         self.problem = problem
         self.soft = np.isfinite(problem.upper)
+        self.price = np.where(self.soft, problem.upper, 0.0)
         self.n_products = problem.sign.size + int(self.soft.sum())
+        self.of_samples = (problem.sample, problem.sign)
+        self.theta, self.missing, self.right = np.empty((3, problem.sign.size))
+        self.step = np.empty((4, problem.sign.size))
 
     def start(self) -> _Point:
         """All slacks at least one, all multipliers in the middle of their range."""
         residual = self.problem.residual(np.zeros(self.problem.n_samples))
-        alpha = 0.5 * np.where(self.soft, self.problem.upper, 1.0)
-        spare = np.where(self.soft, alpha, 1.0)
-        xi = np.where(self.soft, np.maximum(residual, 0.0) + 1.0, 0.0)  # hard constraints have no use of it
-        t = np.maximum(-residual, 0.0) + 1.0
-        return _Point(np.zeros(self.design.shape[1]), 0.0, alpha, spare, xi, t)
+        variables = np.empty((4, residual.size))
+        variables[ALPHA] = 0.5 * np.where(self.soft, self.problem.upper, 1.0)
+        variables[SPARE] = np.where(self.soft, variables[ALPHA], 1.0)
+        # Hard constraints have no use of it.
+        variables[XI] = np.where(self.soft, np.maximum(residual, 0.0) + 1.0, 0.0)
+        variables[T] = np.maximum(-residual, 0.0) + 1.0
+        return _Point(np.zeros(self.design.shape[1]), 0.0, variables)
 
-    def complementarity(self, point: _Point) -> float:
-        """The sum of products that vanish at the optimum: the duality gap of a feasible point."""
-        return float(point.alpha @ point.t + point.spare @ point.xi)
-
-    def advance(self, point: _Point, tol: float) -> tuple[_Point, Status]:
-        """One predictor and one corrector step with the same factor, and where that leads."""
-        problem, spare = self.problem, point.spare
-        theta = 1.0 / (point.t / point.alpha + point.xi / spare)
-        factor = _factor(bordered(self.design, problem.sum_by_sample(theta)))
+    def advance(self, point: _Point, tol: float) -> Status:
+        """Move by one predictor and one corrector step with the same factor; says where that leads."""
+        variables, step = point.variables, self.step
+        curvature = np.zeros(self.problem.n_samples)
+        add_curvature(variables, self.problem.sample, self.theta, curvature)
+        factor = _factor(bordered(self.design, curvature))
         decision = self.design.dot(point.weights) + point.bias
-        missing = problem.residual(decision) - point.xi + point.t
-        step = self._step(point, theta, factor, missing, -point.alpha * point.t, -spare * point.xi)
-        gap = self.complementarity(point)
-        ahead = self.complementarity(point.plus(step, min(1.0, self._longest(point, step))))
-        target = (ahead / gap) ** 3 * gap / self.n_products
-        for_t = target - point.alpha * point.t - step.alpha * step.t
-        for_xi = np.where(self.soft, target - spare * point.xi + step.alpha * step.xi, 0.0)
-        step = self._step(point, theta, factor, missing, for_t, for_xi)
-        length = min(1.0, TO_THE_BOUND * self._longest(point, step))
-        reached = point.plus(step, length)
-        return reached, self._status(reached, (1.0 - length) * np.abs(missing).max(), gap, tol)
+        furthest = find_missing(variables, *self.of_samples, self.problem.linear, decision, self.missing)
+        step[:] = 0.0
+        _, longest = self._find_step(point, factor, 0.0)
+        gap = complementarity(variables, step, 0.0)
+        ahead = complementarity(variables, step, min(1.0, longest))
+        change, longest = self._find_step(point, factor, (ahead / gap) ** 3 * gap / self.n_products)
+        length = min(1.0, TO_THE_BOUND * longest)
+        point.weights = point.weights + length * change[:-1]
+        point.bias += length * float(change[-1])
+        step *= length
+        variables += step
+        return self._status(point, (1.0 - length) * furthest, gap, tol)
 
-    def _step(
-        self,
-        point: _Point,
-        theta: FloatArray,
-        factor: Any,
-        missing: FloatArray,
-        for_t: FloatArray,
-        for_xi: FloatArray,
-    ) -> _Point:
-        """Solve the linearised optimality conditions with the given changes of the products."""
-        problem, spare = self.problem, point.spare
-        right = missing - for_xi / spare + for_t / point.alpha
-        pull = problem.signed_sum(point.alpha + theta * right)
-        solution = cho_solve(factor, np.append(self.design.transpose_dot(pull) - point.weights, pull.sum()))
-        change = self.design.dot(solution[:-1]) + solution[-1]
-        alpha = theta * (right - problem.sign * change[problem.sample])
-        xi = np.where(self.soft, (for_xi + point.xi * alpha) / spare, 0.0)
-        t = (for_t - point.t * alpha) / point.alpha
-        return _Point(solution[:-1], float(solution[-1]), alpha, np.where(self.soft, -alpha, 0.0), xi, t)
+    def _find_step(self, point: _Point, factor: Any, target: float) -> tuple[FloatArray, float]:
+        """Solve the linearised optimality conditions for all products to become ``target``.
 
-    def _longest(self, point: _Point, step: _Point) -> float:
-        """The largest multiple of a step that keeps all signs."""
-        longest = np.inf
-        for value, change in (
-            (point.alpha, step.alpha),
-            (point.spare, step.spare),
-            (point.xi, step.xi),
-            (point.t, step.t),
-        ):
-            shrinking = change < 0.0
-            longest = min(longest, np.min(value[shrinking] / -change[shrinking], initial=np.inf))
-        return float(longest)
+        ``self.step`` is zero, or the step for another target, which gives the terms of second order; the new one
+        takes its place. Returns the change of weights and bias, and the largest multiple of the step that keeps all
+        signs.
+        """
+        pull = np.zeros(self.problem.n_samples)
+        conditions = (point.variables, self.step, target, self.soft, self.theta)
+        set_right_side(*conditions, self.missing, *self.of_samples, self.right, pull)
+        wanted = np.append(self.design.transpose_dot(pull) - point.weights, pull.sum())
+        change = cho_solve(factor, wanted, check_finite=False)
+        along = self.design.dot(change[:-1]) + change[-1]
+        return change, set_step(*conditions, self.right, *self.of_samples, along)
 
     def _status(self, point: _Point, missing: float, previous_gap: float, tol: float) -> Status:
-        v = self.problem.signed_sum(point.alpha)
+        v = self.problem.signed_sum(point.variables[ALPHA])
         dual_weights = self.design.transpose_dot(v)
         off_balance = abs(v.sum()) * (1.0 + abs(point.bias)) + np.sum((dual_weights - point.weights) ** 2)
-        gap = self.complementarity(point)
-        scale = 0.5 * point.weights @ point.weights + self.problem.upper[self.soft] @ point.xi[self.soft]
+        gap = complementarity(point.variables, point.variables, 0.0)
+        scale = 0.5 * point.weights @ point.weights + self.price @ point.variables[XI]
         error = max(gap, off_balance, missing * scale) / max(scale, tol)
         if error <= tol * EXTRA_PRECISION or (error <= tol and gap > 0.5 * previous_gap):
             return Status.CONVERGED
@@ -304,7 +291,7 @@ class _InteriorPoint:
     def _outgrows(self, point: _Point, tol: float) -> bool:
         """As :func:`zeronorm.solvers.svm.smo.outgrows`, with the mean square of the samples for the largest."""
         problem = self.problem
-        hard = np.where(self.soft, 0.0, point.alpha)
+        hard = np.where(self.soft, 0.0, point.variables[ALPHA])
         sums = np.array([hard[problem.sign < 0.0].sum(), hard[problem.sign > 0.0].sum()])
         if not sums.all():
             return False
@@ -315,11 +302,116 @@ class _InteriorPoint:
 
     def at_bounds(self, point: _Point) -> FloatArray:
         """The multipliers, put exactly on the bound to which complementarity says they belong."""
-        largest = np.where(self.soft, self.problem.upper, point.alpha.max(initial=1.0))
-        share = point.alpha / largest
-        spare_share = point.spare / largest
-        alpha = np.where((share < point.t) & (share < 1e-3), 0.0, point.alpha)
-        return np.where(self.soft & (spare_share < point.xi) & (spare_share < 1e-3), largest, alpha)
+        found, spare, xi, t = point.variables
+        largest = np.where(self.soft, self.problem.upper, found.max(initial=1.0))
+        share, spare_share = found / largest, spare / largest
+        alpha = np.where((share < t) & (share < 1e-3), 0.0, found)
+        return np.where(self.soft & (spare_share < xi) & (spare_share < 1e-3), largest, alpha)
+
+
+# Sweeps over the variables, each in one reading.
+
+
+@sweep
+def add_curvature(
+    variables: FloatArray, sample: Int64Array, theta: FloatArray, curvature: FloatArray
+) -> None:
+    """The diagonal of a Newton step for each variable, and its sum for each sample."""
+    alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
+    for i in range(theta.shape[0]):
+        theta[i] = 1.0 / (t[i] / alpha[i] + xi[i] / spare[i])
+    for i in range(theta.shape[0]):
+        curvature[sample[i]] += theta[i]
+
+
+@sweep
+def find_missing(
+    variables: FloatArray,
+    sample: Int64Array,
+    sign: FloatArray,
+    linear: FloatArray,
+    decision: FloatArray,
+    missing: FloatArray,
+) -> float:
+    """By how much each constraint is missed, and the largest of it."""
+    xi, t = variables[XI], variables[T]
+    furthest = 0.0
+    for i in range(missing.shape[0]):
+        missing[i] = t[i] - xi[i] - linear[i] - sign[i] * decision[sample[i]]
+        furthest = max(furthest, abs(missing[i]))
+    return furthest
+
+
+@sweep
+def set_right_side(
+    variables: FloatArray,
+    step: FloatArray,
+    target: float,
+    soft: BoolArray,
+    theta: FloatArray,
+    missing: FloatArray,
+    sample: Int64Array,
+    sign: FloatArray,
+    right: FloatArray,
+    pull: FloatArray,
+) -> None:
+    """What a step must achieve for each variable, and its pull on weights and bias for each sample."""
+    alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
+    step_alpha, step_xi, step_t = step[ALPHA], step[XI], step[T]
+    for i in range(right.shape[0]):
+        for_t = target - alpha[i] * t[i] - step_alpha[i] * step_t[i]
+        for_xi = target - spare[i] * xi[i] + step_alpha[i] * step_xi[i] if soft[i] else 0.0
+        right[i] = missing[i] - for_xi / spare[i] + for_t / alpha[i]
+    for i in range(right.shape[0]):
+        pull[sample[i]] += sign[i] * (alpha[i] + theta[i] * right[i])
+
+
+@sweep
+def set_step(
+    variables: FloatArray,
+    step: FloatArray,
+    target: float,
+    soft: BoolArray,
+    theta: FloatArray,
+    right: FloatArray,
+    sample: Int64Array,
+    sign: FloatArray,
+    along: FloatArray,
+) -> float:
+    """The step of all variables, given what it does along the decisions, and the largest multiple of it."""
+    alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
+    step_alpha, step_spare, step_xi, step_t = step[ALPHA], step[SPARE], step[XI], step[T]
+    most = 0.0  # the largest share of a variable that the step takes away
+    for i in range(right.shape[0]):
+        for_t = target - alpha[i] * t[i] - step_alpha[i] * step_t[i]
+        for_xi = target - spare[i] * xi[i] + step_alpha[i] * step_xi[i] if soft[i] else 0.0
+        moved = theta[i] * (right[i] - sign[i] * along[sample[i]])
+        step_alpha[i] = moved
+        step_spare[i] = -moved if soft[i] else 0.0
+        step_xi[i] = (for_xi + xi[i] * moved) / spare[i] if soft[i] else 0.0
+        step_t[i] = (for_t - t[i] * moved) / alpha[i]
+        most = max(most, -step_alpha[i] / alpha[i], -step_spare[i] / spare[i], -step_t[i] / t[i])
+        if soft[i]:
+            most = max(most, -step_xi[i] / xi[i])
+    return 1.0 / most if most > 0.0 else np.inf
+
+
+@reduction
+def complementarity(variables: FloatArray, step: FloatArray, length: float) -> float:
+    """The sum of products that vanish at the optimum, after a step: the duality gap of a feasible point."""
+    alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
+    step_alpha, step_spare, step_xi, step_t = step[ALPHA], step[SPARE], step[XI], step[T]
+    total = 0.0
+    for i in range(alpha.shape[0]):
+        total += (alpha[i] + length * step_alpha[i]) * (t[i] + length * step_t[i])
+        total += (spare[i] + length * step_spare[i]) * (xi[i] + length * step_xi[i])
+    return total
+
+
+def _threads_for(design: Design) -> AbstractContextManager[Any]:
+    """One thread for the products where all of an iteration is little work."""
+    n, p = design.shape
+    return one_thread() if n * p * p <= LITTLE_WORK else nullcontext()
 
 
 def _factor(hessian: FloatArray) -> Any:
@@ -328,7 +420,8 @@ def _factor(hessian: FloatArray) -> Any:
     for jitter in (0.0, 1e-15, 1e-13, 1e-11):
         hessian.flat[:: hessian.shape[0] + 1] += jitter * largest
         try:
-            return cho_factor(hessian, check_finite=False)
+            with one_thread_if_small(hessian.shape[0]):
+                return cho_factor(hessian, check_finite=False)
         except LinAlgError:
             continue
     raise LinAlgError("not positive definite")
