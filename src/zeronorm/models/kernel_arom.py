@@ -91,6 +91,16 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         Machines trained, and whether the iteration came to rest.
     converged_ : bool
         Machines trained, and whether the iteration came to rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.models import KernelAROM
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(80, 4))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> model = KernelAROM(degree=2, C=1.0).fit(X, y)
+    >>> model.monomials_  # the sign of the product of the first two inputs decides
+    [(0, 1)]
     """
 
     def __init__(

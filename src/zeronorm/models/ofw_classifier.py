@@ -85,6 +85,17 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
         k as used.
     classes_ : ndarray
         The classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.models import OFWClassifier
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> model = OFWClassifier(n_estimators=11, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
     """
 
     _parameter_exceptions = exceptions(

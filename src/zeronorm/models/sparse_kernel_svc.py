@@ -87,6 +87,17 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         Machines trained, and whether the coefficients came to rest.
     converged_ : bool
         Machines trained, and whether the coefficients came to rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.models import SparseKernelSVC
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> model = SparseKernelSVC(gamma=0.1).fit(X, y)
+    >>> len(model.support_), round(model.score(X, y), 2)
+    (5, 1.0)
     """
 
     _parameter_exceptions = exceptions(coef0=(number(), "the sigmoid kernel may have a negative constant"))

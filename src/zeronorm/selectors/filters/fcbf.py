@@ -61,6 +61,18 @@ class FCBF(BaseSelector):
         "mdl": cuts that carry information about the class, as many as the minimum description length rule accepts;
         a column without a cut is irrelevant. A number: that many bins of about equal counts. None: the values are
         categories already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FCBF
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> X[:, 2] = X[:, 0]  # a copy, which adds nothing
+    >>> selector = FCBF().fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(

@@ -88,6 +88,18 @@ class GramSchmidtRelief(BaseSelector):
         Relief score of each chosen feature when it was chosen, without forced ones.
     risk_ : ndarray
         With the probe stop, the risk after each of these steps, the refused one included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import GramSchmidtRelief
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> X[:, 2] = X[:, 0]  # a copy, which `Relief` would select as well
+    >>> selector = GramSchmidtRelief(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(

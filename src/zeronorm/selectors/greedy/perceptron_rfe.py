@@ -69,6 +69,17 @@ class PerceptronRFE(BaseSelector):
     ----------
     margins_ : ndarray
         Margin of the perceptron in each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import PerceptronRFE
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 4.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = PerceptronRFE(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -260,6 +260,24 @@ class RFE(EstimatorElimination, WeightedSelector):
         Largest violation of the optimality conditions.
     max_iter
         Iterations of the solver per training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from zeronorm import RFE
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = RFE(n_features_to_select=2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+
+    In place of scikit-learn's class, with an estimator that ranks and predicts:
+
+    >>> selector = RFE(Ridge(), n_features_to_select=2).fit(X, y)
+    >>> selector.predict(X[:3]).shape
+    (3,)
     """
 
     def __init__(

@@ -93,6 +93,18 @@ class RFECV(EstimatorElimination):
     ----------
     cv_results_ : ``n_features`` ascending, ``mean_test_score``, ``std_test_score``, and for each fold k
         ``split{k}_test_score``, ``split{k}_ranking``, ``split{k}_support``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.svm import SVC
+    >>> from zeronorm import RFECV
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = RFECV(SVC(kernel="linear"), cv=3).fit(X, y)
+    >>> selector.n_features_, selector.get_support(indices=True).tolist()
+    (2, [0, 1])
     """
 
     __metadata_request__fit = {"groups": metadata_routing.UNUSED}  # noqa: RUF012

@@ -76,6 +76,17 @@ class AutoSelector(BaseSelector):
         Scores of each method over the folds, at its chosen size.
     method_sizes_ : ndarray
         Number of features of each method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import AutoSelector
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = AutoSelector(["fisher", "golub"], sizes=[1, 2, 4, 8], random_state=0).fit(X, y)
+    >>> selector.chosen_, selector.get_support(indices=True).tolist()
+    ('fisher', [0, 1])
     """
 
     def __init__(

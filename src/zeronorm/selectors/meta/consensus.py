@@ -92,6 +92,17 @@ class Consensus(BaseSelector):
         The weight of each selector; they add up to one.
     subset_size_ : int
         q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import Consensus, FisherScore, Relief
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = Consensus([FisherScore(), Relief()], n_features_to_select=2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(n_subsamples=(count(0), "0 ranks once, on all samples"))

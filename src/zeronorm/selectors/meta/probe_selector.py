@@ -74,6 +74,17 @@ class ProbeSelector(ErrorControlSelector):
         :math:`p_j` for every feature.
     n_repeats_ : ndarray
         Number of draws made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FisherScore, ProbeSelector
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(1).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = ProbeSelector(FisherScore(), random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -77,6 +77,17 @@ class ZeroNormLogistic(WeightedSelector):
         Largest violation of the optimality conditions, relative to the largest slope of the loss.
     always_keep
         Best subsets are searched among those that contain them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import ZeroNormLogistic
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = ZeroNormLogistic(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     _parameter_exceptions = exceptions(

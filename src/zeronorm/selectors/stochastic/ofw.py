@@ -149,6 +149,17 @@ class OptimalFeatureWeighting(BaseSelector):
         k, subsets per step and largest number of steps as used.
     max_iter_ : ndarray
         k, subsets per step and largest number of steps as used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import OptimalFeatureWeighting
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = OptimalFeatureWeighting(2, learner="knn", random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
     """
 
     def __init__(
