@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import inspect
 import re
 import timeit
@@ -146,13 +145,3 @@ def test_the_table_for_contributors_is_the_vocabulary():
         row.split("|")[1].strip(" `"): row.split("|")[-2].strip() for row in rows if row.startswith("| `")
     }
     assert listed == {name: word.meaning for name, word in VOCABULARY.items()}
-
-
-@pytest.mark.parametrize(
-    "method", [m for m in METHODS if ">>>" in m.cls.__doc__], ids=lambda m: m.cls.__name__
-)
-def test_the_example_of_the_docstring_runs(method):
-    example = doctest.DocTestParser().get_doctest(inspect.getdoc(method.cls), {}, method.name, None, None)
-    report: list[str] = []
-    failed = doctest.DocTestRunner(verbose=False).run(example, out=report.append).failed
-    assert not failed, "".join(report)

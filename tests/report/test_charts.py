@@ -16,10 +16,12 @@ import zeronorm.report.chart as chart_module
 from report.made_records import made_records
 from zeronorm import FisherScore, SelectorCV
 from zeronorm.evaluation import evaluate, summary
-from zeronorm.report import ErrorChart, Facts, ImportanceChart, render, render_report
+from zeronorm.report import Facts, render, render_report
 from zeronorm.report.cells import Bar, Bars, Grid
 from zeronorm.report.chart import Chart, chart_classes, charts_of, register_chart
+from zeronorm.report.charts.error import ErrorChart
 from zeronorm.report.charts.features import feature_values
+from zeronorm.report.charts.importance import ImportanceChart
 from zeronorm.report.charts.path import path_figure
 from zeronorm.report.charts.predictions import ConfusionChart, RocChart, mean_roc
 from zeronorm.report.charts.sizes import SizesChart

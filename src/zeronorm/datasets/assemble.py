@@ -32,12 +32,24 @@ class TableOptions:
 
     Parameters
     ----------
-    target : column that is predicted; formats that keep it apart have a default.
-    task : None infers it from the target and says so.
-    ignore : columns to leave out.
-    categorical : columns of numbers that are codes of categories.
-    sample_groups : column that tells which samples belong together.
-    missing : "error", "median", "drop-rows" or "drop-columns".
+    target : str or None, default=None
+        The column to predict. None: the target of formats that have one.
+    task : {"classification", "regression"} or None, default=None
+        None infers it from the target; a note says so.
+    ignore : tuple of str, default=()
+        Columns to leave out.
+    categorical : tuple of str, default=()
+        Columns whose numbers are codes of categories.
+    sample_groups : str or None, default=None
+        Column that says which samples belong together, such as a patient.
+    missing : {"error", "median", "drop-rows", "drop-columns"}, default='error'
+        What to do with missing values.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import TableOptions
+    >>> TableOptions(target="healed", ignore=("age",)).missing
+    'error'
     """
 
     target: str | None = None
@@ -49,7 +61,31 @@ class TableOptions:
 
 
 def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table:
-    """Set the target, groups and ignored columns apart, encode texts, handle missing values, check all."""
+    """Set the target, groups and ignored columns apart, encode texts, handle missing values, check all.
+
+    Parameters
+    ----------
+    raw : RawTable
+        What the reader of a file format returned.
+    options : TableOptions
+        What the user says about the table.
+    source : str, default=''
+        Where the data come from, in words.
+
+    Returns
+    -------
+    Table
+        The features, the target and notes about what was decided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.datasets import TableOptions, build_table
+    >>> from zeronorm.datasets.raw import RawTable
+    >>> raw = RawTable.from_matrix(np.eye(4), targets={"y": np.array([0, 0, 1, 1])}, default_target="y")
+    >>> build_table(raw, TableOptions()).task
+    'classification'
+    """
     notes = list(raw.notes)
     y, target_name, place = _take_target(raw, options)
     raw = raw.without([] if place is None else [place])
@@ -310,11 +346,33 @@ def read_table(
 
     Parameters
     ----------
-    path : the file; its ending tells the format.
-    target : the column to predict.
-    delimiter, decimal_comma : for text files.
-    transpose : whether the samples are in columns.
-    **options : see ``TableOptions``.
+    path : str or Path
+        The file. The ending of its name says which format it has.
+    target : str or None, default=None
+        The column to predict. None: the target of formats that have one, such as LIBSVM.
+    delimiter : str or None, default=None
+        Character between two cells of a text file. None: the usual one for the ending.
+    decimal_comma : bool, default=False
+        Whether decimals are written with a comma, as in 2,5.
+    transpose : bool, default=False
+        Whether the samples are in columns.
+    **options : object
+        The fields of ``TableOptions``, such as ``task`` or ``ignore``.
+
+    Returns
+    -------
+    Table
+        The features, the target and notes about what was decided.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import read_table
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "patients.csv"
+    >>> _ = file.write_text("age,dose,healed\\n31,2,yes\\n45,1,no\\n52,3,yes\\n38,1,no\\n")
+    >>> table = read_table(file, "healed")
+    >>> table.X.shape, table.class_counts
+    ((4, 2), {'no': 2, 'yes': 2})
     """
     raw = read_raw(Path(path), delimiter=delimiter, decimal_comma=decimal_comma, transpose=transpose)
     return build_table(raw, TableOptions(target=target, **options), source=str(path))

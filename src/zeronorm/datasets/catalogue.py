@@ -63,7 +63,19 @@ KNOWN = _entries()
 
 
 def known_names() -> list[str]:
-    """All names that ``load_dataset`` takes."""
+    """All names that ``load_dataset`` takes.
+
+    Returns
+    -------
+    list of str
+        The names, in alphabetical order within each kind.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import known_names
+    >>> "linear-toy" in known_names()
+    True
+    """
     return [*KNOWN, *GENERATORS]
 
 
@@ -83,10 +95,25 @@ def load_dataset(name: str, *, download: bool = True, random_state: int | None =
 
     Parameters
     ----------
-    name : see ``zeronorm datasets`` or ``known_names()``.
-    download : whether OpenML may be asked when the data are not on this machine.
-    random_state : seed of a synthetic problem.
-    **options : see ``TableOptions``.
+    name : str
+        One of ``known_names()``.
+    download : bool, default=True
+        Whether data that are not on this machine may be fetched from OpenML.
+    random_state : int or None, default=0
+        Seed of a synthetic problem.
+    **options : object
+        The fields of ``TableOptions``.
+
+    Returns
+    -------
+    Table
+        The features, the target and notes about what was decided.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import load_dataset
+    >>> load_dataset("linear-toy").X.shape
+    (30, 202)
     """
     if name in GENERATORS:
         return _generated(name, random_state, options)

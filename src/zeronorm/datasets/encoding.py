@@ -192,6 +192,32 @@ def read_feature_groups(path: Path, table: Table, column_names: list[str] | None
     The file is a CSV with the columns ``feature,group`` or a JSON object from group names to lists of
     features. Features that the file does not name stand alone; levels of one text column always stay
     together. ``column_names`` are the names in the file of the data, for naming a text column as a whole.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file with the columns ``feature,group``, or a JSON file that maps group names to lists of
+        features.
+    table : Table
+        The data whose features are grouped.
+    column_names : list of str or None, default=None
+        Names of the columns in the file of the data. They are needed to name a text column as a whole.
+
+    Returns
+    -------
+    ndarray of int
+        One group code per feature.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import read_feature_groups, read_table
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "patients.csv"
+    >>> _ = file.write_text("age,dose,healed\\n31,2,yes\\n45,1,no\\n52,3,yes\\n38,1,no\\n")
+    >>> groups = file.with_name("groups.csv")
+    >>> _ = groups.write_text("feature,group\\nage,a\\ndose,a\\n")
+    >>> read_feature_groups(groups, read_table(file, "healed")).tolist()
+    [0, 0]
     """
     check_readable(path)
     group_of = _read_json(path) if path.suffix.lower() == ".json" else _read_csv(path)

@@ -11,7 +11,24 @@ Seed = int | np.random.Generator | None
 
 
 class SyntheticData(NamedTuple):
-    """Samples whose relevant features are known: ``X, y, relevant = make_…()``."""
+    """Samples whose relevant features are known: ``X, y, relevant = make_…()``.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The samples.
+    y : ndarray of shape (n_samples,)
+        The labels.
+    relevant : ndarray of int
+        Positions of the relevant features.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import make_twonorm
+    >>> data = make_twonorm(50, random_state=0)
+    >>> data.X.shape, data.y.shape
+    ((50, 20), (50,))
+    """
 
     X: NDArray[np.float64]
     y: NDArray[np.int64]
@@ -51,6 +68,29 @@ def make_linear_toy(
     otherwise :math:`x_1, x_2, x_3 \sim N(0, 1)` and :math:`x_i = y\,N(i-3, 1)` for :math:`i = 4, 5, 6`.
     The other features are :math:`N(0, 20^2)`. The two best features are one of each triple (x3 and x6,
     Bayes error 1.5 %); two of one triple carry the same information (15 %).
+
+    Parameters
+    ----------
+    n_samples : int, default=30
+        Number of samples.
+    n_features : int, default=202
+        Number of features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1.
+    random_state : int, Generator or None, default=None
+        Seed. None draws a new one in every call.
+
+    Returns
+    -------
+    SyntheticData
+        The named tuple ``(X, y, relevant)``.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, relevant = make_linear_toy(30, random_state=0)
+    >>> X.shape, relevant.tolist()
+    ((30, 202), [0, 1, 2, 3, 4, 5])
     """
     rng = np.random.default_rng(random_state)
     y = random_signs(n_samples, rng)
@@ -70,6 +110,29 @@ def make_nonlinear_toy(
 
     Class +1 is an equal mixture of normals around :math:`\pm(3, 3)`, class -1 around
     :math:`\pm(3, -0.75)`, with unit variance (Bayes error 3.1 %). The others are :math:`N(0, 20^2)`.
+
+    Parameters
+    ----------
+    n_samples : int, default=50
+        Number of samples.
+    n_features : int, default=52
+        Number of features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1.
+    random_state : int, Generator or None, default=None
+        Seed. None draws a new one in every call.
+
+    Returns
+    -------
+    SyntheticData
+        The named tuple ``(X, y, relevant)``.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import make_nonlinear_toy
+    >>> X, y, relevant = make_nonlinear_toy(50, random_state=0)
+    >>> X.shape, relevant.tolist()
+    ((50, 52), [0, 1])
     """
     rng = np.random.default_rng(random_state)
     y = random_signs(n_samples, rng)
@@ -90,11 +153,27 @@ def make_polynomial_toy(
 
     Parameters
     ----------
-    target : "product" for :math:`x_1 x_2 + x_3`, "linear" for :math:`x_1`, or the fraction of zero
-        coefficients (0.95, 0.9, 0.8, 0) of a polynomial with random normal coefficients.
+    n_samples : int, default=100
+        Number of samples.
+    target : str or float, default='product'
+        "product" is :math:`x_1 x_2 + x_3`, "linear" is :math:`x_1`. A number is the fraction of zero
+        coefficients (0.95, 0.9, 0.8 or 0) of a polynomial with random normal coefficients.
+    n_features : int, default=10
+        Number of features.
+    random_state : int, Generator or None, default=None
+        Seed. None draws a new one in every call.
 
-    The inputs are standard normal: the paper does not say how they were drawn. ``relevant`` are the
-    inputs of the polynomial.
+    Returns
+    -------
+    SyntheticData
+        The named tuple ``(X, y, relevant)``.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import make_polynomial_toy
+    >>> X, y, relevant = make_polynomial_toy(100, random_state=0)
+    >>> X.shape, relevant.tolist()
+    ((100, 10), [0, 1, 2])
     """
     rng = np.random.default_rng(random_state)
     X = rng.normal(size=(n_samples, n_features))
@@ -152,7 +231,26 @@ def make_reusable_features(
 
     Parameters
     ----------
-    signal : q.
+    n_samples : int, default=500
+        Number of samples.
+    n_features : int, default=100
+        Number of features.
+    signal : float, default=0.9
+        Probability q that a sample shows one of the patterns of its class.
+    random_state : int, Generator or None, default=None
+        Seed. None draws a new one in every call.
+
+    Returns
+    -------
+    SyntheticData
+        The named tuple ``(X, y, relevant)``.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import make_reusable_features
+    >>> X, y, relevant = make_reusable_features(500, random_state=0)
+    >>> X.shape, relevant.size
+    ((500, 100), 9)
     """
     rng = np.random.default_rng(random_state)
     y = rng.integers(0, 3, size=n_samples)
@@ -176,8 +274,27 @@ def append_probes(
 
     Parameters
     ----------
-    kind : "permuted" shuffles a randomly drawn column; "gaussian" draws normal values with the mean and
+    X : ndarray of shape (n_samples, n_features)
+        The data.
+    n_probes : int
+        Number of columns to append.
+    kind : {"permuted", "gaussian"}, default='permuted'
+        "permuted" shuffles a randomly drawn column; "gaussian" draws normal values with the mean and the
         standard deviation of a randomly drawn column.
+    random_state : int, Generator or None, default=None
+        Seed. None draws a new one in every call.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features + n_probes)
+        The data with the probes at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.datasets import append_probes
+    >>> append_probes(np.eye(4), 3, random_state=0).shape
+    (4, 7)
     """
     rng = np.random.default_rng(random_state)
     drawn = rng.integers(0, X.shape[1], size=n_probes)
@@ -198,6 +315,27 @@ def make_twonorm(n_samples: int = 400, *, n_features: int = 20, random_state: Se
 
     The classes have unit variance around :math:`\pm(a, \dots, a)`, :math:`a = 2/\sqrt{p}`, so that the Bayes
     error is :math:`\Phi(-2) = 2.3\,\%` for every p.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+        Number of samples.
+    n_features : int, default=20
+        Number of features.
+    random_state : int, Generator or None, default=None
+        Seed. None draws a new one in every call.
+
+    Returns
+    -------
+    SyntheticData
+        The named tuple ``(X, y, relevant)``.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import make_twonorm
+    >>> X, y, relevant = make_twonorm(400, random_state=0)
+    >>> X.shape, relevant.size
+    ((400, 20), 20)
     """
     rng = np.random.default_rng(random_state)
     y = random_signs(n_samples, rng)

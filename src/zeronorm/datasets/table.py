@@ -12,7 +12,22 @@ from numpy.typing import NDArray
 
 
 class DataError(ValueError):
-    """A file or table that cannot be used, in one line that says what to do."""
+    """A file or table that cannot be used, in one line that says what to do.
+
+    Parameters
+    ----------
+    message : str
+        The text, which becomes one line.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import DataError, read_table
+    >>> try:
+    ...     read_table("nothing.csv")
+    ... except DataError as error:
+    ...     print(str(error)[:30])
+    There is no file 'nothing.csv'
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
@@ -41,19 +56,38 @@ class Table:
 
     Parameters
     ----------
-    X : samples by features, float, dense or CSR.
-    y : labels or real targets.
-    task : "classification" or "regression".
-    feature_names : one name per column of X, as in the file; encoded levels are called "column=level".
-        Names may repeat.
-    source_columns : for each column of X, its place in the file (levels of one column share it).
-    target_name : the column or variable that holds the target.
-    feature_groups : a group code per column when levels of one column belong together, else None.
-    sample_groups : one label per sample when samples belong together (patients, batches), else None.
-    sample_ids : names of the samples, else None.
-    id_columns : columns that look like identifiers; those of text are not in X, and the notes say so.
-    notes : what was inferred, encoded, filled in or set aside, in words.
-    source : where the data come from.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        The features, as floats.
+    y : ndarray of shape (n_samples,)
+        Labels, or real targets.
+    task : {"classification", "regression"}
+        What y holds.
+    feature_names : ndarray of str
+        One name per column of X, as in the file. Levels of a text column are called "column=level". Names may
+        repeat.
+    source_columns : ndarray of int
+        For each column of X, the position of its column in the file. Levels of one text column share it.
+    target_name : str
+        The column or variable that holds the target.
+    feature_groups : ndarray of int or None, default=None
+        A group code per column, when levels of one text column belong together.
+    sample_groups : ndarray or None, default=None
+        One label per sample, when samples belong together (patients, batches).
+    sample_ids : ndarray or None, default=None
+        Names of the samples.
+    id_columns : tuple of str, default=()
+        Columns that look like identifiers. Those of text are left out of X, and a note says so.
+    notes : tuple of str, default=()
+        What was inferred, encoded, filled in or left out, in words.
+    source : str, default=''
+        Where the data come from.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import load_dataset
+    >>> table = load_dataset("linear-toy")
+    >>> table.n_samples, table.n_features, table.task
+    (30, 202, 'classification')
     """
 
     X: Any

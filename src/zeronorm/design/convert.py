@@ -34,11 +34,33 @@ def as_design(
 ) -> Design:
     """Return a `Design` for an array, a scipy sparse matrix, a pandas or polars data frame, or files.
 
-    Files are given as the path, or a list of paths side by side, of NumPy or Parquet files and stay on
-    disk. The data are not copied unless their type must change (integers, data frames). A `Design` is
-    returned as it is. Values must be finite; ``allow_nan`` lets NaN, but not infinity, pass. The check reads
-    the data once; ``check_finite=False`` leaves it to a caller who sees it from the statistics of the columns.
-    ``memory_budget`` is the number of bytes that blocks of files may take, 512 MiB unless told.
+    The data are not copied unless their type must change (integers, data frames).
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, path, list of paths or Design
+        The data. Paths of NumPy or Parquet files, alone or side by side, are read in blocks and stay on disk.
+    feature_names : array-like of str or None, default=None
+        Names of the columns. None: those of a data frame, if it has any.
+    allow_nan : bool, default=False
+        Whether NaN is accepted. Infinity never is.
+    check_finite : bool, default=True
+        Whether all values are checked now, which reads the data once. False leaves it to a caller who sees it
+        from the statistics of the columns.
+    memory_budget : int or None, default=None
+        Number of bytes that blocks of files may take. None: 512 MiB.
+
+    Returns
+    -------
+    Design
+        The data behind one interface. A ``Design`` is returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import as_design
+    >>> as_design(np.eye(3)).shape
+    (3, 3)
     """
     if isinstance(X, Design):
         return X

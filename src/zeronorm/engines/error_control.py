@@ -90,6 +90,24 @@ def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> NDArray[np.flo
     - "benjamini-hochberg" (false discovery rate): :math:`\min_{j \ge i} m p_{(j)} / j`,
 
     each cut at 1.
+
+    Parameters
+    ----------
+    p_values : array-like
+        The p-values, in any order.
+    method : {"holm", "bonferroni", "benjamini-hochberg"}, default='holm'
+        The correction.
+
+    Returns
+    -------
+    ndarray
+        The adjusted p-values, in the order given.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import adjust_p_values
+    >>> adjust_p_values([0.01, 0.04, 0.03]).round(2).tolist()
+    [0.03, 0.06, 0.06]
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not np.all((p >= 0) & (p <= 1)):

@@ -52,21 +52,39 @@ def evaluate(
 
     Parameters
     ----------
-    selectors : a mapping from name to selector, a list (named by class), or one selector.
-    X, y : the data; y holds labels, or real targets with ``task="regression"``.
-    cv : number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
-    sizes : numbers of features; None, alone or in the list, stands for the selector's own size.
-    estimator : predictor that judges the subsets; by default standardisation and a linear support
-        vector machine (ridge regression with ``task="regression"``).
-    metrics : names, ``Metric`` objects, or a mapping from name to scikit-learn scorer.
-    groups : one label per sample; samples of one group are never divided between the two parts.
-    n_jobs : number of processes; the result does not depend on it.
-    journal : directory for finished cells (one method on one split). Called again with the same
-        data and settings, only the missing cells are computed.
-    retry_failed : compute cells again that are in the journal with an error.
-    random_state : seed of the folds and of every unset ``random_state``; None draws a new one.
-    threads_per_task : threads of the linear algebra within one cell.
-    verbose : show a progress bar.
+    selectors : selector, list of selectors or dict
+        What is judged. A dict maps names to selectors; the items of a list are named by their class.
+    X : array-like, sparse matrix, data frame or Design
+        The features.
+    y : array-like
+        Labels, or real targets with ``task="regression"``.
+    cv : int, splitter or list, default=5
+        Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
+    sizes : list of int or None, default=None
+        Numbers of features. None, alone or in the list, stands for the selector's own number.
+    estimator : estimator or None, default=None
+        Predictor that judges the subsets. None: a linear support vector machine on standardised columns
+        (ridge regression with ``task="regression"``).
+    metrics : str, Metric, list or dict, default=None
+        Names, ``Metric`` objects, or a dict from names to scikit-learn scorers. None: the usual ones of the
+        task.
+    groups : array-like or None, default=None
+        One label per sample; samples of one group are never divided between training and test part.
+    task : {"classification", "regression"}, default='classification'
+        What y holds. It is never guessed from y.
+    n_jobs : int or None, default=None
+        Number of processes. The result does not depend on it.
+    journal : path or None, default=None
+        Folder for finished cells (one method on one split). A second call with the same data and settings
+        computes only the missing cells.
+    retry_failed : bool, default=False
+        Whether to compute cells again that are in the journal with an error.
+    random_state : int or None, default=0
+        Seed of the folds and of every ``random_state`` that is not set. None draws a new one.
+    threads_per_task : int, default=1
+        Threads of the linear algebra within one cell.
+    verbose : bool or int, default=False
+        Show a progress bar.
 
     Returns
     -------
@@ -76,6 +94,15 @@ def evaluate(
         ``n_train``, ``n_test``, ``fit_seconds``, ``seconds``, ``converged``, ``error``. Decision values are kept for
         two classes when a metric such as "auc" needs them. What failed has an ``error`` and empty results; the other
         cells go on.
+
+    Examples
+    --------
+    >>> from zeronorm import FisherScore, RFE, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(60, random_state=0)
+    >>> records = evaluate({"fisher": FisherScore(), "rfe": RFE()}, X, y, sizes=[2, 5])
+    >>> len(records)  # 5 folds, 2 methods, 2 sizes
+    20
     """
     named = name_selectors(selectors)
     X, y, groups = _check_data(X, y, groups, task)

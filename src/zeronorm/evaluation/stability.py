@@ -42,7 +42,27 @@ def as_masks(selections: Any, n_features: int | None = None) -> BoolArray:
 
 
 def jaccard_stability(selections: Any, n_features: int | None = None) -> float:
-    r"""Mean over all pairs of :math:`|A \cap B| / |A \cup B|`; two empty selections count as equal."""
+    r"""Mean over all pairs of :math:`|A \cap B| / |A \cup B|`; two empty selections count as equal.
+
+    Parameters
+    ----------
+    selections : list of arrays
+        The selected positions of each run, or one boolean mask per run.
+    n_features : int or None, default=None
+        Number of features of the data. None is possible for masks only.
+
+    Returns
+    -------
+    float
+        1 when all selections are equal.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import jaccard_stability
+    >>> selections = [[0, 1, 2], [0, 1, 3], [0, 1, 2]]
+    >>> round(jaccard_stability(selections, 10), 3)
+    0.667
+    """
     masks = as_masks(selections, n_features)
     shared, sizes = _intersections(masks), masks.sum(axis=1)
     union = sizes[:, None] + sizes[None, :] - shared
@@ -51,7 +71,27 @@ def jaccard_stability(selections: Any, n_features: int | None = None) -> float:
 
 
 def hamming_distance(selections: Any, n_features: int | None = None) -> float:
-    """Mean over all pairs of the share of features that are in one selection only (0 is most stable)."""
+    """Mean over all pairs of the share of features that are in one selection only (0 is most stable).
+
+    Parameters
+    ----------
+    selections : list of arrays
+        The selected positions of each run, or one boolean mask per run.
+    n_features : int or None, default=None
+        Number of features of the data. None is possible for masks only.
+
+    Returns
+    -------
+    float
+        0 when all selections are equal.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import hamming_distance
+    >>> selections = [[0, 1, 2], [0, 1, 3], [0, 1, 2]]
+    >>> round(hamming_distance(selections, 10), 3)
+    0.133
+    """
     masks = as_masks(selections, n_features)
     sizes = masks.sum(axis=1)
     return _mean_of_pairs((sizes[:, None] + sizes[None, :] - 2 * _intersections(masks)) / masks.shape[1])
@@ -62,6 +102,25 @@ def kuncheva_stability(selections: Any, n_features: int | None = None) -> float:
 
     Corrected for chance: 1 for equal selections, 0 expected for random ones. All selections must
     have the same size k, not 0 and not p; ``nogueira_stability`` is the same measure for any sizes.
+
+    Parameters
+    ----------
+    selections : list of arrays
+        The selected positions of each run, or one boolean mask per run.
+    n_features : int or None, default=None
+        Number of features of the data. None is possible for masks only.
+
+    Returns
+    -------
+    float
+        1 when all selections are equal.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import kuncheva_stability
+    >>> selections = [[0, 1, 2], [0, 1, 3], [0, 1, 2]]
+    >>> round(kuncheva_stability(selections, 10), 3)
+    0.683
     """
     masks = as_masks(selections, n_features)
     sizes, p = np.unique(masks.sum(axis=1)), masks.shape[1]
@@ -90,6 +149,27 @@ def nogueira_stability(
     level from five runs on (docs/trust). With fewer runs, or runs that are all the same, there is no interval
     and its limits are NaN. Runs are taken as independent: over the folds of one data set, which share most
     samples, it tells about other draws of folds, not about other data.
+
+    Parameters
+    ----------
+    selections : list of arrays
+        The selected positions of each run, or one boolean mask per run.
+    n_features : int or None, default=None
+        Number of features of the data. None is possible for masks only.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    EffectSize
+        The stability as ``estimate``, with its interval ``low`` to ``high``.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import nogueira_stability
+    >>> selections = [[0, 1, 2], [0, 1, 3], [0, 1, 2]]
+    >>> round(nogueira_stability(selections, 10).estimate, 3)
+    0.683
     """
     masks = as_masks(selections, n_features)
     _mean_share(masks)
@@ -126,6 +206,32 @@ def correlation_stability(
     random selections of the same sizes and :math:`C_{fg} = |\rho_{fg}|` where it reaches
     ``threshold``, else 0. With C the identity this is ``nogueira_stability``. Reads X in blocks; the
     cost grows with the square of the number of features.
+
+    Parameters
+    ----------
+    selections : list of arrays
+        The selected positions of each run, or one boolean mask per run.
+    X : array-like of shape (n_samples, n_features)
+        The data, for the correlations.
+    threshold : float, default=0.0
+        Correlations with a smaller absolute value count as 0.
+    n_features : int or None, default=None
+        Number of features of the data. None is possible for masks only.
+
+    Returns
+    -------
+    float
+        1 when all selections are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.evaluation import correlation_stability
+    >>> selections = [[0, 1, 2], [0, 1, 3], [0, 1, 2]]
+    >>> X = np.random.default_rng(0).normal(size=(20, 4))
+    >>> X[:, 3] = X[:, 2]  # these two can replace each other
+    >>> round(correlation_stability(selections, X, threshold=0.9), 3)
+    1.0
     """
     design = as_design(X)
     masks = as_masks(selections, design.n_features if n_features is None else n_features)
@@ -172,6 +278,32 @@ def stability_of_records(records: Any, n_features: int, *, confidence: float = 0
 
     Columns: ``method, size, mean_size, n_splits, jaccard, hamming, nogueira, low, high``; a measure that
     is not defined (all or no features selected) is empty.
+
+    Parameters
+    ----------
+    records : DataFrame
+        What ``evaluate`` returned.
+    n_features : int
+        Number of features of the data.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    DataFrame
+        One row per method and size: ``method``, ``size``, ``mean_size``, ``n_splits``, ``jaccard``,
+        ``hamming``, ``nogueira``, ``low``, ``high``. A measure that is not defined (no feature or all
+        features selected) is empty.
+
+    Examples
+    --------
+    >>> from zeronorm import FisherScore, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> from zeronorm.evaluation import stability_of_records
+    >>> X, y, _ = make_linear_toy(60, random_state=0)
+    >>> records = evaluate(FisherScore(), X, y, sizes=[2, 5])
+    >>> stability_of_records(records, X.shape[1])["size"].to_list()
+    [2, 5]
     """
     columns = columns_of(records)
     selections: dict[tuple[str, int | None], list[Any]] = {}

@@ -87,10 +87,16 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         Explicit: their coefficients, for the inputs as standardised.
     intercept_ : float or ndarray
         The bias.
+    mean_ : ndarray of shape (n_features_in_,)
+        Means that were subtracted from the inputs.
+    scale_ : ndarray of shape (n_features_in_,)
+        Standard deviations by which the inputs were divided.
+    classes_ : ndarray of shape (2,)
+        The two classes.
     n_iter_ : int
-        Machines trained, and whether the iteration came to rest.
+        Number of machines that were trained.
     converged_ : bool
-        Machines trained, and whether the iteration came to rest.
+        Whether the iteration reached ``tol``.
 
     Examples
     --------

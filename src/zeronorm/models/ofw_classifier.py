@@ -75,14 +75,14 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    selector_ : selector
-        The fitted selector, with ``weights_``.
+    selector_ : OptimalFeatureWeighting
+        The fitted selector, with its ``weights_``.
     estimators_ : list of estimators
-        The voters and their features.
-    subsets_ : ndarray
-        The voters and their features.
+        The classifiers that vote.
+    subsets_ : list of ndarray
+        The features of each classifier.
     subset_size_ : int
-        k as used.
+        Number of features drawn for each classifier.
     classes_ : ndarray
         The classes.
 

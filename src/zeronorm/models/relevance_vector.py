@@ -120,19 +120,21 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
     Attributes
     ----------
     relevance_ : ndarray of int
-        Indices of the relevance vectors in the training data, and themselves.
+        Rows of the training data that are relevance vectors.
     relevance_vectors_ : ndarray
-        Indices of the relevance vectors in the training data, and themselves.
+        The relevance vectors.
     dual_coef_ : ndarray
-        Their weights (one row per machine) and the bias.
+        Weights of the relevance vectors, one row per machine.
     intercept_ : float or ndarray
-        Their weights (one row per machine) and the bias.
+        The bias.
     log_evidence_ : float
-        How the training went.
+        Logarithm of the marginal likelihood at the end of the training.
     n_iter_ : int
-        How the training went.
+        Number of iterations.
     converged_ : bool
-        How the training went.
+        Whether the iteration reached ``tol``.
+    classes_ : ndarray
+        The classes.
 
     Examples
     --------
@@ -226,21 +228,21 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
     Attributes
     ----------
     relevance_ : ndarray of int
-        As in RelevanceVectorClassifier.
+        Rows of the training data that are relevance vectors.
     relevance_vectors_ : ndarray
-        As in RelevanceVectorClassifier.
+        The relevance vectors.
     dual_coef_ : ndarray
-        As in RelevanceVectorClassifier.
+        Weights of the relevance vectors, one row per machine.
     intercept_ : float or ndarray
-        As in RelevanceVectorClassifier.
+        The bias.
     noise_variance_ : float
         The variance of the noise.
     log_evidence_ : float
-        How the training went.
+        Logarithm of the marginal likelihood at the end of the training.
     n_iter_ : int
-        How the training went.
+        Number of iterations.
     converged_ : bool
-        How the training went.
+        Whether the iteration reached ``tol``.
 
     Examples
     --------

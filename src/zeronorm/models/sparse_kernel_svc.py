@@ -73,20 +73,22 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
 
     Attributes
     ----------
-    support_vectors_ : ndarray
-        The vectors and the first row of each in X.
+    support_vectors_ : ndarray of shape (n_vectors, n_features_in_)
+        The support vectors.
     support_ : ndarray of int
-        The vectors and the first row of each in X.
-    dual_coef_ : ndarray
-        Coefficients (machines × vectors) and biases; one machine for two classes, else one per class against the
-        rest.
-    intercept_ : float or ndarray
-        Coefficients (machines × vectors) and biases; one machine for two classes, else one per class against the
-        rest.
+        For each support vector, its first row in X.
+    dual_coef_ : ndarray of shape (n_machines, n_vectors)
+        Coefficients: one machine for two classes, otherwise one machine for each class against the rest.
+    intercept_ : ndarray of shape (n_machines,)
+        Bias of each machine.
     n_iter_ : int
-        Machines trained, and whether the coefficients came to rest.
+        Number of machines that were trained.
     converged_ : bool
-        Machines trained, and whether the coefficients came to rest.
+        Whether the iteration reached ``tol``.
+    gamma_ : float
+        Width of the kernel that was used.
+    classes_ : ndarray
+        The classes.
 
     Examples
     --------

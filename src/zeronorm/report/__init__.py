@@ -6,20 +6,12 @@
 from typing import Any
 
 from zeronorm.report.chart import Chart, Facts, Run, chart_classes, register_chart
-from zeronorm.report.charts.error import ErrorChart
-from zeronorm.report.charts.importance import ImportanceChart
-from zeronorm.report.charts.path import PathChart
-from zeronorm.report.charts.selections import StabilityChart
 from zeronorm.report.html import facts_of, render, render_report
 
 __all__ = [
     "Chart",
-    "ErrorChart",
     "Facts",
-    "ImportanceChart",
-    "PathChart",
     "Run",
-    "StabilityChart",
     "figure",
     "register_chart",
     "render",
@@ -32,10 +24,30 @@ def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> An
 
     Parameters
     ----------
-    name : "error", "stability", "frequency", "path", … (the names of ``chart_classes()``).
-    records : frame of ``evaluate``.
-    result : what ``select`` or ``compare`` says about the run, which some charts need.
-    ax : axes to draw on; None makes a figure of the width of a journal column.
+    name : str
+        Name of a chart: "error", "stability", "frequency", "path", … An unknown name gives an error that
+        lists all.
+    records : DataFrame
+        What ``evaluate`` returned.
+    result : Result or None, default=None
+        What ``select`` or ``compare`` returned; some charts need it.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw on. None makes a figure of the width of a journal column.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure with the chart.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> from zeronorm.report import figure
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> type(figure("error", result.records, result)).__name__
+    'Figure'
     """
     classes = {cls.name: cls for cls in chart_classes()}
     if name not in classes:

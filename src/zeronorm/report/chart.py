@@ -29,14 +29,26 @@ Bounds = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """What is at hand at the end of a selection, and gone afterwards.
+    """What is known at the end of a selection and not kept: ``Chart.collect`` takes what a chart needs.
 
     Parameters
     ----------
-    X, y : the table of features and the target.
-    task : "classification" or "regression".
-    selector : the fitted procedure; ``method`` is the method inside it.
-    path : its path, ``columns`` the selected features in its order, ``sizes`` the sizes tried.
+    X : array-like
+        The table of features.
+    y : ndarray
+        The target.
+    task : {"classification", "regression"}
+        What y holds.
+    selector : estimator
+        The fitted procedure.
+    method : estimator
+        The method inside it.
+    path : SelectionPath
+        Its path.
+    columns : ndarray of int
+        The selected features, in the order of the path.
+    sizes : list of int
+        The numbers of features that were tried.
     """
 
     X: Any
@@ -50,7 +62,23 @@ class Run:
 
 
 class Facts:
-    """A result and its records, with every number that charts share computed once."""
+    """A result and its records, with every number that charts share computed once.
+
+    Parameters
+    ----------
+    result : Result
+        What ``select`` or ``compare`` returned.
+    records : DataFrame
+        Its records.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> from zeronorm.report import Facts
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> Facts(result, result.records).metric
+    'balanced_error_rate'
+    """
 
     def __init__(self, result: Result, records: Any) -> None:
         self.result = result
@@ -220,7 +248,32 @@ _CHARTS: dict[str, type[Chart]] = {}
 
 
 def register_chart(name: str, *, order: int) -> Callable[[C], C]:
-    """Add a chart to the report under ``name``; charts stand in ascending ``order``."""
+    """Add a chart to the report under ``name``; charts stand in ascending ``order``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the chart, for ``figure``.
+    order : int
+        Position in the report: charts stand in ascending order.
+
+    Returns
+    -------
+    callable
+        The class decorator.
+
+    Examples
+    --------
+    >>> from zeronorm.report import Chart, register_chart
+    >>> from zeronorm.report.chart import _CHARTS
+    >>> @register_chart("empty", order=999)
+    ... class EmptyChart(Chart):
+    ...     @classmethod
+    ...     def from_facts(cls, facts):
+    ...         return None  # nothing to show
+    >>> _CHARTS.pop("empty").order
+    999
+    """
 
     def add(cls: C) -> C:
         cls.name, cls.order = name, order

@@ -33,12 +33,30 @@ def render(
 
     Parameters
     ----------
-    records : frame (polars or pandas) of ``evaluate``.
-    result : what ``select`` or ``compare`` says about the run; None takes what the records can tell.
-    names : names of all features by index, without a ``result``.
-    n_features : number of features of the data, without a ``result`` and names; None takes the largest index
-        that was selected.
-    path : file to write the report to; None writes nothing.
+    records : DataFrame
+        What ``evaluate`` returned.
+    result : Result or None, default=None
+        What ``select`` or ``compare`` returned. None: what the records can tell.
+    names : list of str or None, default=None
+        Names of all features, when there is no ``result``.
+    n_features : int or None, default=None
+        Number of features of the data, when there is no ``result`` and no ``names``. None: the largest
+        position that was selected, plus one.
+    path : path or None, default=None
+        File to write the report to. None writes nothing.
+
+    Returns
+    -------
+    str
+        The HTML text.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> from zeronorm.report import render
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> render(result.records)[:15]
+    '<!doctype html>'
     """
     facts = (
         facts_of(records, names=names, n_features=n_features) if result is None else Facts(result, records)
@@ -50,7 +68,28 @@ def render(
 
 
 def render_report(result: Result, records: Any) -> str:
-    """The HTML text of the report of a run."""
+    """The HTML text of the report of a run.
+
+    Parameters
+    ----------
+    result : Result
+        What ``select`` or ``compare`` returned.
+    records : DataFrame
+        Its records.
+
+    Returns
+    -------
+    str
+        The HTML text.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> from zeronorm.report import render_report
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> render_report(result, result.records)[:15]
+    '<!doctype html>'
+    """
     return _page(Facts(result, records))
 
 

@@ -28,25 +28,33 @@ class Metric:
     name : str
         Name of its column in the records.
     function : callable
-        Called as ``response`` says: ``f(y_true, predictions)`` for "predict", ``f(y_true,
-        decision_values, classes)`` for "decision", ``f(selected_columns)`` for "selected",
-        ``f(model, X_test, y_true)`` (a scikit-learn scorer) for "model".
-    response : {"predict", "decision", "selected", "model"}, default="predict"
+        Called as ``response`` says: ``f(y_true, predictions)`` for "predict", ``f(y_true, decision_values,
+        classes)`` for "decision", ``f(selected_columns)`` for "selected", ``f(model, X_test, y_true)`` (a
+        scikit-learn scorer) for "model".
+    response : {"predict", "decision", "selected", "model"}, default='predict'
         What the function looks at.
     greater_is_better : bool, default=False
         The direction.
-    label : str, default=""
+    label : str, default=''
         The measure in words; empty takes the name.
-    unit : {"", "%"}, default=""
+    unit : {"", "%"}, default=''
         "%" shows shares in per cent.
-    bounds : tuple of two floats
+    bounds : tuple of two floats, default=(-math.inf, math.inf)
         Smallest and largest possible value.
-    outcomes : {"none", "mean", "class mean", "ranks"}, default="none"
-        How the value comes from single samples, which decides its interval: the mean of one outcome
-        per sample (``sample_outcomes``), the mean over the classes of such means, the share of ordered
-        pairs of samples, or in no simple way.
-    sample_outcomes : callable, optional
+    outcomes : {"none", "mean", "class mean", "ranks"}, default='none'
+        How the value comes from single samples, which decides its interval: the mean of one outcome per
+        sample (``sample_outcomes``), the mean over the classes of such means, the share of ordered pairs of
+        samples, or in no simple way.
+    sample_outcomes : callable or None, default=None
         ``f(y_true, predictions)`` with one outcome per sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.evaluation import Metric
+    >>> metric = Metric("worst_error", lambda y, found: float(np.max(np.abs(y - found))))
+    >>> metric.function(np.array([1.0, 2.0]), np.array([1.5, 2.0]))
+    0.5
     """
 
     name: str
@@ -116,12 +124,50 @@ def absolute_residuals(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
 
 
 def error_rate(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of wrong predictions."""
+    """Share of wrong predictions.
+
+    Parameters
+    ----------
+    y_true : array-like
+        True labels.
+    y_pred : array-like
+        Predicted labels.
+
+    Returns
+    -------
+    float
+        A number between 0 and 1.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import error_rate
+    >>> error_rate([0, 0, 0, 1], [0, 0, 1, 1])
+    0.25
+    """
     return float(sample_errors(y_true, y_pred).mean())
 
 
 def balanced_error_rate(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Mean over the classes in ``y_true`` of the share of wrong predictions."""
+    """Mean over the classes in ``y_true`` of the share of wrong predictions.
+
+    Parameters
+    ----------
+    y_true : array-like
+        True labels.
+    y_pred : array-like
+        Predicted labels.
+
+    Returns
+    -------
+    float
+        A number between 0 and 1.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import balanced_error_rate
+    >>> round(balanced_error_rate([0, 0, 0, 1], [0, 0, 1, 1]), 3)  # a third of the 0s, none of the 1s
+    0.167
+    """
     _, codes = np.unique(np.asarray(y_true), return_inverse=True)
     wrong = np.bincount(codes, weights=sample_errors(y_true, y_pred))
     return float(np.mean(wrong / np.bincount(codes)))
@@ -131,6 +177,26 @@ def area_under_curve(y_true: ArrayLike, decision: ArrayLike, classes: ArrayLike 
     """Area under the ROC curve; ties count one half.
 
     Decision values with one column per class give the mean of the one-against-rest areas.
+
+    Parameters
+    ----------
+    y_true : array-like
+        True labels.
+    decision : array-like
+        Decision values: one per sample for two classes, otherwise one column per class.
+    classes : array-like or None, default=None
+        The classes in the order of the columns. None: those in ``y_true``, in ascending order.
+
+    Returns
+    -------
+    float
+        1 for a perfect order, 0.5 for chance.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import area_under_curve
+    >>> area_under_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
     """
     truth, values = np.asarray(y_true), np.asarray(decision, dtype=np.float64)
     labels = np.unique(truth) if classes is None else np.asarray(classes)
@@ -159,7 +225,26 @@ def explained_variation(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def probe_fraction(probes: Iterable[int], name: str = "probe_fraction") -> Metric:
-    """A metric: the share of the selected features that are among the ``probes`` (column numbers)."""
+    """A metric: the share of the selected features that are among the ``probes`` (column numbers).
+
+    Parameters
+    ----------
+    probes : iterable of int
+        Positions of the probe columns.
+    name : str, default='probe_fraction'
+        Name of the metric.
+
+    Returns
+    -------
+    Metric
+        For the ``metrics`` of ``evaluate``.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import probe_fraction
+    >>> probe_fraction([3, 4]).function([0, 3])
+    0.5
+    """
     known = np.unique(np.fromiter(probes, dtype=np.intp))
 
     def share(selected: ArrayLike) -> float:
@@ -223,7 +308,26 @@ METRIC_NAMES.update(METRICS)
 
 
 def register_metric(metric: Metric) -> Metric:
-    """Make a metric known by its name, so that summaries and reports understand its column."""
+    """Make a metric known by its name, so that summaries and reports understand its column.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric to add.
+
+    Returns
+    -------
+    Metric
+        The same metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.evaluation import METRICS, Metric, register_metric
+    >>> worst = register_metric(Metric("worst_error", lambda y, found: float(np.max(np.abs(y - found)))))
+    >>> worst.text, METRICS.pop("worst_error") is worst
+    ('worst error', True)
+    """
     if metric.name in METRICS and METRICS[metric.name] != metric:
         raise ValueError(f"There is already a metric named {metric.name!r}. Choose another name.")
     METRICS[metric.name] = metric

@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from zeronorm.selection.kinds import BOOLEAN, LARGEST, NONE, Kind, choice, is_number, parameter_error
-from zeronorm.selection.parameters import VOCABULARY
+from zeronorm.selection.parameters import ATTRIBUTES, VOCABULARY
 
 _WIDTH = 96
 _SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}$", re.MULTILINE)
@@ -27,7 +27,9 @@ class CheckedParameters:
     """
 
     _parameter_exceptions: ClassVar[Mapping[str, tuple[Kind, str]]] = {}
-    _common_attributes: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    _common_attributes: ClassVar[Mapping[str, tuple[str, str]]] = {
+        name: ATTRIBUTES[name] for name in ("n_features_in_", "feature_names_in_")
+    }
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -334,6 +334,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "n_features_": ("int", "Number of selected features."),
     "n_features_in_": ("int", "Number of features of X in ``fit``."),
     "feature_names_in_": ("ndarray of str", "Column names of X, if it has any."),
+    "classes_": ("ndarray", "The classes, in ascending order. Classification only."),
     "n_iter_": ("int", "Number of iterations."),
     "converged_": ("bool", "Whether the iteration reached ``tol``."),
     "estimator_": ("estimator", "The trained ``estimator``, if one was given."),

@@ -86,18 +86,38 @@ class SelectionPath:
 
     Parameters
     ----------
-    order : all features, best first.
-    subsets : visited subsets as ragged indices, or None when every visited subset is a prefix of
-        ``order`` (a nested path).
-    visited_sizes : for a nested path, the sizes of the visited prefixes; None means all.
-    objective : one value per visited subset, smaller is better; in the order of ``subsets`` or
-        ``visited_sizes``.
-    scores : one value per feature, bigger is better.
-    scale : final scaling factors, for methods that have them.
-    own_size : the size at which the method itself would stop.
-    groups : group code per feature; subsets are then unions of whole groups.
-    always_keep : features that belong to every subset.
-    n_iter, converged, remedy : how the computation went.
+    order : ndarray of int
+        All features, best first.
+    subsets : tuple of ndarray or None, default=None
+        The visited subsets. None when every visited subset is made of the first features of ``order`` (a
+        nested path).
+    visited_sizes : ndarray of int or None, default=None
+        For a nested path, the sizes of the visited subsets. None means all sizes.
+    objective : ndarray or None, default=None
+        One value per visited subset; smaller is better.
+    scores : ndarray or None, default=None
+        One value per feature; larger is better.
+    scale : ndarray or None, default=None
+        Final scaling factors, for methods that have them.
+    own_size : int or None, default=None
+        The size at which the method itself would stop.
+    groups : ndarray of int or None, default=None
+        Group code per feature; subsets are then unions of whole groups.
+    always_keep : ndarray of int, default=empty
+        Features that belong to every subset.
+    n_iter : int, default=1
+        Number of iterations.
+    converged : bool, default=True
+        Whether the computation converged.
+    remedy : str, default=''
+        What to do if it did not converge.
+
+    Examples
+    --------
+    >>> from zeronorm import SelectionPath
+    >>> path = SelectionPath.from_scores([0.3, 0.9, 0.1])
+    >>> path.order.tolist(), path.support(2).tolist()
+    ([1, 0, 2], [0, 1])
     """
 
     order: IntArray

@@ -22,15 +22,27 @@ def check_design(
 
     Parameters
     ----------
-    make_design : function without arguments that returns the design to be checked
-    X_dense : the same numbers as a plain array
-    rtol : allowed error, relative to the product of the absolute values that are summed
-    random_state : seed of the vectors and matrices that the design is multiplied with
+    make_design : callable
+        Function without arguments that returns the design to be checked.
+    X_dense : array-like
+        The same numbers as a plain array.
+    rtol : float, default=1e-09
+        Allowed error, relative to the sum of the absolute values of the terms.
+    random_state : int, default=0
+        Seed of the vectors and matrices that the design is multiplied with.
 
     Raises
     ------
     AssertionError
         At the first operation that disagrees with NumPy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import as_design
+    >>> from zeronorm.testing import check_design
+    >>> X = np.random.default_rng(0).normal(size=(7, 4))
+    >>> check_design(lambda: as_design(X), X)
     """
     X = np.asarray(X_dense, dtype=np.float64)
     check = _Check(make_design, X, rtol, np.random.default_rng(random_state))

@@ -494,6 +494,24 @@ def selector_checks(selector: Any) -> Iterator[tuple[str, Callable[[], None]]]:
     """Name and call of every check for one selector; each call works on its own clone.
 
     A call raises ``SkipTest`` with the reason where the selector does not promise what the check asks.
+
+    Parameters
+    ----------
+    selector : selector
+        An unfitted selector. It is cloned, never changed.
+
+    Returns
+    -------
+    iterator of (str, callable)
+        Name and call of each check.
+
+    Examples
+    --------
+    >>> from zeronorm import FisherScore
+    >>> from zeronorm.testing import selector_checks
+    >>> names = [name for name, check in selector_checks(FisherScore())]
+    >>> len(names) > 10
+    True
     """
     for check in SELECTOR_CHECKS:
         yield check.__name__, lambda check=check: _run(check, clone(selector))  # type: ignore[misc]
@@ -509,7 +527,19 @@ def _run(check: Check, selector: Any) -> None:
 
 
 def check_selector(selector: Any) -> None:
-    """Run the whole contract on an unfitted selector; raises AssertionError at the first broken promise."""
+    """Run the whole contract on an unfitted selector; raises AssertionError at the first broken promise.
+
+    Parameters
+    ----------
+    selector : selector
+        An unfitted selector. It is cloned, never changed.
+
+    Examples
+    --------
+    >>> from zeronorm import FisherScore
+    >>> from zeronorm.testing import check_selector
+    >>> check_selector(FisherScore())
+    """
     for _, run in selector_checks(selector):
         with suppress(SkipTest):
             run()

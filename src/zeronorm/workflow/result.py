@@ -67,22 +67,44 @@ class Result:
 
     Parameters
     ----------
-    kind : "selection" or "comparison".
-    data : source, target, task, n_samples, n_features, class_counts, sha256.
-    methods : name, class, reference and parameters of each method.
-    chosen_method : the method of the selection, None for a comparison.
-    size : the final set: chosen number of features, the rule that chose it, the sizes tried.
-    procedure : the whole procedure on the outer folds: metric, value with interval, chance, p-value, stability,
+    kind : {"selection", "comparison"}
+        What was run.
+    data : dict
+        Source, target, task, n_samples, n_features, class_counts and sha256 of the data.
+    methods : list of dict
+        Name, class, reference and parameters of each method.
+    chosen_method : str or None, default=None
+        The method of the selection. None for a comparison.
+    size : dict, default={}
+        The chosen number of features, the rule that chose it and the numbers that were tried.
+    procedure : dict, default={}
+        The whole procedure on the outer folds: metric, value with interval, chance, p-value, stability and
         the number of features in each fold. Empty for a comparison.
-    table : the same for each method of a comparison.
-    selected : the selected features.
-    names : names of the features that appear in figures, by index.
-    notes : what was inferred or changed in the data, and statements about the result.
-    warnings : what the reader should look at, in words.
-    provenance : command, versions, seeds, folds, start and duration.
-    figures : figure data that come from the table and not from the records.
-    records : frame of ``evaluate``: one row per split, method and size.
-    model : the predictor on the selected features, see ``zeronorm.workflow.models``; None for a comparison.
+    table : list of dict, default=[]
+        The same for each method of a comparison.
+    selected : list of SelectedFeature, default=[]
+        The selected features.
+    names : dict, default={}
+        Names of the features that appear in figures, by position.
+    notes : list of str, default=[]
+        What was inferred or changed in the data, and statements about the result.
+    warnings : list of str, default=[]
+        What the reader should look at.
+    provenance : dict, default={}
+        Command, versions, seeds, folds, start and duration.
+    figures : dict, default={}
+        Numbers of figures that come from the data and not from the records.
+    records : DataFrame or None, default=empty
+        The frame of ``evaluate``: one row per split, method and size.
+    model : LinearModel or None, default=empty
+        The predictor on the selected features. None for a comparison.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> result.kind, result.chosen_method, len(result.selected)
+    ('selection', 'fisher', 2)
     """
 
     kind: str

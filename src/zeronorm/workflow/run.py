@@ -71,33 +71,71 @@ def select(
 
     Parameters
     ----------
-    data : array, sparse matrix, pandas or polars data frame, Design, Dask array, path of a file, or name of a
-        known data set. Files .npy, and .parquet with a target apart, stay on disk.
-    target : name of a column, or an array; for data on disk also the path of a .npy file.
-    method : name of a selector, of "knockoff-selector", "probe-selector" or "stability-selection" (around the
-        selector named in ``params``), or "auto" to choose among a few. None takes one that serves the task.
-    features : number of features, or "auto" to choose it inside the folds.
-    params : parameters of the method.
-    rule : "one_se" or "best", how "auto" chooses the number of features.
-    metric : what is reported and optimised: "balanced_error_rate", "error_rate", "auc", "mse", "mae", "r2" or
-        the name of a scikit-learn scorer. None takes the balanced error rate, or the mean squared error.
-    max_features : largest number of features tried; 128 by default.
-    cv, repeats : number of outer folds, and how often they are drawn anew.
-    permutations : permuted targets on which the whole procedure is repeated for a p-value. "auto" takes up to 99
-        where an estimate of the work allows, none otherwise.
-    task : "classification" or "regression"; None infers it from the target and notes so.
-    sample_groups : column name or array that tells which samples belong together (patients, batches).
-    feature_groups : labels per feature, mapping from feature to group, or path of a file: groups enter whole.
-    keep : features that must be selected.
-    ignore, categorical, missing, transpose, delimiter, decimal_comma : how a table is read, see ``read_table``.
-    random_state : seed of everything random. Each fold has its own, recorded in ``provenance``.
-    n_jobs : processes; None decides by the size of the work. The result does not depend on it.
-    out : folder for the results, which also keeps finished parts if the run is interrupted.
-    force : replace results in ``out``.
-    resume : go on with finished parts in ``out``.
-    save_model : write the predictor on the selected features to ``out`` as model.json.
-    write_table : file (.csv or .parquet) for the target and the selected columns.
-    verbose : show progress.
+    data : array-like, sparse matrix, data frame, Design, path or str
+        The data, the path of a file, or the name of a known data set. Files ending in .npy, and .parquet
+        files with a separate target, are not loaded into memory as a whole.
+    target : str, path, array-like or None, default=None
+        Name of a column, or an array. For data on disk also the path of a .npy file.
+    method : str or None, default=None
+        Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the
+        selector named in ``params``; or "auto", which chooses among a few. None: one that serves the task.
+    features : int or "auto", default='auto'
+        Number of features. "auto" chooses it inside the folds.
+    params : dict or None, default=None
+        Parameters of the method.
+    rule : {"one_se", "best"}, default='one_se'
+        How "auto" chooses the number of features: the best mean score, or the fewest features within one
+        standard error of it.
+    metric : str or None, default=None
+        What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse",
+        "mae", "r2" or the name of a scikit-learn scorer. None: the balanced error rate, or the mean squared
+        error.
+    max_features : int or None, default=None
+        Largest number of features to try. None: 128.
+    cv : int, default=5
+        Number of outer folds.
+    repeats : int, default=1
+        How often the folds are drawn anew.
+    permutations : int or "auto", default='auto'
+        Number of permuted targets on which the whole procedure is repeated, for a p-value. "auto": up to 99
+        if the work is estimated to be small enough, otherwise none.
+    task : {"classification", "regression"} or None, default=None
+        What the target holds. None infers it from the target; a note says so.
+    sample_groups : str, array-like or None, default=None
+        Column or array that says which samples belong together (patients, batches).
+    feature_groups : list, dict, path or None, default=None
+        One label per feature, a dict from feature to group, or the path of a file. The features of a group
+        are selected together or not at all.
+    keep : str or list of str, default=()
+        Features that must be selected.
+    ignore : str or list of str, default=()
+        Columns to leave out.
+    categorical : str or list of str, default=()
+        Columns whose numbers are codes of categories.
+    missing : {"error", "median", "drop-rows", "drop-columns"}, default='error'
+        What to do with missing values.
+    transpose : bool, default=False
+        Whether the samples of a file are in columns.
+    delimiter : str or None, default=None
+        Character between two cells of a text file. None: the usual one for the ending of its name.
+    decimal_comma : bool, default=False
+        Whether decimals of a text file are written with a comma.
+    random_state : int, default=0
+        Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
+    n_jobs : int or None, default=None
+        Number of processes. None decides by the amount of work. The result does not depend on it.
+    out : path or None, default=None
+        Folder for the results. It also keeps finished parts if the run is interrupted.
+    force : bool, default=False
+        Whether to replace results in ``out``.
+    resume : bool, default=False
+        Whether to continue with the finished parts in ``out``.
+    save_model : bool, default=False
+        Whether to write the predictor on the selected features to ``out``, as model.json.
+    write_table : path or None, default=None
+        File (.csv or .parquet) for the target and the selected columns.
+    verbose : bool, default=False
+        Show progress.
 
     Returns
     -------
@@ -148,13 +186,65 @@ def compare(
 
     Parameters
     ----------
-    data, target : as in ``select``.
-    methods : names, or a text of names with commas, or "all-fast" for all filters and sparse methods.
-    params : parameters by method, such as ``{"rfe": {"C": 3}}``.
-    permutations : permuted targets for a p-value of each method; none by default.
-    features, rule, metric, max_features, cv, repeats, task, sample_groups, feature_groups, keep, ignore, \
-categorical, missing, transpose, delimiter, decimal_comma, random_state, n_jobs, out, force, resume, verbose :
-        as in ``select``.
+    data : array-like, sparse matrix, data frame, Design, path or str
+        The data, the path of a file, or the name of a known data set. Files ending in .npy, and .parquet
+        files with a separate target, are not loaded into memory as a whole.
+    target : str, path, array-like or None, default=None
+        Name of a column, or an array. For data on disk also the path of a .npy file.
+    methods : str or list of str, default=('fisher', 'rfe')
+        Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods.
+    features : int or "auto", default='auto'
+        Number of features. "auto" chooses it inside the folds.
+    params : dict or None, default=None
+        Parameters by method, such as ``{"rfe": {"C": 3}}``.
+    rule : {"one_se", "best"}, default='one_se'
+        How "auto" chooses the number of features: the best mean score, or the fewest features within one
+        standard error of it.
+    metric : str or None, default=None
+        What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse",
+        "mae", "r2" or the name of a scikit-learn scorer. None: the balanced error rate, or the mean squared
+        error.
+    max_features : int or None, default=None
+        Largest number of features to try. None: 128.
+    cv : int, default=5
+        Number of outer folds.
+    repeats : int, default=1
+        How often the folds are drawn anew.
+    permutations : int, default=0
+        Number of permuted targets for a p-value of each method.
+    task : {"classification", "regression"} or None, default=None
+        What the target holds. None infers it from the target; a note says so.
+    sample_groups : str, array-like or None, default=None
+        Column or array that says which samples belong together (patients, batches).
+    feature_groups : list, dict, path or None, default=None
+        One label per feature, a dict from feature to group, or the path of a file. The features of a group
+        are selected together or not at all.
+    keep : str or list of str, default=()
+        Features that must be selected.
+    ignore : str or list of str, default=()
+        Columns to leave out.
+    categorical : str or list of str, default=()
+        Columns whose numbers are codes of categories.
+    missing : {"error", "median", "drop-rows", "drop-columns"}, default='error'
+        What to do with missing values.
+    transpose : bool, default=False
+        Whether the samples of a file are in columns.
+    delimiter : str or None, default=None
+        Character between two cells of a text file. None: the usual one for the ending of its name.
+    decimal_comma : bool, default=False
+        Whether decimals of a text file are written with a comma.
+    random_state : int, default=0
+        Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
+    n_jobs : int or None, default=None
+        Number of processes. None decides by the amount of work. The result does not depend on it.
+    out : path or None, default=None
+        Folder for the results. It also keeps finished parts if the run is interrupted.
+    force : bool, default=False
+        Whether to replace results in ``out``.
+    resume : bool, default=False
+        Whether to continue with the finished parts in ``out``.
+    verbose : bool, default=False
+        Show progress.
 
     Returns
     -------

@@ -11,7 +11,19 @@ from scipy import optimize, stats
 
 @dataclass(frozen=True)
 class EffectSize:
-    """An estimate with its confidence interval."""
+    """An estimate with its confidence interval.
+
+    Parameters
+    ----------
+    estimate : float
+        The estimate.
+    low : float
+        Lower limit of the interval.
+    high : float
+        Upper limit of the interval.
+    confidence : float
+        Confidence level that the interval has.
+    """
 
     estimate: float
     low: float
@@ -28,6 +40,27 @@ def mean_difference(
 
     ``test_train_ratio`` is :math:`n_{test}/n_{train}` for resplits of one data set, whose differences
     are not independent (Nadeau & Bengio 2003), and 0 for independent draws.
+
+    Parameters
+    ----------
+    differences : array-like
+        Paired differences, such as the errors of a minus the errors of b.
+    test_train_ratio : float, default=0.0
+        Number of test samples divided by number of training samples for resplits of one data set; 0 for
+        independent draws.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    EffectSize
+        The mean with its interval.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import mean_difference
+    >>> round(mean_difference([-0.05, -0.05, 0.02, -0.08, -0.05]).estimate, 3)
+    -0.042
     """
     d = check_differences(differences)
     center = float(d.mean())
@@ -45,6 +78,24 @@ def standardized_difference(differences: ArrayLike, *, confidence: float = 0.95)
 
     :math:`\bar d / \hat\sigma`, with the exact interval: the noncentrality parameters at which the
     observed t is the upper and the lower quantile, divided by :math:`\sqrt J`.
+
+    Parameters
+    ----------
+    differences : array-like
+        Paired differences, such as the errors of a minus the errors of b.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    EffectSize
+        The standardised mean with its interval.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import standardized_difference
+    >>> round(standardized_difference([-0.05, -0.05, 0.02, -0.08, -0.05]).estimate, 2)
+    -1.13
     """
     d = check_differences(differences)
     spread = float(d.std(ddof=1))
@@ -79,6 +130,24 @@ def hodges_lehmann(differences: ArrayLike, *, confidence: float = 0.95) -> Effec
     The interval is the set of shifts the test does not reject, by its exact distribution up to 50
     differences and by the normal approximation beyond. Very few differences allow no interval of
     the wanted confidence; the widest one is given then, with the confidence it has.
+
+    Parameters
+    ----------
+    differences : array-like
+        Paired differences, such as the errors of a minus the errors of b.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    EffectSize
+        The median of the pairwise means, with its interval.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import hodges_lehmann
+    >>> round(hodges_lehmann([-0.05, -0.05, 0.02, -0.08, -0.05]).estimate, 3)
+    -0.05
     """
     d = check_differences(differences)
     n = d.size
@@ -110,6 +179,28 @@ def error_difference(only_a: int, only_b: int, n: int, *, confidence: float = 0.
 
     From the numbers of samples only a or only b gets wrong; the interval adds one sample to each
     and two to n (Bonett & Price 2012), which keeps its coverage on small test parts.
+
+    Parameters
+    ----------
+    only_a : int
+        Number of samples that only a gets wrong.
+    only_b : int
+        Number of samples that only b gets wrong.
+    n : int
+        Number of samples.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    EffectSize
+        The difference with its interval.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import error_difference
+    >>> error_difference(3, 10, 100).estimate
+    -0.07
     """
     if min(only_a, only_b) < 0 or only_a + only_b > n or n < 1:
         raise ValueError(

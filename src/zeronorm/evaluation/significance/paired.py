@@ -27,7 +27,19 @@ LARGEST_EXACT = 50  # differences in the signed rank test
 
 @dataclass(frozen=True)
 class CorrectedT:
-    """Result of the corrected resampled t-test."""
+    """Result of the corrected resampled t-test.
+
+    Parameters
+    ----------
+    statistic : float
+        The t statistic.
+    df : int
+        Degrees of freedom.
+    p_value : float
+        The p-value.
+    difference : EffectSize
+        Difference a minus b, with its interval.
+    """
 
     statistic: float
     df: int
@@ -37,7 +49,21 @@ class CorrectedT:
 
 @dataclass(frozen=True)
 class SignedRank:
-    """Result of the Wilcoxon signed rank test; ``rank_biserial`` is in [-1, 1]."""
+    """Result of the Wilcoxon signed rank test; ``rank_biserial`` is in [-1, 1].
+
+    Parameters
+    ----------
+    rank_sum_positive : float
+        Sum of the ranks of the positive differences.
+    rank_sum_negative : float
+        Sum of the ranks of the negative differences.
+    p_value : float
+        The p-value.
+    rank_biserial : float
+        Rank-biserial correlation, between -1 and 1.
+    difference : EffectSize
+        Difference a minus b, with its interval.
+    """
 
     rank_sum_positive: float
     rank_sum_negative: float
@@ -58,6 +84,33 @@ def corrected_resampled_t(
     further passes over the same samples make the mean steadier, but add no samples. In simulations
     (docs/trust) the test keeps its level with at least three parts of at least four samples in a pass; with
     fewer it is refused, as are differences that are all the same, which have no spread to be judged by.
+
+    Parameters
+    ----------
+    a : array-like
+        The metric of method a on each test part.
+    b : array-like
+        The metric of method b on the same test parts.
+    n_train : float
+        Number of training samples in a split.
+    n_test : float
+        Number of test samples in a split.
+    n_repeats : int, default=1
+        Number of passes of cross-validation.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    CorrectedT
+        Statistic, p-value and difference.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import corrected_resampled_t
+    >>> a, b = [0.20, 0.25, 0.30, 0.22, 0.28], [0.25, 0.30, 0.28, 0.30, 0.33]
+    >>> round(corrected_resampled_t(a, b, n_train=80, n_test=20).p_value, 2)
+    0.17
     """
     if n_train < 1 or n_test < 1:
         raise ValueError(f"'n_train' and 'n_test' must be at least 1. Got {n_train} and {n_test}.")
@@ -88,6 +141,27 @@ def signed_rank(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Sign
 
     Differences of zero share their ranks between both signs, as in Demšar (2006). Not for resplits
     of one data set, whose differences are dependent: see ``corrected_resampled_t``.
+
+    Parameters
+    ----------
+    a : array-like
+        The metric of method a on each data set.
+    b : array-like
+        The metric of method b on the same data sets.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    SignedRank
+        Rank sums, p-value and difference.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import signed_rank
+    >>> a, b = [0.20, 0.25, 0.30, 0.22, 0.28], [0.25, 0.30, 0.28, 0.30, 0.33]
+    >>> signed_rank(a, b).p_value
+    0.125
     """
     d = _paired(a, b)
     ranks = stats.rankdata(np.abs(d))
@@ -142,18 +216,38 @@ def compare_methods(
 
     Parameters
     ----------
-    records : from ``evaluate``.
-    size : the size to compare at; None for the methods' own sizes.
-    reference : compare all methods to this one; None compares all pairs.
-    test : "paired" compares sample by sample (``paired_test``), "corrected_t" the means of the test parts;
-        "auto" takes the first where the records and the metric allow it.
-    correction : see ``adjust_p_values``.
+    records : DataFrame
+        What ``evaluate`` returned.
+    metric : str or Metric
+        The metric to compare.
+    size : int or None, default=None
+        Number of features to compare at. None: each method's own number.
+    reference : str or None, default=None
+        Method that all others are compared with. None compares all pairs.
+    test : {"auto", "paired", "corrected_t"}, default='auto'
+        "paired" compares sample by sample (``paired_test``), "corrected_t" the means of the test parts.
+        "auto": the first where the records and the metric allow it.
+    correction : str, default='holm'
+        Correction for several comparisons, see ``adjust_p_values``.
+    confidence : float, default=0.95
+        Confidence level of the interval.
 
     Returns
     -------
     polars.DataFrame or pandas.DataFrame
         One row per pair: ``method``, ``reference``, ``difference`` (method minus reference), ``low``, ``high``,
         ``p_value``, ``adjusted_p_value``, ``n_splits``.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import compare_methods
+    >>> from zeronorm import FisherScore, RandomSelector, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(60, random_state=0)
+    >>> methods = {"fisher": FisherScore(), "random": RandomSelector(random_state=0)}
+    >>> records = evaluate(methods, X, y, sizes=[2])
+    >>> compare_methods(records, "error_rate", size=2)["method"].to_list()
+    ['fisher']
     """
     if test == "wilcoxon":
         raise ValueError(

@@ -92,10 +92,36 @@ def _by_repeat(values: FloatArray, codes: IntArray, counts: IntArray) -> FloatAr
 
 
 def metric_interval(metric: Metric, rows: Sequence[Row], *, confidence: float = 0.95) -> Interval | None:
-    """Interval of the mean of ``metric`` over the test parts; None where there is none of positive width.
+    """Interval of the mean of ``metric`` over the test parts.
 
-    ``rows`` are records of one method and size: the metric, ``n_train``, ``n_test`` and, for an interval from
-    samples, ``truth``, ``predictions``, ``test_rows``, ``decision`` and ``test_groups``.
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rows : list of dict
+        Records of one method at one size: the metric, ``n_train``, ``n_test`` and, for an interval from
+        samples, ``truth``, ``predictions``, ``test_rows``, ``decision`` and ``test_groups``.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    tuple of two floats or None
+        Lower and upper limit. None where there is no interval of positive width.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import METRICS
+    >>> from zeronorm.evaluation.significance import metric_interval
+    >>> from zeronorm import FisherScore, RandomSelector, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(60, random_state=0)
+    >>> methods = {"fisher": FisherScore(), "random": RandomSelector(random_state=0)}
+    >>> records = evaluate(methods, X, y, sizes=[2])
+    >>> rows = [row for row in records.iter_rows(named=True) if row["method"] == "random"]
+    >>> low, high = metric_interval(METRICS["error_rate"], rows)
+    >>> low < 0.5 < high
+    True
     """
     values = np.asarray([row[metric.name] for row in rows], dtype=np.float64)
     found = _interval(metric, rows, values, confidence)
@@ -297,6 +323,37 @@ def paired_test(
     The normal test of the mean of paired differences, one per sample, with the variance for overlapping
     training parts. One difference of each sign is added to each class, so that differences without spread
     are not taken for certainty.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    a : list of dict
+        Records of the first method at one size, as in ``metric_interval``.
+    b : list of dict
+        Records of the second method on the same test parts.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    tuple of float and EffectSize
+        The p-value and the difference.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import METRICS
+    >>> from zeronorm.evaluation.significance import paired_test
+    >>> from zeronorm import FisherScore, RandomSelector, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(60, random_state=0)
+    >>> methods = {"fisher": FisherScore(), "random": RandomSelector(random_state=0)}
+    >>> records = evaluate(methods, X, y, sizes=[2])
+    >>> rows = list(records.iter_rows(named=True))
+    >>> a, b = ([row for row in rows if row["method"] == name] for name in methods)
+    >>> p_value, difference = paired_test(METRICS["error_rate"], a, b)
+    >>> p_value < 0.01, difference.estimate < 0
+    (True, True)
     """
     first, second = (pool_outcomes(rows, outcomes_of(metric)) for rows in (a, b))
     difference = first.mean - second.mean

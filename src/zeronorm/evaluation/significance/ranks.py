@@ -16,7 +16,25 @@ from zeronorm.evaluation.significance.effects import EffectSize, error_differenc
 
 @dataclass(frozen=True)
 class Friedman:
-    """Result of the Friedman test, also in the less conservative form of Iman and Davenport."""
+    """Result of the Friedman test, also in the less conservative form of Iman and Davenport.
+
+    Parameters
+    ----------
+    mean_ranks : ndarray
+        Mean rank of each method; 1 is best.
+    statistic : float
+        Friedman's statistic.
+    p_value : float
+        The p-value.
+    f_statistic : float
+        The statistic of Iman and Davenport.
+    f_p_value : float
+        Its p-value.
+    n_datasets : int
+        Number of data sets.
+    concordance : float
+        Kendall's coefficient of concordance, between 0 and 1.
+    """
 
     mean_ranks: NDArray[np.float64]
     statistic: float
@@ -31,8 +49,22 @@ class Friedman:
 class CriticalDifference:
     """What a critical-difference diagram shows.
 
-    ``methods`` and ``mean_ranks`` are sorted, best first; ``groups`` are the longest runs of methods
-    whose mean ranks lie within the critical difference; ``p_values`` are Nemenyi's, for all pairs.
+    Parameters
+    ----------
+    methods : tuple of str
+        The methods, best first.
+    mean_ranks : ndarray
+        Their mean ranks.
+    difference : float
+        The critical difference of two mean ranks.
+    level : float
+        Level of significance.
+    groups : tuple of tuples of str
+        The longest runs of methods whose mean ranks lie within the critical difference.
+    p_values : ndarray
+        Nemenyi's p-values of all pairs.
+    friedman : Friedman
+        The test before it.
     """
 
     methods: tuple[str, ...]
@@ -53,6 +85,25 @@ def friedman(scores: ArrayLike, *, greater_is_better: bool) -> Friedman:
         F_F = \frac{(N-1)\, \chi^2_F}{N (k-1) - \chi^2_F}
 
     with mean ranks :math:`R_j` (1 is best, ties share their ranks), as in Demšar (2006).
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        The metric of every method on every data set.
+    greater_is_better : bool
+        Whether a greater value is better.
+
+    Returns
+    -------
+    Friedman
+        Mean ranks, statistics and p-values.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import friedman
+    >>> errors = [[0.10, 0.20, 0.30], [0.20, 0.25, 0.40], [0.10, 0.30, 0.20], [0.15, 0.20, 0.35]]
+    >>> friedman(errors, greater_is_better=False).mean_ranks.tolist()
+    [1.0, 2.25, 2.75]
     """
     table = _score_table(scores)
     n, k = table.shape
@@ -83,6 +134,29 @@ def critical_difference(
     .. math:: CD = q_\alpha \sqrt{\frac{k (k+1)}{6 N}},
 
     :math:`q_\alpha` being the quantile of the studentised range divided by :math:`\sqrt 2`.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        The metric of every method on every data set.
+    methods : list of str
+        Names of the methods, in the order of the columns.
+    greater_is_better : bool
+        Whether a greater value is better.
+    level : float, default=0.05
+        Level of significance.
+
+    Returns
+    -------
+    CriticalDifference
+        Mean ranks, groups and p-values.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import critical_difference
+    >>> errors = [[0.10, 0.20, 0.30], [0.20, 0.25, 0.40], [0.10, 0.30, 0.20], [0.15, 0.20, 0.35]]
+    >>> critical_difference(errors, ["a", "b", "c"], greater_is_better=False).groups
+    (('a', 'b'), ('b', 'c'))
     """
     test = friedman(scores, greater_is_better=greater_is_better)
     k = test.mean_ranks.size
@@ -128,7 +202,21 @@ def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class McNemar:
-    """Result of one McNemar test; a small ``p_value`` says that a is better than b."""
+    """Result of one McNemar test; a small ``p_value`` says that a is better than b.
+
+    Parameters
+    ----------
+    only_a : int
+        Number of samples that only a gets wrong.
+    only_b : int
+        Number of samples that only b gets wrong.
+    z : float
+        The statistic.
+    p_value : float
+        The p-value.
+    difference : EffectSize
+        Difference of the error rates, a minus b, with its interval.
+    """
 
     only_a: int
     only_b: int
@@ -143,7 +231,20 @@ class McNemar:
 
 @dataclass(frozen=True)
 class ScoreMatrix:
-    """Sums over the folds of the decisions of row against column."""
+    """Sums over the folds of the decisions of row against column.
+
+    Parameters
+    ----------
+    methods : tuple of str
+        The methods.
+    scores : ndarray of int
+        Entry (i, j) is the number of folds in which method i is significantly better than j, minus those in
+        which it is worse.
+    error_rates : ndarray
+        Test error rate of each method.
+    n_folds : int
+        Number of folds.
+    """
 
     methods: tuple[str, ...]
     scores: NDArray[np.intp]
@@ -165,6 +266,29 @@ def mcnemar(truth: ArrayLike, a: ArrayLike, b: ArrayLike, *, confidence: float =
     .. math:: z = \frac{\nu_b - \nu_a}{\sqrt{\nu_a + \nu_b}}, \qquad p = 1 - \Phi(z),
 
     and z = 0 when both are 0. The difference is of the error rates, a minus b.
+
+    Parameters
+    ----------
+    truth : array-like
+        True labels.
+    a : array-like
+        Predictions of method a.
+    b : array-like
+        Predictions of method b.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    McNemar
+        Counts, statistic, p-value and difference.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import mcnemar
+    >>> found = mcnemar([0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 1, 0], [1, 0, 0, 1, 0, 0])
+    >>> found.only_b, round(found.p_value, 3)
+    (3, 0.042)
     """
     truth, a, b = np.asarray(truth), np.asarray(a), np.asarray(b)
     if not truth.shape == a.shape == b.shape or truth.ndim != 1 or truth.size == 0:
@@ -185,6 +309,28 @@ def score_matrix(
     """All methods against each other: one test per fold, decisions summed over the folds.
 
     ``truth`` has the labels of each fold, ``predictions`` those of each method in the same folds.
+
+    Parameters
+    ----------
+    truth : list of array-like
+        True labels of each fold.
+    predictions : dict
+        For each method its predictions in the same folds.
+    level : float, default=0.05
+        Level of significance.
+
+    Returns
+    -------
+    ScoreMatrix
+        Sums of decisions, and error rates.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import score_matrix
+    >>> truth = [[0, 0, 1, 1, 1, 0] * 5]
+    >>> found = score_matrix(truth, {"a": truth, "b": [[1, 0, 0, 1, 0, 0] * 5]})
+    >>> found.scores.tolist()
+    [[0, 1], [-1, 0]]
     """
     methods = tuple(predictions)
     scores = np.zeros((len(methods), len(methods)), dtype=np.intp)
@@ -202,7 +348,33 @@ def score_matrix(
 
 
 def score_matrix_of_records(records: Any, *, size: int | None = None, level: float = 0.05) -> ScoreMatrix:
-    """The score matrix of the records of ``evaluate`` at one size."""
+    """The score matrix of the records of ``evaluate`` at one size.
+
+    Parameters
+    ----------
+    records : DataFrame
+        What ``evaluate`` returned.
+    size : int or None, default=None
+        Number of features to compare at. None: each method's own number.
+    level : float, default=0.05
+        Level of significance.
+
+    Returns
+    -------
+    ScoreMatrix
+        Sums of decisions, and error rates.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import score_matrix_of_records
+    >>> from zeronorm import FisherScore, RandomSelector, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(60, random_state=0)
+    >>> methods = {"fisher": FisherScore(), "random": RandomSelector(random_state=0)}
+    >>> records = evaluate(methods, X, y, sizes=[2])
+    >>> score_matrix_of_records(records, size=2).methods
+    ('fisher', 'random')
+    """
     by_method = cells_by_method(records, size, ("truth", "predictions"))
     truth = [row["truth"] for row in next(iter(by_method.values()))]
     predictions = {name: [row["predictions"] for row in rows] for name, rows in by_method.items()}

@@ -261,6 +261,11 @@ class RFE(EstimatorElimination, WeightedSelector):
     max_iter
         Iterations of the solver per training.
 
+    Attributes
+    ----------
+    C_ : float
+        The ``C`` that was used. Not set with an ``estimator``.
+
     Examples
     --------
     >>> import numpy as np

@@ -91,8 +91,9 @@ class RFECV(EstimatorElimination):
 
     Attributes
     ----------
-    cv_results_ : ``n_features`` ascending, ``mean_test_score``, ``std_test_score``, and for each fold k
-        ``split{k}_test_score``, ``split{k}_ranking``, ``split{k}_support``.
+    cv_results_ : dict
+        ``n_features`` (ascending), ``mean_test_score``, ``std_test_score`` and, for each fold k,
+        ``split{k}_test_score``, ``split{k}_ranking`` and ``split{k}_support``.
 
     Examples
     --------

@@ -68,14 +68,14 @@ class AutoSelector(BaseSelector):
 
     Attributes
     ----------
-    chosen_ : ndarray
-        Name of the method that was kept.
-    selector_ : selector
-        Its fitted ``SelectorCV``.
-    method_scores_ : ndarray
-        Scores of each method over the folds, at its chosen size.
-    method_sizes_ : ndarray
-        Number of features of each method.
+    chosen_ : str
+        Name of the method that was chosen.
+    selector_ : SelectorCV
+        The fitted selector of that method.
+    method_scores_ : dict
+        For each method, its scores on the folds at its chosen number of features.
+    method_sizes_ : dict
+        For each method, its chosen number of features.
 
     Examples
     --------

@@ -88,10 +88,10 @@ class Consensus(BaseSelector):
         the selectors that have it among their first q.
     mean_log_ranks_ : ndarray of shape (n_features_in_,)
         The weighted mean log rank of each feature.
-    weights_ : ndarray of shape (n_features_in_,)
-        The weight of each selector; they add up to one.
+    weights_ : ndarray of shape (n_selectors,)
+        Weight of each selector; the weights add up to one.
     subset_size_ : int
-        q.
+        The number q of features in a subset.
 
     Examples
     --------

@@ -72,8 +72,8 @@ class ProbeSelector(ErrorControlSelector):
     ----------
     p_values_ : ndarray of shape (n_features_in_,)
         :math:`p_j` for every feature.
-    n_repeats_ : ndarray
-        Number of draws made.
+    n_repeats_ : int
+        Number of draws of probes.
 
     Examples
     --------

@@ -64,12 +64,12 @@ class JCFO(BaseSelector):
     Attributes
     ----------
     scale_ : ndarray of shape (n_features_in_,)
-        :math:`\sigma`.
+        The scaling factors :math:`\sigma`.
     dual_coef_ : ndarray
-        :math:`\beta` of all training samples, and the bias.
+        The coefficients :math:`\beta` of all training samples.
     intercept_ : float or ndarray
-        :math:`\beta` of all training samples, and the bias.
-    objective_ : float or ndarray
+        The bias.
+    objective_ : list of float
         The penalised log-likelihood after each iteration.
 
     Examples

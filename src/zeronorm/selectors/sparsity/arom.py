@@ -107,9 +107,9 @@ class AROM(WeightedSelector):
     intercept_ : float or ndarray
         Weights and bias of the last iterate, one row per machine, for the features as standardised.
     C_ : float
-        The price and the half-width in use; ``epsilon_`` is None in classification.
+        The ``C`` that was used.
     epsilon_ : float or None
-        The price and the half-width in use; ``epsilon_`` is None in classification.
+        The ``epsilon`` that was used. None in classification.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift.
 

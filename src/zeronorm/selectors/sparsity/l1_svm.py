@@ -76,9 +76,9 @@ class L1SVM(WeightedSelector):
     intercept_ : float or ndarray
         Weights and bias at ``C_``, one row for each machine, of the columns as standardised.
     C_ : float
-        The price and the half-width in use; ``epsilon_`` is None in classification.
+        The ``C`` that was used.
     epsilon_ : float or None
-        The price and the half-width in use; ``epsilon_`` is None in classification.
+        The ``epsilon`` that was used. None in classification.
 
     Examples
     --------

@@ -55,9 +55,9 @@ class SVMWeights(WeightedSelector):
     intercept_ : float or ndarray
         Weights and bias, one row per machine, for the features as standardised.
     C_ : float
-        The price and the half-width in use; ``epsilon_`` is None in classification.
+        The ``C`` that was used.
     epsilon_ : float or None
-        The price and the half-width in use; ``epsilon_`` is None in classification.
+        The ``epsilon`` that was used. None in classification.
 
     Examples
     --------

@@ -102,8 +102,8 @@ class ZeroNormSVM(WeightedSelector):
         Weights and bias of the last iterate, one row per machine, for the features as standardised.
     intercept_ : float or ndarray
         Weights and bias of the last iterate, one row per machine, for the features as standardised.
-    C_ : float
-        The price in use; None for the probit model.
+    C_ : float or None
+        The ``C`` that was used. None for the probit model.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift.
 

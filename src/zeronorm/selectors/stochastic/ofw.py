@@ -135,20 +135,20 @@ class OptimalFeatureWeighting(BaseSelector):
     weights_ : ndarray of shape (n_features_in_,)
         P, one weight per feature; ``scores_`` are these, except that weights below a tenth of the uniform one are
         replaced by still smaller numbers in the order of the mean weights on the way.
-    history_ : object
-        Trajectory with ``steps``, ``mean_error`` and ``weights``, thinned.
+    history_ : History
+        The run with its ``steps``, ``mean_error`` and ``weights``, at some of the steps.
     n_redrawn_ : int
         Training samples of one class that were drawn anew, for learners that need two.
     stop_reason_ : str
         Why the run ended.
-    n_steps_back_ : ndarray
-        How often an earlier law was taken up again with smaller steps.
+    n_steps_back_ : int
+        How often the run went back to earlier weights and continued with smaller steps.
     subset_size_ : int
-        k, subsets per step and largest number of steps as used.
-    batch_size_ : ndarray
-        k, subsets per step and largest number of steps as used.
-    max_iter_ : ndarray
-        k, subsets per step and largest number of steps as used.
+        Number of features in a subset.
+    batch_size_ : int
+        Number of subsets per step.
+    max_iter_ : int
+        Largest number of steps.
 
     Examples
     --------
