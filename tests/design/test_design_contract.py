@@ -144,3 +144,32 @@ def test_columns_of_a_larger_array_are_recognized():
         design = DenseDesign.of_part(X)
         np.testing.assert_array_equal(design.block(slice(None)), X)
         assert (design._array is whole) == (X.size > 0 and X.strides == whole.strides)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_vectors", [1, 5])
+def test_float32_is_swept_where_it_lies(order, n_vectors):
+    """More columns than one tile, rows that are no multiple of eight, part of the rows, poison in the others."""
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(30, 5000)), dtype=np.float32, order=order)
+    X[3] = np.nan
+    rows = np.delete(np.arange(30), 3)[::-1]
+    V, w = rng.normal(size=(29, n_vectors)), rng.normal(size=4990)
+    design = as_design(X, check_finite=False).take_rows(rows).take(slice(7, 4997))
+    part = X[rows, 7:4997].astype(float)
+    np.testing.assert_allclose(design.transpose_dot(V), part.T @ V, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.transpose_dot(V[:, 0]), part.T @ V[:, 0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.dot(w), part @ w, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(31, 9000)), dtype=np.float32, order=order)
+    v, w = rng.normal(size=31), rng.normal(size=9000)
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr("zeronorm.design.dense._reading_threads", lambda n_bytes, n=n_threads: n)
+        results.append((as_design(X).transpose_dot(v), as_design(X).dot(w)))
+    for one, three in zip(*results, strict=True):
+        assert np.array_equal(one, three)

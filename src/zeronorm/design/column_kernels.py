@@ -153,6 +153,85 @@ def turn_columns(columns: NDArray[Any], out: FloatArray) -> None:
             out[i, j] = columns[j, i]
 
 
+# -- Products of float32 data with one float64 vector, without a converted copy --
+
+_TILE = 2048  # columns whose sums stay close to the processor
+
+
+@kernel
+def rows_transpose_dot(
+    array: NDArray[Any], rows: Positions, V: FloatArray, source: int, n_columns: int, out: FloatArray
+) -> None:
+    """Products of some columns of a row-major array with each row of ``V``, into that row of ``out``.
+
+    Each sum runs over the rows in their order; eight rows at a time spare most visits to the sums.
+    """
+    n, in_eights = rows.shape[0], rows.shape[0] // 8 * 8
+    for begin in range(0, n_columns, _TILE):
+        end = min(begin + _TILE, n_columns)
+        a, b = source + begin, source + end
+        out[:, begin:end] = 0.0
+        for t in range(0, in_eights, 8):
+            x0, x1, x2 = array[rows[t], a:b], array[rows[t + 1], a:b], array[rows[t + 2], a:b]
+            x3, x4, x5 = array[rows[t + 3], a:b], array[rows[t + 4], a:b], array[rows[t + 5], a:b]
+            x6, x7 = array[rows[t + 6], a:b], array[rows[t + 7], a:b]
+            for q in range(V.shape[0]):
+                v, sums = V[q, t : t + 8], out[q, begin:end]
+                c, d, e, f, g, h, k, m = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+                for j in range(end - begin):
+                    first = (c * x0[j] + d * x1[j]) + (e * x2[j] + f * x3[j])
+                    sums[j] += first + ((g * x4[j] + h * x5[j]) + (k * x6[j] + m * x7[j]))
+        for t in range(in_eights, n):
+            x = array[rows[t], a:b]
+            for q in range(V.shape[0]):
+                factor, sums = V[q, t], out[q, begin:end]
+                for j in range(end - begin):
+                    sums[j] += factor * x[j]
+
+
+@kernel
+def columns_transpose_dot(
+    columns: NDArray[Any], rows: Positions, V: FloatArray, source: int, n_columns: int, out: FloatArray
+) -> None:
+    """Products of some rows of ``columns``, one for each feature, with each row of ``V``."""
+    everything = rows.shape[0] == columns.shape[1]
+    for t in range(rows.shape[0]):
+        everything = everything and rows[t] == t
+    for j in range(n_columns):
+        x = columns[source + j]
+        for q in range(V.shape[0]):
+            out[q, j] = _inner(x, V[q]) if everything else _inner_at(x, rows, V[q])
+
+
+@kernel
+def rows_dot(
+    array: NDArray[Any], rows: Positions, w: FloatArray, source: int, first: int, out: FloatArray
+) -> None:
+    """Products of some columns of a row-major array with ``w``, for the rows from ``first`` that ``out`` holds."""
+    out[:] = 0.0
+    for begin in range(0, w.shape[0], _TILE):
+        end = min(begin + _TILE, w.shape[0])
+        part = w[begin:end]
+        for t in range(out.shape[0]):
+            out[t] += _inner(array[rows[first + t], source + begin : source + end], part)
+
+
+@reduction
+def _inner(x: NDArray[Any], v: FloatArray) -> float:
+    total = 0.0
+    for i in range(v.shape[0]):
+        total += np.float64(x[i]) * v[i]
+    return total
+
+
+@reduction
+def _inner_at(x: NDArray[Any], rows: Positions, v: FloatArray) -> float:
+    total = 0.0
+    for i in range(v.shape[0]):
+        total += np.float64(x[rows[i]]) * v[i]
+    return total
+
+
 # -- Accumulating matrix products that keep no second n×n matrix --
 
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import available_threads
+from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
-from zeronorm.design.column_kernels import columns_range, float_bits, from_keys, turn_columns
+from zeronorm.design.column_kernels import (
+    columns_range,
+    columns_transpose_dot,
+    float_bits,
+    from_keys,
+    rows_dot,
+    rows_transpose_dot,
+    turn_columns,
+)
 from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import StatsAccumulator, is_surely_finite, read_only
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
 PARTS_PER_THREAD = 2
+MOST_SWEPT_VECTORS = 8
 
 
 class DenseDesign(Design):
@@ -121,11 +129,58 @@ class DenseDesign(Design):
 
     def _dot(self, w: FloatArray) -> FloatArray:
         memory = self._memory()
-        return super()._dot(w) if memory is None else memory @ w
+        if memory is not None:
+            return memory @ w
+        if w.ndim == 1 and self._is_swept(w) and self._array.flags.c_contiguous:
+            return self._sweep_dot(w)
+        return super()._dot(w)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         memory = self._memory()
-        return super()._transpose_dot(V) if memory is None else memory.T @ V
+        if memory is not None:
+            return memory.T @ V
+        if self._is_swept(V):
+            return self._sweep_transpose_dot(V)
+        return super()._transpose_dot(V)
+
+    def _is_swept(self, vectors: FloatArray) -> bool:
+        """Whether compiled loops read float32 where it lies; for many vectors BLAS on converted blocks is faster."""
+        few = vectors.ndim == 1 or vectors.shape[1] <= MOST_SWEPT_VECTORS
+        columns = self._columns
+        consecutive = isinstance(columns, range) and columns.step == 1
+        in_place = consecutive and len(columns) > 0 and self._array.flags.forc
+        return few and in_place and self.dtype == np.float32
+
+    def _sweep_transpose_dot(self, V: FloatArray) -> FloatArray:
+        vectors = read_only(np.ascontiguousarray(np.atleast_2d(V.T)))
+        result = np.empty((len(vectors), self.n_features))
+        rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
+        by_row = self._array.flags.c_contiguous
+        array = read_only(self._array if by_row else self._array.T)
+        sweep = rows_transpose_dot if by_row else columns_transpose_dot
+
+        def read(part: range) -> None:
+            sweep(array, rows, vectors, start + part.start, len(part), result[:, part.start : part.stop])
+
+        self._in_parts(read, self.n_features)
+        return result.T if V.ndim == 2 else result[0]
+
+    def _sweep_dot(self, w: FloatArray) -> FloatArray:
+        result = np.empty(self.n_samples)
+        rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
+        array, w = read_only(self._array), read_only(np.ascontiguousarray(w))
+
+        def read(part: range) -> None:
+            rows_dot(array, rows, w, start, part.start, result[part.start : part.stop])
+
+        self._in_parts(read, self.n_samples)
+        return result
+
+    def _in_parts(self, read: Callable[[range], None], size: int) -> None:
+        """Read all parts, by several threads where there is much to read."""
+        n_threads = _reading_threads(self.n_features * self.n_samples * self.dtype.itemsize)
+        parts = _parts(range(size), 1 if n_threads == 1 else PARTS_PER_THREAD * n_threads)
+        run_in_threads(read, [(part,) for part in parts], n_threads)
 
     def column_range(self) -> tuple[FloatArray, FloatArray]:
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)) or not self.n_samples:
@@ -143,16 +198,13 @@ class DenseDesign(Design):
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         columns = self._columns
         if self._array.flags.forc and isinstance(columns, range) and columns.step == 1:
-            n_threads = _reading_threads(len(columns) * self.n_samples * self.dtype.itemsize)
-            if n_threads == 1:
-                accumulator.add_dense(self._array, columns, target=0, rows=self._rows)
-                return
+            first = columns.start
 
             def read(part: range) -> None:
-                accumulator.add_dense(self._array, part, part.start - columns.start, rows=self._rows)
+                here = range(first + part.start, first + part.stop)
+                accumulator.add_dense(self._array, here, part.start, rows=self._rows)
 
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(read, _column_parts(columns, PARTS_PER_THREAD * n_threads)))
+            self._in_parts(read, self.n_features)
         else:
             super()._accumulate_stats(accumulator)
 
@@ -163,6 +215,6 @@ def _reading_threads(n_bytes: int) -> int:
     return 1 if wanted == 1 else min(available_threads(), wanted)
 
 
-def _column_parts(columns: range, n_parts: int) -> list[range]:
-    bounds = np.linspace(columns.start, columns.stop, n_parts + 1).astype(int).tolist()
+def _parts(places: range, n_parts: int) -> list[range]:
+    bounds = np.linspace(places.start, places.stop, n_parts + 1).astype(int).tolist()
     return [range(start, stop) for start, stop in itertools.pairwise(bounds) if stop > start]

@@ -152,8 +152,13 @@ class StandardizedDesign(Design):
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
             return super()._transpose_dot(V) if self._inner is None else self._inner._transpose_dot(V)
-        centered = self.base.transpose_dot(V) - np.multiply.outer(self.mean, V.sum(axis=0))
-        return _scale_rows(self._factor, centered)
+        product = np.atleast_2d(self.base.transpose_dot(V).T)
+        corrected = np.empty(product.shape)
+        for row, uncorrected, total in zip(corrected, product, np.atleast_1d(V.sum(axis=0)), strict=True):
+            np.multiply(self.mean, -total, out=row)
+            row += uncorrected
+            row *= self._factor
+        return corrected.T if V.ndim == 2 else corrected[0]
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if self._inner is not None:

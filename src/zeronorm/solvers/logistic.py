@@ -16,6 +16,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.losses import LOSSES
+from zeronorm.solvers.pull_bounds import PullBounds
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import per_sample
 
@@ -148,12 +149,12 @@ SUFFICIENT = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class SparseLogistic:
-    """One machine: weights of the features in ``columns``, bias, and the slope of the loss for every feature."""
+    """One machine: weights of the features in ``columns``, bias, and minus the slope of the loss by each decision."""
 
     columns: IntArray
     weights: FloatArray
     bias: float
-    slope: FloatArray
+    residual: FloatArray
     loss: float
     converged: bool
 
@@ -180,7 +181,9 @@ class L1Logistic:
         self.bias_alone = float(np.log(positive / (1.0 - positive)))
         nothing = np.empty(0, dtype=np.intp)
         self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.empty((sign.size, 0)), True)
-        self.largest_slope = float(np.abs(self.empty.slope).max(initial=0.0))
+        self.first_slope = design.transpose_dot(self.empty.residual)
+        self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
+        self._bounds = PullBounds(design)
         self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
 
     def solve(self, penalty: FloatArray, start: SparseLogistic) -> SparseLogistic:
@@ -199,21 +202,20 @@ class L1Logistic:
             kept = weights != 0.0
             columns, weights = columns[kept], weights[kept]
             current = self._solution(columns, weights, bias, X[:, kept], converged)
-        return SparseLogistic(columns, weights, bias, current.slope, current.loss, False)
+        return SparseLogistic(columns, weights, bias, current.residual, current.loss, False)
 
     def _violators(self, current: SparseLogistic, penalty: FloatArray) -> IntArray:
-        excess = np.abs(current.slope) - penalty
-        excess[current.columns] = 0.0
-        worst = np.argsort(-excess, kind="stable")[: BATCH + current.columns.size]
-        return np.asarray(worst[excess[worst] > self.tol])
+        limit = penalty + self.tol
+        limit[current.columns] = np.inf
+        return self._bounds.beyond(current.residual, limit, BATCH + current.columns.size)
 
     def _solution(
         self, columns: IntArray, weights: FloatArray, bias: float, X: FloatArray, converged: bool
     ) -> SparseLogistic:
         f = X @ weights + bias
-        slope = -self.design.transpose_dot(self.share * LOSS.slope(f, self.sign))
+        residual = -self.share * LOSS.slope(f, self.sign)
         loss = float(self.share @ LOSS.value(f, self.sign))
-        return SparseLogistic(columns, weights, bias, slope, loss, converged)
+        return SparseLogistic(columns, weights, bias, residual, loss, converged)
 
     # -- on a working set -----------------------------------------------------------------------
 
@@ -357,4 +359,4 @@ class LogisticMachines:
 
     def first_slopes(self) -> FloatArray:
         """How strongly the loss calls for each feature before any is in, summed over the machines."""
-        return np.asarray(np.sum([np.abs(machine.empty.slope) for machine in self.machines], axis=0))
+        return np.asarray(np.sum([np.abs(machine.first_slope) for machine in self.machines], axis=0))

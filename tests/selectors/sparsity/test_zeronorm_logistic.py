@@ -206,7 +206,8 @@ def test_weighted_l1_problem_matches_a_convex_solver(seed):
     assert found.converged
     value = found.loss + penalty[found.columns] @ np.abs(found.weights)
     assert value == pytest.approx(objective, rel=1e-6)
-    assert np.abs(found.slope).max() <= penalty[np.abs(found.slope).argmax()] * (1 + 1e-6)
+    slope = np.abs(X.T @ found.residual)
+    assert slope.max() <= penalty[slope.argmax()] * (1 + 1e-6)
     assert set(found.columns) == set(np.flatnonzero(np.abs(w) > 1e-5))
 
 

@@ -34,6 +34,7 @@ TAKEN_OVER = 60  # candidates of the best subset of a beam that the others look 
 LOOKED_AT = 20  # of these, the steepest, whose gain is predicted
 NEIGHBOURS = 10  # candidates by correlation, for each feature of a subset
 BEYOND = 3  # sizes above the largest, so that it is reached from both sides, too
+TOGETHER = 8  # products in one reading of the data
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
@@ -65,6 +66,8 @@ class SubsetSearch:
         self.forced = forced
         self.variance = variance
         self.beams: dict[int, list[SubsetFit]] = {forced.size: [model.fit(forced)]}
+        self._precision = 1.0 / variance
+        self._not_eligible = np.setdiff1d(np.arange(variance.size), eligible, assume_unique=True)
         self._known_removals: dict[bytes, Removals] = {}
         self._promising: dict[bytes, IntArray] = {}
         self._neighbours: dict[int, IntArray] = {}
@@ -219,32 +222,34 @@ class SubsetSearch:
         """Features worth a closer look: steep slope of the loss, or similar to a feature of the subset."""
         if self.eligible.size <= FEW_FEATURES:
             return np.setdiff1d(self.eligible, fit.columns, assume_unique=True)
-        self._find_neighbours(fit.columns)
-        found = [self._steepest(fit), *(self._neighbours[column] for column in fit.columns.tolist())]
-        return np.setdiff1d(np.concatenate(found), fit.columns)
-
-    def _steepest(self, fit: SubsetFit) -> IntArray:
-        slope_sq = np.zeros(self.variance.size)
-        for residual in self.model.residuals(fit, self.model.rows_and_ones(fit.columns))[0]:
-            slope_sq += self.model.design.transpose_dot(residual) ** 2
-        return self._strongest(slope_sq, SCREENED + fit.size)
-
-    def _find_neighbours(self, columns: IntArray) -> None:
-        """Features similar to these columns."""
-        missing = np.asarray([c for c in columns.tolist() if c not in self._neighbours], dtype=np.intp)
-        if missing.size == 0:
-            return
-        values, weight = self.model.rows(missing), self.model.weight
-        centred = weight * (values - (values @ weight / weight.sum())[:, None])
-        for column, vector in zip(missing.tolist(), centred, strict=True):
-            covariances = self.model.design.transpose_dot(vector)
+        residuals, _ = self.model.residuals(fit, self.model.rows_and_ones(fit.columns))
+        missing = np.asarray([c for c in fit.columns.tolist() if c not in self._neighbours], dtype=np.intp)
+        products = self._products(np.vstack([residuals, self._centred(missing)]))
+        slope_sq = next(products) ** 2
+        for _ in residuals[1:]:
+            slope_sq += next(products) ** 2
+        steepest = self._strongest(slope_sq, SCREENED + fit.size)
+        for column, covariances in zip(missing.tolist(), products, strict=True):
             self._neighbours[column] = self._strongest(covariances**2, NEIGHBOURS + 1)
+        similar = [self._neighbours[column] for column in fit.columns.tolist()]
+        return np.setdiff1d(np.concatenate([steepest, *similar]), fit.columns)
+
+    def _products(self, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Products of all features with each of the vectors; several of these share one reading of the data."""
+        for start in range(0, len(vectors), TOGETHER):
+            yield from self.model.design.transpose_dot(vectors[start : start + TOGETHER].T).T
+
+    def _centred(self, columns: IntArray) -> FloatArray:
+        """Columns without their means, times the weights of the samples, one per row."""
+        values, weight = self.model.rows(columns), self.model.weight
+        return np.asarray(weight * (values - (values @ weight / weight.sum())[:, None]))
 
     def _strongest(self, slope_sq: FloatArray, count: int) -> IntArray:
-        values = slope_sq[self.eligible] / self.variance[self.eligible]
-        count = min(count, values.size)
+        values = slope_sq * self._precision
+        values[self._not_eligible] = -1.0
+        count = min(count, self.eligible.size)
         chosen = np.argpartition(-values, count - 1)[:count]
-        return self.eligible[chosen[np.lexsort((chosen, -values[chosen]))]]
+        return chosen[np.lexsort((chosen, -values[chosen]))]
 
     def _save_memory(self, size: int) -> None:
         """Keep what is known of the subsets in the beams alone, and few columns."""

@@ -167,7 +167,8 @@ class FSV(WeightedSelector):
         self.intercept_: Any = unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
         if not weights.any():
             warn_of_empty_answer(self, problem, "lower sparsity or alpha")
-        return _path_of_programs(steps, converged)
+        assert machines.first_pull is not None
+        return _path_of_programs(steps, machines.first_pull, converged)
 
     def _check_solution(self, status: Status) -> None:
         if status is Status.INFEASIBLE:
@@ -189,12 +190,11 @@ class FSV(WeightedSelector):
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What the programs found: weights (machines × features), their sizes and pulls summed over the machines."""
+    """What the programs found: weights (machines × features) and their sizes summed over the machines."""
 
     weights: FloatArray
     bias: FloatArray
     size: FloatArray
-    pull: FloatArray
     loss: float
     status: Status
 
@@ -205,6 +205,7 @@ class _SharedPrograms:
     def __init__(self, problem: Problem, sparsity: float | None, epsilon: float | None, unit: float) -> None:
         self.n_features = problem.n_features
         self.rate = 1.0 if sparsity is None else float(sparsity)
+        self.first_pull: FloatArray | None = None  # of the first programs, summed over the machines
         # A program could share a weight between copies in any way: it sees the first alone.
         self.distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(self.distinct)
@@ -218,9 +219,11 @@ class _SharedPrograms:
     def solve(self, cost: FloatArray) -> _Step:
         """All machines for these costs of the features."""
         machines = [program.solve(self.rate * cost[self.distinct]) for program in self.programs]
-        weights, pull = np.zeros((len(machines), self.n_features)), np.zeros(self.n_features)
+        weights = np.zeros((len(machines), self.n_features))
         weights[:, self.distinct] = [machine.weights for machine in machines]
-        pull[self.distinct] = np.sum([np.abs(machine.pull) for machine in machines], axis=0)
+        if self.first_pull is None:
+            self.first_pull = np.zeros(self.n_features)
+            self.first_pull[self.distinct] = np.sum([np.abs(machine.pull) for machine in machines], axis=0)
         loss = sum(
             float(price[np.isfinite(price)] @ machine.slack[np.isfinite(price)])
             for price, machine in zip(self.prices, machines, strict=True)
@@ -229,7 +232,6 @@ class _SharedPrograms:
             weights=weights,
             bias=np.array([machine.bias for machine in machines]),
             size=np.abs(weights).sum(axis=0),
-            pull=pull,
             loss=loss,
             status=max(machine.status for machine in machines),
         )
@@ -246,9 +248,9 @@ def _price(problem: Problem, target: FloatArray, sparsity: float | None) -> Floa
     return np.asarray((1.0 - float(sparsity)) * weight / np.bincount(side, weights=weight)[side])
 
 
-def _path_of_programs(steps: list[_Step], converged: bool) -> SelectionPath:
+def _path_of_programs(steps: list[_Step], first_pull: FloatArray, converged: bool) -> SelectionPath:
     """Supports of all programs; a feature scores by the last program in which it has a weight."""
-    scores = 0.5 * relative(steps[0].pull)
+    scores = 0.5 * relative(first_pull)
     supports: list[IntArray] = []
     for level, step in enumerate(steps, start=1):
         support = np.flatnonzero(relative(step.size) > ZERO_WEIGHT)

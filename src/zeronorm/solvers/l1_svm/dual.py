@@ -61,7 +61,7 @@ class SignedRows:
             bias=float(weights[-1]),
             slack=self._slacks(weights[:-1], float(weights[-1])),
             dual_coef=dual,
-            pull=self.design.transpose_dot(dual),
+            design=self.design,
             objective=objective,
             n_iter=n_iter,
             status=status,

@@ -11,6 +11,7 @@ the solution only if :math:`|x_k^\top v| > c_k`; the worst of them are added unt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
 from zeronorm.solvers.linear_program import LinearProgram, LinearProgramSolution
+from zeronorm.solvers.pull_bounds import PullBounds
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import per_sample
 
@@ -31,16 +33,21 @@ LARGEST_PRICE = 1e12  # beyond, a hard margin cannot be told from one that does 
 
 @dataclass(frozen=True, eq=False)
 class L1Svm:
-    """A sparse linear machine; ``pull`` is x'v of every feature, at most its cost, equal where it has a weight."""
+    """A sparse linear machine."""
 
     weights: FloatArray
     bias: float
     slack: FloatArray
     dual_coef: FloatArray
-    pull: FloatArray
+    design: Design
     objective: float
     n_iter: int
     status: Status
+
+    @cached_property
+    def pull(self) -> FloatArray:
+        """x'v of every feature, at most its cost, equal where it has a weight; one reading of the data."""
+        return self.design.transpose_dot(self.dual_coef)
 
     @property
     def converged(self) -> bool:
@@ -69,6 +76,7 @@ class L1SvmProgram:
         self._program = self._build(epsilon)
         self._n_fixed = self._program.shape[1]
         self._add(self.pool)
+        self._bounds = PullBounds(design)
         self._feasible = False  # known to be, for hard margins
         self.n_iter = 0
 
@@ -142,17 +150,12 @@ class L1SvmProgram:
             if not found.converged or self.pool.size == self.design.n_features:
                 return found
             allowed = costs + PRICE_TOL * np.where(costs > 0.0, costs, 1.0)
-            excess = np.abs(self._pull(found)) - allowed
-            excess[self.pool] = 0.0
-            entering = np.argsort(-excess, kind="stable")[:BATCH]
-            entering = entering[excess[entering] > 0.0]
+            allowed[self.pool] = np.inf
+            entering = self._bounds.beyond(self.sign * found.row_duals, allowed, BATCH)
             if entering.size == 0:
                 return found
             self._add(entering)
             self.pool = np.concatenate([self.pool, entering])
-
-    def _pull(self, found: LinearProgramSolution) -> FloatArray:
-        return self.design.transpose_dot(self.sign * found.row_duals)
 
     def _slacks(self, found: LinearProgramSolution) -> FloatArray:
         slacks: FloatArray = found.x[1 : self._n_fixed].reshape(-1, self.y.size).sum(axis=0)
@@ -167,7 +170,7 @@ class L1SvmProgram:
             bias=float(found.x[0]),
             slack=self._slacks(found),
             dual_coef=self.sign * found.row_duals,
-            pull=self._pull(found),
+            design=self.design,
             objective=found.objective,
             n_iter=self.n_iter,
             status=status,
