@@ -54,6 +54,41 @@ def test_moments_of_chosen_rows(shape):
     np.testing.assert_allclose(spread, weights @ (part - expected) ** 2, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("shape", [(2, 1), (7, 300), (70, 130)])
+def test_distances_of_samples(shape, squared):
+    x, X = data(shape)
+    difference = X[:, None, :] - X[None, :, :]
+    expected = (difference**2 if squared else np.abs(difference)).sum(axis=2)
+    found = device_kernels.distances(x.double(), squared).cpu().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (7, 300)])
+def test_sums_of_differences_over_pairs(shape):
+    x, X = data(shape)
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(0, shape[0], size=(2, 25))
+    weights = rng.random(25)
+    on_device = [torch.asarray(a, device=DEVICE) for a in (first, second, weights)]
+    found = device_kernels.difference_sums(x, *on_device).cpu().numpy()
+    np.testing.assert_allclose(found, weights @ np.abs(X[first] - X[second]), rtol=1e-12)
+
+
+def test_designs_compare_samples_with_them(monkeypatch):
+    x, X = data((40, 90))
+    monkeypatch.setattr(array_api, "kernels_for", lambda array: device_kernels)
+    monkeypatch.setattr(array_api, "difference_kernels_for", lambda array: device_kernels)
+    rows = np.flatnonzero(np.arange(40) % 3)
+    design, part = as_design(x).take_rows(rows), X[rows]
+    scale = np.linspace(0.5, 1.0, 90)
+    expected = (scale * np.abs(part[:, None, :] - part[None, :, :])).sum(axis=2)
+    np.testing.assert_allclose(design.distances(scale), expected, rtol=1e-12)
+    first, second = np.arange(rows.size), np.arange(rows.size)[::-1].copy()
+    found = design.difference_sums(first, second, np.ones(rows.size))
+    np.testing.assert_allclose(found, np.abs(part[first] - part[second]).sum(axis=0), rtol=1e-12)
+
+
 def test_designs_use_them_and_agree(monkeypatch):
     x, X = data((40, 600))
     calls = []
@@ -72,11 +107,13 @@ def test_designs_use_them_and_agree(monkeypatch):
         np.testing.assert_allclose(
             found.transpose_dot(np.arange(n)), expected.transpose_dot(np.arange(n)), rtol=1e-8, atol=1e-6
         )
-        for name in ("class_mean", "class_variance", "minimum", "maximum"):
+        for name in ("class_mean", "class_variance", "mean", "variance", "minimum", "maximum"):
             left, right = (getattr(d.column_stats(y[:n]), name) for d in (found, expected))
             np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9)
     assert set(calls) == {"transpose_dot", "dot", "column_moments"}
 
 
 def test_the_trial_accepts_them():
-    assert device_kernels.usable_for("cuda:0" if DEVICE == "cuda" else "cpu")
+    device = "cuda:0" if DEVICE == "cuda" else "cpu"
+    assert device_kernels.usable_for(device)
+    assert device_kernels.compares_samples_on(device)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import SMALL_COPY_BYTES, Design
 from zeronorm.design.devices import (
     block_bytes,
     device_of,
+    difference_kernels_for,
     full_single_precision,
     has_fast_double,
     is_out_of_memory,
@@ -24,7 +25,7 @@ from zeronorm.design.devices import (
     pairwise_distances,
 )
 from zeronorm.design.index import Index, as_slice, compose
-from zeronorm.design.stats import LARGEST_VALUE, StatsAccumulator
+from zeronorm.design.stats import LARGEST_VALUE, ColumnStats, StatsAccumulator
 from zeronorm.design.stats_kernels import CENTER_SAMPLES
 
 # Columns whose products are summed in single precision before they enter a sum in double precision.
@@ -142,7 +143,8 @@ class ArrayApiDesign(Design):
 
     def _device_slices(self, n_rows: int, width: int | None = None) -> Iterator[range]:
         if width is None:
-            width = max(1, block_bytes(self._array) // (8 * max(1, n_rows)))
+            row_bytes = 8 * max(1, n_rows)
+            width = max(1, block_bytes(self._array, row_bytes * self.n_features) // row_bytes)
         for start in range(0, self.n_features, width):
             yield range(start, min(start + width, self.n_features))
 
@@ -166,6 +168,8 @@ class ArrayApiDesign(Design):
     def _concatenated(self, product: Callable[[range], Any], shape: tuple[int, ...]) -> FloatArray:
         """Collect a product that has one row of the result for each column."""
         parts = self._in_blocks(product)
+        if len(parts) == 1:
+            return on_host(parts[0])
         return on_host(self._xp.concat(parts, axis=0)) if parts else np.zeros(shape)
 
     # Matrix products
@@ -244,7 +248,8 @@ class ArrayApiDesign(Design):
     def _sandwich(self, d: FloatArray) -> FloatArray:
         total = None
         weight = self._to_device(d)
-        height = max(1, block_bytes(self._array) // (8 * max(1, self.n_features)))
+        row_bytes = 8 * max(1, self.n_features)
+        height = max(1, block_bytes(self._array, row_bytes * self.n_samples) // row_bytes)
         for start in range(0, self.n_samples if self.n_features else 0, height):
             rows = range(start, min(start + height, self.n_samples))
             block = self._take_rows(rows)._double(range(self.n_features))
@@ -309,14 +314,16 @@ class ArrayApiDesign(Design):
     # Differences of samples
 
     def distances(self, scale: FloatArray, *, squared: bool = False) -> FloatArray | None:
-        if 8 * self.n_samples**2 > block_bytes(self._array):
+        if 8 * self.n_samples**2 > block_bytes(self._array, 8 * self.n_samples**2):
             return None
         factor = self._to_device(scale)
+        between = functools.partial(
+            pairwise_distances, kernels=difference_kernels_for(self._array), squared=squared
+        )
         total: list[Any] = [None]
 
         def add(columns: range) -> None:
-            block = self._double(columns) * factor[columns.start : columns.stop]
-            part = pairwise_distances(block, squared)
+            part = between(self._double(columns) * factor[columns.start : columns.stop])
             total[0] = part if total[0] is None else total[0] + part
 
         self._in_blocks(add)
@@ -324,9 +331,15 @@ class ArrayApiDesign(Design):
 
     def difference_sums(self, first: IntArray, second: IntArray, weights: FloatArray) -> FloatArray | None:
         xp = self._xp
-        at_once = max(1, len(first) if len(first) < self.n_samples else self.n_samples)
+        kernels = self._kernels()
+        if kernels is not None and difference_kernels_for(self._array) is not None:
+            whole = self._part(range(self._array.shape[0]), self._columns)._native(range(self.n_features))
+            rows = np.asarray(self._rows, dtype=np.int64)
+            sides = (self._to_device(rows[first]), self._to_device(rows[second]), self._to_device(weights))
+            return on_host(kernels.difference_sums(whole, *sides))
+        at_once = max(1, min(len(first), self.n_samples))
         parts = [slice(start, min(start + at_once, len(first))) for start in range(0, len(first), at_once)]
-        sides = [
+        pairs = [
             (self._to_device(first[part]), self._to_device(second[part]), self._to_device(weights[part]))
             for part in parts
         ]
@@ -334,7 +347,7 @@ class ArrayApiDesign(Design):
         def sums(columns: range) -> Any:
             block = self._double(columns)
             total = xp.zeros(len(columns), dtype=xp.float64, device=device_of(self._array))
-            for left, right, weight in sides:
+            for left, right, weight in pairs:
                 difference = xp.take(block, left, axis=0)
                 difference -= xp.take(block, right, axis=0)
                 total = total + weight @ xp.abs(difference)
@@ -371,28 +384,60 @@ class ArrayApiDesign(Design):
             return (low - shift) * factor, (high - shift) * factor
         return low, high
 
-    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
-        """Moments of each class about the mean of its first samples, see `stats_kernels`."""
-        for c in range(accumulator.weight.size):
-            members = np.flatnonzero((accumulator.codes == c) & (accumulator.row_weight > 0.0))
-            if members.size:
-                low, high, mean, sum_sq = self._moments_of(members, accumulator.row_weight[members])
-                np.minimum(accumulator.minimum, low, out=accumulator.minimum)
-                np.maximum(accumulator.maximum, high, out=accumulator.maximum)
-                accumulator.mean[c], accumulator.sum_sq[c] = mean, sum_sq
+    def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
+        classes = StatsAccumulator((self.n_samples, 0), y, sample_weight)
+        q = classes.weight.size
+        found = self._stats_by_class(classes) if self.n_features else np.zeros((2 * q + 4, 0))
+        return ColumnStats(
+            count=classes.count,
+            weight=classes.weight,
+            class_mean=found[:q],
+            class_variance=found[q : 2 * q],
+            mean=found[-4],
+            variance=found[-3],
+            minimum=found[-2],
+            maximum=found[-1],
+        )
 
-    def _moments_of(self, members: NDArray[np.intp], weights: FloatArray) -> FloatArray:
-        """Minimum, maximum, mean and sum of squared deviations of each column over some rows."""
+    def _stats_by_class(self, classes: StatsAccumulator) -> FloatArray:
+        """The rows of `ColumnStats`; as `combine_classes` has it for the host."""
+        xp, total = self._xp, float(classes.weight.sum())
+        present = np.flatnonzero(classes.weight)
+        moments = []
+        for c in present:
+            members = np.flatnonzero((classes.codes == c) & (classes.row_weight > 0.0))
+            moments.append(self._moments_of(members, classes.row_weight[members]))
+        share = [float(classes.weight[c]) / total for c in present]
+        low, high, overall = moments[0][0, :], moments[0][1, :], share[0] * moments[0][2, :]
+        for part, found in zip(share[1:], moments[1:], strict=True):
+            low, high = xp.minimum(low, found[0, :]), xp.maximum(high, found[1, :])
+            overall = overall + part * found[2, :]
+        constant = (low == high) & xp.isfinite(overall)
+        variance, nothing = xp.zeros_like(overall), xp.zeros_like(overall)
+        mean_of, variance_of = [nothing] * classes.weight.size, [nothing] * classes.weight.size
+        for c, part, found in zip(present, share, moments, strict=True):
+            deviation = found[2, :] - overall
+            variance = variance + part * deviation * deviation + found[3, :] / total
+            mean_of[c] = xp.where(constant, low, found[2, :])
+            variance_of[c] = xp.where(constant, nothing, found[3, :] / float(classes.weight[c]))
+        rest = [xp.where(constant, low, overall), xp.where(constant, nothing, variance), low, high]
+        return on_host(xp.stack([*mean_of, *variance_of, *rest], axis=0))
+
+    def _moments_of(self, members: NDArray[np.intp], weights: FloatArray) -> Any:
+        """Minimum, maximum, mean and sum of squared deviations of each column over some rows, on the device.
+
+        Moments are taken about the mean of the first samples, see `stats_kernels`.
+        """
         kernels = self._kernels()
-        if kernels is None or self.n_features == 0:
+        if kernels is None:
             return (self if members.size == self.n_samples else self._take_rows(members))._moments(weights)
         heaviest = np.argsort(-weights, kind="stable")
         rows = np.asarray(compose(self._rows, members[heaviest]), dtype=np.int64)
         whole = self._part(range(self._array.shape[0]), self._columns)._native(range(self.n_features))
         weight = self._to_device(weights[heaviest])
-        return on_host(kernels.column_moments(whole, self._to_device(rows), weight, float(weights.sum())))
+        return kernels.column_moments(whole, self._to_device(rows), weight, float(weights.sum()))
 
-    def _moments(self, weights: FloatArray) -> FloatArray:
+    def _moments(self, weights: FloatArray) -> Any:
         xp = self._xp
         weight, total = self._to_device(weights), float(weights.sum())
         heaviest = self._to_device(np.argsort(-weights, kind="stable")[:CENTER_SAMPLES])
@@ -407,9 +452,9 @@ class ArrayApiDesign(Design):
             spread = weight @ deviation - first * first / total
             spread = xp.where(spread < 0.0, xp.zeros_like(spread), spread)
             found = (xp.astype(low, xp.float64), xp.astype(high, xp.float64), center + first / total, spread)
-            return xp.stack(found, axis=1)
+            return xp.stack(found, axis=0)
 
-        return self._concatenated(moments, (self.n_features, 4)).T
+        return xp.concat(self._in_blocks(moments), axis=1)
 
 
 def from_array_api(X: Any, feature_names: NDArray[Any] | None = None) -> ArrayApiDesign:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -23,6 +24,8 @@ import triton.language as tl
 _MOST_VECTORS = 4  # products with more vectors are left to the matrix product
 _COLUMNS_PER_PART = 16384  # of a sum along a row
 _CENTER_SAMPLES = 16
+_TILE = 64  # samples on each side of a tile of distances
+_PROGRAMS = 4096  # enough to keep a device busy
 
 
 @triton.jit
@@ -104,6 +107,46 @@ def _column_moments(
     tl.store(out + 3 * n_columns + column, tl.where(spread < 0.0, 0.0, spread), mask=inside)
 
 
+@triton.jit
+def _distances(
+    columns, out, n, n_columns, part_size, SQUARED: tl.constexpr, TILE: tl.constexpr
+):  # pragma: no cover
+    """out[part, i, j] = sum_k |columns[k, i] - columns[k, j]| over one part of the columns, for tiles with j >= i"""
+    top, left, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    if left >= top:
+        row, column = top * TILE + tl.arange(0, TILE), left * TILE + tl.arange(0, TILE)
+        is_row, is_column = row < n, column < n
+        total = tl.zeros((TILE, TILE), dtype=tl.float64)
+        begin = part * part_size
+        values = columns + begin.to(tl.int64) * n
+        for _ in range(begin, tl.minimum(begin + part_size, n_columns)):
+            a = tl.load(values + row, mask=is_row, other=0.0)
+            b = tl.load(values + column, mask=is_column, other=0.0)
+            difference = a[:, None] - b[None, :]
+            if SQUARED:
+                total += difference * difference
+            else:
+                total += tl.abs(difference)
+            values += n
+        place = out + (part.to(tl.int64) * n + row[:, None]) * n + column[None, :]
+        tl.store(place, total, mask=is_row[:, None] & is_column[None, :])
+
+
+@triton.jit
+def _difference_sums(
+    x, stride, first, second, weights, out, n_pairs, n_columns, COLUMNS: tl.constexpr
+):  # pragma: no cover
+    """out[k] = sum_t weights[t] |x[first[t], k] - x[second[t], k]|"""
+    column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = column < n_columns
+    total = tl.zeros((COLUMNS,), dtype=tl.float64)
+    for pair in range(n_pairs):
+        a = tl.load(x + tl.load(first + pair) * stride + column, mask=inside, other=0.0).to(tl.float64)
+        b = tl.load(x + tl.load(second + pair) * stride + column, mask=inside, other=0.0).to(tl.float64)
+        total += tl.load(weights + pair) * tl.abs(a - b)
+    tl.store(out + column, total, mask=inside)
+
+
 def transpose_dot(x: Any, V: Any) -> Any:
     """``x' V`` for one vector, or for each column of V, in double precision."""
     if V.ndim == 2:
@@ -144,6 +187,31 @@ def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
     return out
 
 
+def distances(block: Any, squared: bool) -> Any:
+    """Sums of absolute, or squared, differences between all rows of a matrix in double precision."""
+    n, p = block.shape
+    n_tiles = triton.cdiv(n, _TILE)
+    n_parts = max(1, min(p // 64, 2 * _PROGRAMS // (n_tiles * (n_tiles + 1))))
+    out = torch.zeros((n_parts, n, n), dtype=torch.float64, device=block.device)
+    with _on_its_device(block):
+        _distances[(n_tiles, n_tiles, n_parts)](
+            block.T.contiguous(), out, n, p, triton.cdiv(p, n_parts), SQUARED=squared, TILE=_TILE
+        )
+    upper = out.sum(dim=0).triu(1)
+    return upper + upper.T
+
+
+def difference_sums(x: Any, first: Any, second: Any, weights: Any) -> Any:
+    """The weighted sum of absolute differences over pairs of rows, for each column, in double precision."""
+    p = x.shape[1]
+    out = torch.empty(p, dtype=torch.float64, device=x.device)
+    with _on_its_device(x):
+        _difference_sums[(triton.cdiv(p, 256),)](
+            x, x.stride(0), first, second, weights, out, first.shape[0], p, COLUMNS=256, num_warps=2
+        )
+    return out
+
+
 def suits(x: Any, n_vectors: int = 1) -> bool:
     """Tell whether a matrix is stored row by row, and the vectors are few."""
     return x.stride(1) == 1 and min(x.shape) > 0 and n_vectors <= _MOST_VECTORS
@@ -153,19 +221,42 @@ def _on_its_device(x: Any) -> Any:
     return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
+def _may_run_on(device: str) -> bool:
+    return device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"
+
+
 @functools.cache
 def usable_for(device: str) -> bool:
-    """Tell whether the kernels compile and give right results there; tried once on a small matrix."""
-    if not device.startswith("cuda") and os.environ.get("TRITON_INTERPRET") != "1":
-        return False
+    """Tell whether the sums compile and give right results there; tried once on a small matrix."""
+    return _may_run_on(device) and _agree(_sums, device)
+
+
+@functools.cache
+def compares_samples_on(device: str) -> bool:
+    """The same for differences of samples."""
+    return _may_run_on(device) and _agree(_differences, device)
+
+
+def _agree(trial: Callable[[Any], tuple[list[Any], list[Any]]], device: str) -> bool:
     x = torch.linspace(-1.0, 2.0, 11 * 300, device=device, dtype=torch.float32).reshape(11, 300)
-    v, w = torch.arange(11.0, device=device).double(), torch.arange(300.0, device=device).double()
-    rows = torch.arange(11, device=device)
-    double = x.double()
     try:
-        moments = column_moments(x, rows, torch.ones_like(v), 11.0)
-        found = torch.cat([transpose_dot(x, v), dot(x, w), moments[2], moments[3]])
+        found, expected = trial(x)
     except Exception:  # no compiler, an unknown device: the library functions do the work
         return False
-    expected = [double.T @ v, double @ w, double.mean(dim=0), 11.0 * double.var(dim=0, correction=0)]
-    return bool(torch.allclose(found, torch.cat(expected), rtol=1e-10, atol=1e-10))
+    pairs = zip(found, expected, strict=True)
+    return all(bool(torch.allclose(left, right, rtol=1e-10, atol=1e-10)) for left, right in pairs)
+
+
+def _sums(x: Any) -> tuple[list[Any], list[Any]]:
+    double = x.double()
+    n, p = x.shape
+    v, w = torch.arange(n, device=x.device).double(), torch.arange(p, device=x.device).double()
+    moments = column_moments(x, torch.arange(n, device=x.device), torch.ones_like(v), float(n))
+    found = [transpose_dot(x, v), dot(x, w), moments[2], moments[3]]
+    return found, [double.T @ v, double @ w, double.mean(dim=0), n * double.var(dim=0, correction=0)]
+
+
+def _differences(x: Any) -> tuple[list[Any], list[Any]]:
+    double, rows = x.double(), torch.arange(x.shape[0], device=x.device)
+    found = [distances(double, squared=False), difference_sums(x, rows, 0 * rows, rows.double())]
+    return found, [torch.cdist(double, double, p=1.0), rows.double() @ (double - double[0]).abs()]

@@ -57,14 +57,49 @@ def on_device(values: NDArray[Any], like: Any) -> Any:
 def on_host(array: Any) -> NDArray[Any]:
     """Copy to NumPy, from whatever device."""
     if hasattr(array, "get"):  # CuPy
-        return np.asarray(array.get())
+        return np.asarray(array.get(out=_locked_for_cupy(array)))
     if hasattr(array, "cpu"):  # torch
-        return np.asarray(array.detach().cpu().numpy())
+        found = array.detach()
+        locked = _locked_for_torch(found)
+        return np.asarray(found.cpu().numpy() if locked is None else locked.copy_(found).numpy())
     return np.from_dlpack(array)
 
 
-def pairwise_distances(block: Any, squared: bool) -> Any:
+# Results of this size travel into page-locked memory, ten times as fast. The libraries keep such memory for the next
+# result, so it must not be too much.
+_LEAST_LOCKED_BYTES, _MOST_LOCKED_BYTES = 1 << 19, 1 << 28
+
+
+def _is_worth_locking(array: Any) -> bool:
+    return _LEAST_LOCKED_BYTES <= int(array.nbytes) <= _MOST_LOCKED_BYTES
+
+
+def _locked_for_torch(array: Any) -> Any:
+    if array.device.type != "cuda" or not _is_worth_locking(array):
+        return None
+    import torch
+
+    try:
+        return torch.empty(array.shape, dtype=array.dtype, pin_memory=True)
+    except RuntimeError:  # the system allows no more of it
+        return None
+
+
+def _locked_for_cupy(array: Any) -> Any:
+    if not _is_worth_locking(array):
+        return None
+    import cupyx
+
+    try:
+        return cupyx.empty_pinned(array.shape, array.dtype)
+    except Exception:  # the system allows no more of it
+        return None
+
+
+def pairwise_distances(block: Any, *, squared: bool, kernels: Any = None) -> Any:
     """Sums of absolute, or squared, differences between all rows of a matrix."""
+    if kernels is not None:
+        return kernels.distances(block, squared)
     if library_of(block) == "torch":
         import torch
 
@@ -80,14 +115,20 @@ def pairwise_distances(block: Any, squared: bool) -> Any:
     return xp.stack(lines, axis=0)
 
 
-def block_bytes(array: Any) -> int:
-    """How much memory one block may take where the array lives."""
-    free = _free_bytes(array)
+def block_bytes(array: Any, wanted: int = _DEVICE_BLOCK_BYTES) -> int:
+    """How much memory one block may take where the array lives; to ask for what is ``wanted`` may be quicker."""
+    if wanted <= _HOST_BLOCK_BYTES:
+        return _HOST_BLOCK_BYTES
+    free = _free_bytes(array, int(min(wanted, _DEVICE_BLOCK_BYTES) / _MEMORY_SHARE))
     return _HOST_BLOCK_BYTES if free is None else int(min(_DEVICE_BLOCK_BYTES, _MEMORY_SHARE * free))
 
 
-def _free_bytes(array: Any) -> int | None:
-    """Memory that is left on a device of its own; None where the array shares the memory of the host."""
+def _free_bytes(array: Any, enough: int) -> int | None:
+    """Memory that is left on a device of its own; None where the array shares the memory of the host.
+
+    What a library holds in store counts too; it is asked only when the device itself has not ``enough``, for
+    torch takes longer to tell than many a product takes.
+    """
     if library_of(array) == "cupy":
         import cupy
 
@@ -96,8 +137,10 @@ def _free_bytes(array: Any) -> int | None:
     if library_of(array) == "torch" and array.device.type == "cuda":
         from torch import cuda
 
-        idle = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)
-        return int(cuda.mem_get_info(array.device)[0] + idle)
+        free = int(cuda.mem_get_info(array.device)[0])
+        if free >= enough:
+            return free
+        return free + int(cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device))
     return None
 
 
@@ -133,6 +176,12 @@ def kernels_for(array: Any) -> Any:
     except ImportError:  # no Triton
         return None
     return device_kernels if device_kernels.usable_for(str(array.device)) else None
+
+
+def difference_kernels_for(array: Any) -> Any:
+    """The module with kernels for differences of samples; None where they do not work."""
+    kernels = kernels_for(array)
+    return kernels if kernels is not None and kernels.compares_samples_on(str(array.device)) else None
 
 
 @contextmanager

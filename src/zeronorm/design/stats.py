@@ -34,9 +34,11 @@ def is_constant_range(
     minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type = np.float64
 ) -> NDArray[np.bool_]:
     """Tell which columns vary by no more than a few roundings of the given type."""
-    size = np.maximum(np.abs(minimum), np.abs(maximum))
-    limit: FloatArray = _CONSTANT_ULPS * float(np.finfo(dtype).eps) * size
-    return np.asarray(maximum - minimum <= limit)
+    ulps = _CONSTANT_ULPS * float(np.finfo(dtype).eps)
+    width = maximum - minimum
+    if width.min(initial=np.inf) > ulps * max(-minimum.min(initial=0.0), maximum.max(initial=0.0)):
+        return np.zeros(width.shape, dtype=bool)
+    return np.asarray(width <= ulps * np.maximum(np.abs(minimum), np.abs(maximum)))
 
 
 @dataclass(frozen=True)

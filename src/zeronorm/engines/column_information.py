@@ -21,6 +21,11 @@ from zeronorm.selection.problem import Problem, column_index
 
 def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """0/0 is 0; a positive number over 0 is the largest finite ratio, doubled."""
+    if denominator.min(initial=np.inf) > 0:
+        with np.errstate(over="ignore"):
+            plain = numerator / denominator
+        if plain.max(initial=0.0) < np.inf:
+            return plain
     ratio = np.zeros_like(numerator)
     proper = denominator > 0
     with np.errstate(over="ignore"):  # a denominator next to zero counts as zero
