@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -113,6 +114,7 @@ def test_strange_names_round_trip(tmp_path):
     file = write_csv(tmp_path / "d.csv", [*names, "label"], rows)
     assert select(file, tmp_path / "out", "--features", "10", "-q") == 0
     # A spreadsheet would run what starts like a formula; the JSON file holds the name itself.
+    names[7] = "same (2)"
     written = ["'=cmd()" if name == "=cmd()" else name for name in names]
     assert sorted(selected_names(tmp_path / "out")) == sorted(written)
     assert sorted(Result.load(tmp_path / "out").features) == sorted(names)
@@ -208,10 +210,17 @@ BAD = {
     "parameter without value": (["data.csv", "-t", "label", "-m", "fisher", "-p", "step"], "NAME=VALUE"),
     "unknown kept column": (["data.csv", "-t", "label", "--keep", "gg"], "--keep names 'gg'"),
     "unknown option": (["data.csv", "--nonsense"], "nonsense"),
+    "pattern without columns": (
+        ["data.csv", "-t", "label", "--ignore", "z*"],
+        "no column of the table matches",
+    ),
+    "no regular expression": (["data.csv", "-t", "label", "--only", "re:("], "--only holds 're:('"),
+    "no table of samples": (["data.csv", "-t", "label", "--samples", "no.csv"], "There is no file"),
+    "classes too small": (["data.csv", "-t", "label", "--min-class-size", "39"], "--min-class-size"),
     "missing groups file": (["data.csv", "-t", "label", "--feature-groups", "no.csv"], "There is no file"),
     "unknown sample groups": (
         ["data.csv", "-t", "label", "--sample-groups", "who"],
-        "--sample-groups names 'who'",
+        "--groups names 'who'",
     ),
     "bad choice": (["data.csv", "-t", "label", "--missing", "guess"], "guess"),
     "group larger than the number asked": (
@@ -328,7 +337,11 @@ def test_select_hands_over_every_option(monkeypatch, tmp_path):
         "--metric": ("roc_auc", "metric", "roc_auc"),
         "--permutations": ("5", "permutations", 5),
         "--task": ("regression", "task", "regression"),
-        "--sample-groups": ("patient", "sample_groups", "patient"),
+        "--groups": ("patient", "sample_groups", "patient"),
+        "--id": ("s", "id", "s"),
+        "--samples": ("p.csv", "samples", Path("p.csv")),
+        "--only": ("o", "only", ("o",)),
+        "--min-class-size": ("3", "min_class_size", 3),
         "--keep": ("k", "keep", ("k",)),
         "--ignore": ("i", "ignore", ("i",)),
         "--categorical": ("c", "categorical", ("c",)),
@@ -341,13 +354,13 @@ def test_select_hands_over_every_option(monkeypatch, tmp_path):
         "--seed": ("11", "random_state", 11),
         "--jobs": ("2", "n_jobs", 2),
     }
-    flags = ["--transpose", "--decimal-comma", "--force", "--resume", "--save-model"]
+    flags = ["--transpose", "--decimal-comma", "--force", "--resume", "--save-model", "--drop-unlabelled"]
     arguments = [text for flag, (value, _, _) in options.items() for text in (flag, value)]
     seen = handed_over(monkeypatch, "select", "data.csv", *arguments, *flags)
     assert seen["data"] == "data.csv"
     for _, name, value in options.values():
         assert seen[name] == value, name
-    for name in ("transpose", "decimal_comma", "force", "resume", "save_model"):
+    for name in ("transpose", "decimal_comma", "force", "resume", "save_model", "drop_unlabelled"):
         assert seen[name] is True
 
 
@@ -367,7 +380,10 @@ def test_compare_hands_over_parameters_by_method(monkeypatch):
 
 def test_parameters_of_the_library_are_options_here():
     message = "The 'sample_groups' parameter of select is odd. Set cv=3, or set force=True (parameter 'random_state')."
-    assert in_flags(message) == "--sample-groups is odd. Set --cv 3, or pass --force (--seed)."
+    assert in_flags(message) == "--groups is odd. Set --cv 3, or pass --force (--seed)."
+    assert (
+        in_flags("Set delimiter=';' or missing='drop-rows'.") == "Set --delimiter ';' or --missing drop-rows."
+    )
     assert in_flags("The 'C' parameter of RFE must be positive. Got -1.") == (
         "The 'C' parameter of RFE must be positive. Got -1."
     )

@@ -23,25 +23,23 @@ def pickled_npz(file):
 
 
 GOOD = "x,y\n1,a\n2,b\n3,a\n4,b\n"
+FOREIGN = ("polars", "pandas", "traceback", "schema", "dtype", "computeerror", "rust")
 CASES = {
     "missing file": ("none.csv", None, "There is no file"),
     "directory": (".", None, "is a directory"),
     "empty": ("d.csv", text(""), "is empty"),
     "only a header": ("d.csv", text("x,y\n"), "no rows"),
     "one row": ("d.csv", text("x,y\n1,a\n"), "1 sample"),
-    "not UTF-8": ("d.csv", text("na\xefve,y\n1,a\n".encode("latin-1")), "not UTF-8"),
-    "wrong delimiter": ("d.csv", text("x;y\n1;a\n2;b\n"), "--delimiter ';'"),
     "one column": ("d.csv", text("y\na\nb\n"), "only one column"),
     "target absent": ("d.csv", text(GOOD.replace("y", "yy")), "Did you mean 'yy'"),
     "no header": ("d.csv", text("1,2\n3,4\n5,6\n"), "lack a header"),
-    "ragged": ("d.csv", text("x,y\n1,a\n2,b,c\n3,a\n"), "as many cells"),
+    "ragged": ("d.csv", text("x,y\n1,a\n2,b,c\n3,a\n"), "Line 3 of the file"),
     "target constant": ("d.csv", text("x,y\n1,a\n2,a\n"), "constant"),
     "numeric target constant": ("d.csv", text("x,y\n1,2.5\n2,2.5\n"), "constant"),
     "labels missing": ("d.csv", text("x,y\n1,a\n2,\n3,b\n4,a\n"), "no value in the target"),
     "label seen once": ("d.csv", text("x,y\n1,a\n2,b\n3,a\n4,b\n5,c\n"), "only one sample"),
     "target all unique": ("d.csv", text("x,y\n1,a\n2,b\n3,c\n4,d\n"), "identifier"),
     "whole numbers all unique": ("d.csv", text("x,y\n1,5\n2,6\n3,7\n4,9\n"), "identifier"),
-    "values missing": ("d.csv", text("x,y\n1,a\n,b\n3,a\n4,b\n"), "--missing median"),
     "infinite": ("d.csv", text("x,y\n1,a\ninf,b\n3,a\n4,b\n"), "infinite"),
     "truncated parquet": ("d.parquet", truncated_parquet, "damaged"),
     "text as parquet": ("d.parquet", text(GOOD), "damaged"),
@@ -52,7 +50,7 @@ CASES = {
     "csv as libsvm": ("d.libsvm", text(GOOD), "LIBSVM"),
     "csv as arff": ("d.arff", text(GOOD), "@data"),
     "unknown ending": ("d.xyz", text(GOOD), "known format"),
-    "binary as csv": ("d.csv", text(b"\x00\x01\x02,\x00\n"), "binary"),
+    "binary as csv": ("d.csv", text(b"\x00\x01\x02,\x07\n"), "binary"),
 }
 
 
@@ -67,6 +65,8 @@ def test_one_line_with_a_remedy(case, tmp_path):
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
+    assert "--" not in str(error.value)
+    assert not any(word in str(error.value).lower() for word in FOREIGN)
 
 
 def test_a_damaged_h5ad_file(tmp_path):

@@ -96,10 +96,11 @@ def test_h5ad(tmp_path, numbers):
     assert table.class_counts == {"sick": 6, "well": 6}
 
 
-def test_strange_and_repeated_names_survive(tmp_path):
+def test_strange_names_survive_and_repeated_ones_become_distinct(tmp_path):
     rows = [[i + k for k in range(len(STRANGE_NAMES))] + ["ab"[i % 2]] for i in range(6)]
     table = read_table(write_csv(tmp_path / "d.csv", [*STRANGE_NAMES, "label"], rows), "label")
-    assert table.feature_names.tolist() == STRANGE_NAMES
+    assert table.feature_names.tolist() == [*STRANGE_NAMES[:-1], "same (2)"]
+    assert any("'same (2)'" in note for note in table.notes)
     np.testing.assert_array_equal(table.X, np.asarray([row[:-1] for row in rows], dtype=float))
 
 
@@ -130,7 +131,7 @@ def test_numbers_after_the_guessed_rows_may_turn_out_to_be_text(tmp_path, monkey
 
 def test_decimal_comma(tmp_path):
     file = write_csv(tmp_path / "d.csv", ["x", "y"], [["1,5", "a"], ["2,5", "b"]] * 3, delimiter=";")
-    with pytest.raises(DataError, match="--decimal-comma"):
+    with pytest.raises(DataError, match="decimal_comma=True"):
         read_table(file, "y", delimiter=";")
     table = read_table(file, "y", delimiter=";", decimal_comma=True)
     assert table.X[:2, 0].tolist() == [1.5, 2.5]

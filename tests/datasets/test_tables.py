@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from zeronorm.datasets import DataError, TableOptions, build_table, read_feature_groups
+from zeronorm.datasets.encoding import column_medians, fill
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.table import infer_task
 
@@ -55,7 +56,7 @@ def test_the_task_can_be_set():
     numbers = table_of({"x": range(8), "y": [0, 1] * 4}, task="regression")
     assert numbers.task == "regression"
     assert numbers.y.dtype == np.float64
-    with pytest.raises(DataError, match="--task classification"):
+    with pytest.raises(DataError, match="task='classification'"):
         table_of({"x": range(8), "y": LABELS}, task="regression")
 
 
@@ -101,7 +102,7 @@ def test_numeric_identifiers_are_kept_and_reported(name, values):
     table = table_of({name: values, "x": [3, 1, 2, 2, 2, 5, 1, 0], "y": LABELS})
     assert table.id_columns == (name,)
     assert name in table.feature_names
-    assert any(name in note and "--ignore" in note for note in table.notes)
+    assert any(name in note and "'ignore'" in note for note in table.notes)
 
 
 def test_measurements_are_not_identifiers():
@@ -118,16 +119,15 @@ def test_missing_values_by_choice():
     }
     columns["y"] = LABELS
     with pytest.raises(DataError, match=r"2 values are missing .* in 2 of 3 columns.*median"):
-        table_of(columns)
-    filled = table_of(columns, missing="median")
-    assert filled.X[1, 0] == 1.0
-    assert "c=(missing)" in filled.feature_names
-    assert any("median" in note for note in filled.notes)
+        table_of(columns, missing="error")
+    gaps = table_of(columns)
+    assert np.isnan(gaps.X[1, 0])
+    assert gaps.n_missing == 1
+    assert "c=(missing)" in gaps.feature_names
+    assert any("median" in note and "training part" in note for note in gaps.notes)
     fewer_rows = table_of(columns, missing="drop-rows")
     assert fewer_rows.n_samples == 6
-    assert fewer_rows.y.tolist() == ["a", "b", "a", "b", "a", "b"][:0] + [
-        LABELS[i] for i in (0, 3, 4, 5, 6, 7)
-    ]
+    assert fewer_rows.y.tolist() == [LABELS[i] for i in (0, 3, 4, 5, 6, 7)]
     fewer_columns = table_of(columns, missing="drop-columns")
     assert fewer_columns.feature_names.tolist() == ["z"]
 
@@ -137,13 +137,22 @@ def test_rows_without_a_label_are_dropped_on_request_only():
     with pytest.raises(DataError, match=r"1 of 9 samples.*data row 9"):
         table_of(columns)
     assert table_of(columns, missing="drop-rows").n_samples == 8
+    assert table_of(columns, drop_unlabelled=True).n_samples == 8
 
 
 def test_missing_entries_of_sparse_data_get_the_median_with_its_zeros():
     X = sp.csr_matrix(np.asarray([[NAN, 1.0], [0.0, 2.0], [0.0, 3.0], [7.0, 4.0]]))
-    raw = RawTable.from_matrix(X, targets={"y": np.asarray([0, 1, 0, 1])}, default_target="y")
-    filled = build_table(raw, TableOptions(missing="median"))
-    np.testing.assert_array_equal(filled.X.toarray()[:, 0], [0, 0, 0, 7])
+    np.testing.assert_array_equal(fill(X, column_medians(X)).toarray()[:, 0], [0, 0, 0, 7])
+
+
+def test_medians_are_those_of_the_known_values_of_each_column():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((30, 200)) < 0.2, NAN, rng.normal(size=(30, 200)))
+    X[:, 3] = NAN
+    medians = column_medians(X)
+    expected = [float(np.median(c[~np.isnan(c)])) if not np.isnan(c).all() else 0.0 for c in X.T]
+    np.testing.assert_array_equal(medians, expected)
+    np.testing.assert_array_equal(fill(X, medians)[~np.isnan(X)], X[~np.isnan(X)])
 
 
 def test_numbers_spoilt_by_text_are_an_error():
@@ -166,7 +175,7 @@ def test_ignored_columns_and_sample_groups_leave_the_features():
     )
     assert table.feature_names.tolist() == ["x"]
     assert table.sample_groups.tolist() == [1, 1, 2, 2] * 2
-    with pytest.raises(DataError, match="--ignore names 'other'"):
+    with pytest.raises(DataError, match="'ignore' parameter names 'other'"):
         table_of({"x": range(8), "y": LABELS}, ignore=("other",))
 
 

@@ -15,8 +15,15 @@ from typing import Any, NoReturn
 
 FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 LONGEST_LINE = 600
+_QUOTES = "'\""
 # Parameters of Python whose option on the command line has another name.
-FLAGS = {"random_state": "--seed", "n_jobs": "--jobs", "params": "--param", "rule": "--rule"}
+FLAGS = {
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "params": "--param",
+    "rule": "--rule",
+    "sample_groups": "--groups",
+}
 OPTIONS = (
     "target",
     "method",
@@ -28,12 +35,16 @@ OPTIONS = (
     "repeats",
     "permutations",
     "task",
-    "sample_groups",
+    "samples",
+    "id",
     "feature_groups",
     "keep",
     "ignore",
+    "only",
     "categorical",
     "missing",
+    "drop_unlabelled",
+    "min_class_size",
     "transpose",
     "delimiter",
     "decimal_comma",
@@ -122,7 +133,10 @@ def in_flags(message: str) -> str:
     message = re.sub(rf"[Tt]he '({names})' parameter(?: of \w+)?", lambda m: flags[m[1]], message)
     message = re.sub(rf"parameter '({names})'", lambda m: flags[m[1]], message)
     message = re.sub(rf"\b(?:[Ss]et )?({names})=True\b", lambda m: f"pass {flags[m[1]]}", message)
-    return re.sub(rf"\b({names})=('[^']*'|[\w.]+)", lambda m: f"{flags[m[1]]} {m[2].strip(chr(39))}", message)
+    value = r"""('[^']*'|"[^"]*"|[\w.]+)"""
+    return re.sub(
+        rf"\b({names})={value}", lambda m: f"{flags[m[1]]} {shlex.quote(m[2].strip(_QUOTES))}", message
+    )
 
 
 def one_line(message: str) -> str:

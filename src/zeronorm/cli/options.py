@@ -26,32 +26,54 @@ class RuleChoice(StrEnum):
 class MissingWay(StrEnum):
     """What happens to missing values."""
 
-    error = "error"
     median = "median"
+    error = "error"
     drop_rows = "drop-rows"
     drop_columns = "drop-columns"
 
 
-DATA_HELP = "A CSV, TSV, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, or a name from `zeronorm datasets`."
+DATA_HELP = (
+    "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; - for "
+    "standard input; or a name from `zeronorm datasets`."
+)
 Data = Annotated[str, typer.Argument(help=DATA_HELP, show_default=False)]
 Target = Annotated[
     str | None,
     typer.Option("--target", "-t", help="Column to predict, or a .npy file for data that stay on disk."),
 ]
 Task = Annotated[TaskChoice | None, typer.Option(help="Default: inferred from the target, and stated.")]
-Ignore = Annotated[list[str] | None, typer.Option(help="Column to leave out; repeat for more.")]
+PATTERNS = "a name, a pattern such as 'AFFX*', or re:REGEX; repeat for more."
+Samples = Annotated[
+    Path | None, typer.Option(help="Second file, one row per sample, with the target; joined by --id.")
+]
+Id = Annotated[str | None, typer.Option(help="Column with the names of the samples.")]
+Ignore = Annotated[list[str] | None, typer.Option(help=f"Columns to leave out: {PATTERNS}")]
+Only = Annotated[list[str] | None, typer.Option(help=f"Columns to use as features: {PATTERNS}")]
 Categorical = Annotated[list[str] | None, typer.Option(help="Column of codes; repeat for more.")]
-Missing = Annotated[MissingWay, typer.Option(help="What to do with missing values.")]
+Missing = Annotated[
+    MissingWay, typer.Option(help="Missing values; median fills them inside the folds, after splitting.")
+]
+DropUnlabelled = Annotated[
+    bool, typer.Option("--drop-unlabelled", help="Leave out samples without a value in the target.")
+]
+MinClassSize = Annotated[int, typer.Option(min=0, help="Leave out classes with fewer samples.")]
 Transpose = Annotated[bool, typer.Option("--transpose", help="Samples are in columns, as in gene tables.")]
-Delimiter = Annotated[str | None, typer.Option(help="Separator of a text file.")]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Separator of a text file, such as ';' or tab. Default: found out.")
+]
 DecimalComma = Annotated[bool, typer.Option("--decimal-comma", help="Numbers are written 1,5.")]
 SampleGroups = Annotated[
-    str | None, typer.Option(help="Column that tells which samples belong together (patient, batch).")
+    str | None,
+    typer.Option(
+        "--groups",
+        "--sample-groups",
+        help="Column that tells which samples belong together (patient, batch).",
+    ),
 ]
 FeatureGroups = Annotated[
     Path | None, typer.Option(help="CSV (feature,group) or JSON file: groups enter and leave whole.")
 ]
-Keep = Annotated[list[str] | None, typer.Option(help="Column that must be selected; repeat for more.")]
+Keep = Annotated[list[str] | None, typer.Option(help=f"Columns that must be selected: {PATTERNS}")]
 Folds = Annotated[int, typer.Option("--cv", min=2, help="Number of folds.")]
 Repeats = Annotated[int, typer.Option(min=1, help="How often the outer folds are drawn anew.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
@@ -91,7 +113,7 @@ def common(arguments: dict[str, Any], quiet: bool, as_json: bool) -> dict[str, A
         del found[name]
     for name in ("task", "missing"):
         found[name] = found[name] and str(found[name])
-    for name in ("keep", "ignore", "categorical"):
+    for name in ("keep", "ignore", "only", "categorical"):
         found[name] = tuple(found[name] or ())
     found["rule"] = str(found["rule"]).replace("-", "_")
     found["permutations"] = _count(found["permutations"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,18 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.datasets import encoding
-from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.draft import Draft, handle_missing, handle_rows, settle_task
+from zeronorm.datasets.joining import join_samples
+from zeronorm.datasets.raw import RawTable, distinct_names, matching, no_such_column
 from zeronorm.datasets.readers import read_raw
-from zeronorm.datasets.table import (
-    DataError,
-    Table,
-    TaskName,
-    check_target,
-    infer_task,
-    missing_labels,
-    shown,
-    shown_list,
-)
+from zeronorm.datasets.table import DataError, Table, TaskName, missing_labels, shown, shown_list
 
 
 @dataclass(frozen=True)
@@ -37,27 +29,47 @@ class TableOptions:
     task : {"classification", "regression"} or None, default=None
         None infers it from the target; a note says so.
     ignore : tuple of str, default=()
-        Columns to leave out.
+        Columns to leave out: names, patterns such as "AFFX*", or regular expressions such as "re:^AFFX".
+    only : tuple of str, default=()
+        The columns to use as features. Empty: all.
     categorical : tuple of str, default=()
         Columns whose numbers are codes of categories.
     sample_groups : str or None, default=None
         Column that says which samples belong together, such as a patient.
-    missing : {"error", "median", "drop-rows", "drop-columns"}, default='error'
-        What to do with missing values.
+    id : str or None, default=None
+        Column with the names of the samples.
+    missing : {"median", "error", "drop-rows", "drop-columns"}, default='median'
+        What to do with missing values. "median" leaves gaps in the table, which ``select`` fills with
+        medians of each training part.
+    drop_unlabelled : bool, default=False
+        Whether to leave out samples without a value in the target. Otherwise they are an error.
+    min_class_size : int, default=0
+        Classes with fewer samples are left out.
 
     Examples
     --------
     >>> from zeronorm.datasets import TableOptions
     >>> TableOptions(target="healed", ignore=("age",)).missing
-    'error'
+    'median'
     """
 
     target: str | None = None
     task: TaskName | None = None
     ignore: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     sample_groups: str | None = None
-    missing: encoding.MissingChoice = "error"
+    id: str | None = None
+    missing: encoding.MissingChoice = "median"
+    drop_unlabelled: bool = False
+    min_class_size: int = 0
+
+    def __post_init__(self) -> None:
+        if self.missing not in encoding.MISSING_CHOICES:
+            raise DataError(
+                f"The 'missing' parameter must be one of {', '.join(encoding.MISSING_CHOICES)}. Got {self.missing!r} "
+                "instead."
+            )
 
 
 def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table:
@@ -86,60 +98,92 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
     >>> build_table(raw, TableOptions()).task
     'classification'
     """
-    notes = list(raw.notes)
-    y, target_name, place = _take_target(raw, options)
-    raw = raw.without([] if place is None else [place])
-    raw = raw.without(p for name in options.ignore for p in find_columns(raw, name, "--ignore"))
-    samples, raw = _take_sample_groups(raw, options)
-    raw = _declare_categories(raw, options.categorical)
-    raw, id_columns, ids = _set_text_identifiers_aside(raw, notes)
-    raw, y, samples, ids = _drop_incomplete_rows(raw, y, samples, ids, target_name, options, notes)
-    raw = _handle_missing(raw, options.missing, notes)
-    task, y = _settle_task(y, target_name, options.task, notes)
-    X, names, sources, groups = _encode_texts(raw, notes)
+    draft = _set_roles(raw, options)
+    draft = _use_distinct_names(_take_ids(draft, options))
+    draft = replace(draft, raw=_declare_categories(draft.raw, options.categorical))
+    draft, set_aside, grouping = _set_identifiers_aside(draft, options)
+    draft = handle_rows(draft, options.missing, options.drop_unlabelled)
+    task, draft = settle_task(draft, options.task, options.min_class_size)
+    draft = handle_missing(draft, options.missing)
+    X, names, sources, groups, encoded = _encode_texts(draft.raw)
+    draft = draft.noted(*encoded)
     encoding.check_finite(X, names)
     if X.shape[1] == 0:
-        raise DataError("No feature is left besides the target. Check --target, --ignore and --missing.")
+        raise DataError(
+            "No feature is left besides the target. Leave fewer columns out (parameter 'ignore'), or check that the "
+            "table holds measurements."
+        )
     numeric_ids = [str(names[i]) for i in encoding.numeric_identifiers(X, names)]
     if numeric_ids:
-        notes.append(
-            f"These columns of numbers look like identifiers but were kept: {shown_list(numeric_ids)}. "
-            "Leave them out with --ignore if they are."
+        draft = draft.noted(
+            f"These columns of numbers look like identifiers but were kept: {shown_list(numeric_ids)}. Leave them out "
+            "(parameter 'ignore') if they are."
         )
+    if draft.groups is None:
+        grouping += [
+            str(names[i]) for i in encoding.numeric_groupings(X, names) if names[i] not in numeric_ids
+        ]
+    ids = draft.raw.sample_ids
     return Table(
         X=X,
-        y=y,
+        y=draft.y,
         task=task,
         feature_names=np.asarray(names, dtype=object),
         source_columns=sources,
-        target_name=target_name,
+        target_name=draft.target_name,
         feature_groups=groups,
-        sample_groups=samples,
+        sample_groups=draft.groups,
         sample_ids=None if ids is None else np.asarray(ids, dtype=object),
-        id_columns=(*id_columns, *numeric_ids),
-        notes=tuple(notes),
+        id_columns=(*set_aside, *numeric_ids),
+        group_columns=tuple(grouping),
+        n_missing=int(encoding.missing_per_column(X).sum()),
+        notes=draft.notes,
         source=source,
     )
 
 
-def find_columns(raw: RawTable, name: str, option: str) -> list[int]:
-    """All places of the columns called ``name``."""
-    places = [place for place, known in enumerate(raw.names) if known == name]
-    if places:
-        return places
-    close = difflib.get_close_matches(name, list(raw.names)[:5000], n=3)
-    hint = f"Did you mean {shown_list(close)}?" if close else f"The first are {shown_list(list(raw.names))}."
-    if not close and all(_is_number_text(known) for known in list(raw.names)[:100]):
-        hint += " All names are numbers: the file may lack a header line."
-    raise DataError(f"{option} names {shown(name)}, but the table has no such column. {hint}")
+# -- Which column is what -----------------------------------------------------------------------------
 
 
-def _is_number_text(text: str) -> bool:
+def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
+    y, target_name, place = _take_target(raw, options)
+    groups, group_places = _sample_groups(raw, options)
+    left_out = [*([] if place is None else [place]), *group_places]
+    ignored = set()
+    for name in options.ignore:
+        places, samples = _ignored(raw, name)
+        left_out += places
+        ignored |= samples
+    if options.only:
+        wanted = {p for name in options.only for p in matching(raw.names, name, "only")}
+        left_out += [
+            p for p in range(len(raw.names)) if p not in wanted and not _names_samples(raw, p, options)
+        ]
+    draft = Draft(raw.without(left_out), y, groups, target_name, raw.notes)
+    if ignored:
+        draft = draft.rows(np.asarray([place not in ignored for place in range(raw.n_samples)]))
+    return draft
+
+
+def _names_samples(raw: RawTable, place: int, options: TableOptions) -> bool:
+    """Whether a column of text names the samples, so that it is of use without being a feature."""
+    if raw.names[place] == options.id:
+        return True
+    return raw.sample_ids is None and place in raw.texts and encoding.is_text_identifier(raw.texts[place])
+
+
+def _ignored(raw: RawTable, name: str) -> tuple[list[int], set[int]]:
+    """Columns called so, or samples, where a transposed table names them."""
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        return matching(raw.names, name, "ignore"), set()
+    except DataError:
+        if raw.sample_ids is None:
+            raise
+        try:
+            return [], set(matching(list(raw.sample_ids), name, "ignore"))
+        except DataError:
+            pass
+        raise
 
 
 def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], str, int | None]:
@@ -148,40 +192,77 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
     if name is None:
         candidates = list(raw.targets) or list(raw.names)
         raise DataError(
-            f"Say with --target which column is to be predicted, one of {shown_list(candidates)}."
+            f"Say which column is to be predicted (parameter 'target'), one of {shown_list(candidates)}."
         )
     if name in raw.targets:
         return np.asarray(raw.targets[name]), name, None
     if raw.targets and name not in raw.names:
-        raise DataError(f"--target names {shown(name)}, but the targets are {shown_list(list(raw.targets))}.")
-    places = find_columns(raw, name, "--target")
+        raise DataError(
+            f"The 'target' parameter names {shown(name)}, but the targets are {shown_list(list(raw.targets))}."
+        )
+    places = [place for place, known in enumerate(raw.names) if known == name]
+    if not places:
+        raise no_such_column(raw.names, name, "target")
     if len(places) > 1:
         raise DataError(
-            f"--target names {shown(name)}, which stands {len(places)} times in the table. Rename one."
+            f"The 'target' parameter names {shown(name)}, which stands {len(places)} times in the table. Rename one."
         )
     return raw.column(places[0]), name, places[0]
 
 
-def _take_sample_groups(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any] | None, RawTable]:
+def _sample_groups(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any] | None, list[int]]:
+    """Labels of the groups, and the columns that hold them."""
     name = options.sample_groups
     if name is None:
-        return None, raw
+        return None, []
     if name in raw.targets:
-        return np.asarray(raw.targets[name]), raw
-    places = find_columns(raw, name, "--sample-groups")
-    labels = raw.column(places[0])
+        labels, places = np.asarray(raw.targets[name]), []
+    else:
+        places = matching(raw.names, name, "sample_groups")
+        labels = raw.column(places[0])
     if missing_labels(labels).any():
         raise DataError(
-            f"The column {shown(name)} of --sample-groups has missing values. Fill them, so that every sample "
+            f"The column {shown(name)} of the sample groups has missing values. Fill them, so that every sample "
             "belongs to a group."
         )
-    return labels, raw.without(places)
+    return labels, places
+
+
+def _take_ids(draft: Draft, options: TableOptions) -> Draft:
+    """The column that names the samples, where the user says which."""
+    if options.id is None or options.id in draft.raw.targets:
+        return draft
+    place = matching(draft.raw.names, options.id, "id")[0]
+    if place not in draft.raw.texts and place not in draft.raw.positions:
+        return draft
+    cells = [_as_id(cell) for cell in draft.raw.column(place)]
+    return replace(draft, raw=replace(draft.raw.without([place]), sample_ids=cells))
+
+
+def _as_id(cell: Any) -> str:
+    return f"{cell:g}" if isinstance(cell, float) else "" if cell is None else str(cell)
+
+
+def _use_distinct_names(draft: Draft) -> Draft:
+    raw = draft.raw
+    used = sorted({*raw.positions.tolist(), *raw.texts})
+    found, repeated = distinct_names([raw.names[place] for place in used])
+    if not repeated:
+        return draft
+    names = list(raw.names)
+    for place, name in zip(used, found, strict=True):
+        names[place] = name
+    copies = sum(name != raw.names[place] for place, name in zip(used, found, strict=True))
+    return replace(draft, raw=replace(raw, names=names)).noted(
+        f"{copies} columns have the name of another one, such as {shown_list(repeated, 3)}; they were renamed, like "
+        f"{shown(next(n for p, n in zip(used, found, strict=True) if n != raw.names[p]))}."
+    )
 
 
 def _declare_categories(raw: RawTable, names: Sequence[str]) -> RawTable:
     for name in names:
-        for place in find_columns(raw, name, "--categorical"):
-            if place in raw.texts:
+        for place in matching(raw.names, name, "categorical"):
+            if place in raw.texts or place not in raw.positions:
                 continue
             codes = raw.column(place)
             cells = [None if np.isnan(v) else f"{v:g}" for v in codes]
@@ -190,127 +271,57 @@ def _declare_categories(raw: RawTable, names: Sequence[str]) -> RawTable:
     return raw
 
 
-def _set_text_identifiers_aside(
-    raw: RawTable, notes: list[str]
-) -> tuple[RawTable, list[str], Sequence[str] | None]:
-    found = []
+def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, list[str], list[str]]:
+    """The draft without columns that name a sample, a patient or a batch; names of both kinds."""
+    raw = draft.raw
+    wanted = {p for name in options.categorical for p in matching(raw.names, name, "categorical")}
+    index = [p for p in raw.positions.tolist() if encoding.is_row_index(raw.names[p], raw, p)]
+    identifiers, grouping = [], []
     for place, cells in raw.texts.items():
+        if place in wanted:
+            continue
         encoding.check_not_numbers(raw.names[place], cells)
         if encoding.is_text_identifier(cells):
-            found.append(place)
-    ids: Sequence[str] | None = raw.sample_ids
-    if not found:
-        return raw, [], ids
-    names = [raw.names[place] for place in found]
-    notes.append(
-        f"These text columns look like identifiers and were set aside: {shown_list(names)}. "
-        "Nearly every sample has its own value there."
-    )
-    if ids is None:
-        ids = ["" if cell is None else cell for cell in raw.texts[found[0]]]
-    return raw.without(found), names, ids
-
-
-def _drop_incomplete_rows(
-    raw: RawTable,
-    y: NDArray[Any],
-    samples: NDArray[Any] | None,
-    ids: Sequence[str] | None,
-    target_name: str,
-    options: TableOptions,
-    notes: list[str],
-) -> tuple[RawTable, NDArray[Any], NDArray[Any] | None, Sequence[str] | None]:
-    """Rows with a missing label are an error or, like other incomplete rows, dropped on request."""
-    unlabelled = missing_labels(y)
-    if options.missing != "drop-rows":
-        if unlabelled.any():
-            raise DataError(
-                f"{int(unlabelled.sum())} of {len(y)} samples have no value in the target {shown(target_name)} "
-                f"(first in data row {int(np.argmax(unlabelled)) + 1}). Fill them, or pass --missing drop-rows."
-            )
-        return raw, y, samples, ids
-    incomplete = unlabelled | rows_with_missing(raw)
-    if not incomplete.any():
-        return raw, y, samples, ids
-    keep = ~incomplete
-    notes.append(f"{int(incomplete.sum())} of {len(y)} rows with missing values were dropped.")
-    if not keep.any():
-        raise DataError(
-            "Every row has missing values, so --missing drop-rows leaves none. Choose another way."
+            identifiers.append(place)
+        elif encoding.is_text_grouping(cells):
+            grouping.append(place)
+    names = [raw.names[place] for place in identifiers]
+    if index:
+        draft = draft.noted("The first column only counts the rows and was set aside.")
+    if names:
+        draft = draft.noted(
+            f"These text columns look like identifiers and were set aside: {shown_list(names)}. Nearly every sample "
+            "has its own value there."
         )
-    index = np.flatnonzero(keep).tolist()
+    draft = draft.noted(*(encoding.grouping_note(raw.names[p], raw.texts[p], draft.groups) for p in grouping))
+    if raw.sample_ids is None and identifiers:
+        raw = replace(raw, sample_ids=["" if cell is None else cell for cell in raw.texts[identifiers[0]]])
+    grouping_names = [raw.names[place] for place in grouping]
     return (
-        raw.rows(keep),
-        y[keep],
-        None if samples is None else samples[keep],
-        None if ids is None else [ids[i] for i in index],
+        replace(draft, raw=raw.without([*index, *identifiers, *grouping])),
+        names,
+        grouping_names if draft.groups is None else [],
     )
 
 
-def rows_with_missing(raw: RawTable) -> NDArray[np.bool_]:
-    """Rows in which a number or a text is missing."""
-    incomplete = np.zeros(raw.n_samples, dtype=bool)
-    if hasattr(raw.values, "tocoo"):
-        entries = raw.values.tocoo()
-        incomplete[entries.row[np.isnan(entries.data)]] = True
-    else:
-        incomplete |= np.isnan(raw.values).any(axis=1)
-    for cells in raw.texts.values():
-        incomplete |= np.asarray([cell is None for cell in cells])
-    return incomplete
-
-
-def _handle_missing(raw: RawTable, choice: encoding.MissingChoice, notes: list[str]) -> RawTable:
-    counts = encoding.missing_per_column(raw.values)
-    text_counts = {place: sum(cell is None for cell in cells) for place, cells in raw.texts.items()}
-    if not counts.any() and not any(text_counts.values()):
-        return raw
-    if choice == "drop-columns":
-        incomplete = [*raw.positions[counts > 0], *(place for place, count in text_counts.items() if count)]
-        notes.append(f"{len(incomplete)} columns with missing values were dropped.")
-        return raw.without(int(place) for place in incomplete)
-    if choice != "median":
-        all_counts = np.concatenate([counts, np.asarray(list(text_counts.values()), dtype=np.intp)])
-        names = [*raw.numeric_names(), *(raw.names[place] for place in text_counts)]
-        raise encoding.complain(all_counts, names, raw.n_samples)
-    if counts.any():
-        raw = replace(raw, values=encoding.fill_with_medians(raw.values, counts, raw.numeric_names()))
-        notes.append(
-            f"{int(counts.sum())} missing numbers in {int(np.count_nonzero(counts))} columns were replaced by the "
-            "median of the column over all samples, before cross-validation and without looking at the target."
-        )
-    if any(text_counts.values()):
-        notes.append("Missing texts were encoded as a level of their own.")
-    return raw
-
-
-def _settle_task(
-    y: NDArray[Any], name: str, given: TaskName | None, notes: list[str]
-) -> tuple[TaskName, NDArray[Any]]:
-    if y.dtype.kind == "O" and all(isinstance(v, (bool, np.bool_)) for v in y):
-        y = y.astype(str)
-    task = given
-    if task is None:
-        task, reason = infer_task(y, name)
-        notes.append(reason)
-    return task, check_target(y, name, task, task_was_given=given is not None)
+# -- Texts as numbers ---------------------------------------------------------------------------------
 
 
 def _encode_texts(
-    raw: RawTable, notes: list[str]
-) -> tuple[Any, list[str], NDArray[np.intp], NDArray[np.intp] | None]:
-    """All features in the order of the file, with the levels of a text column as one group."""
+    raw: RawTable,
+) -> tuple[Any, list[str], NDArray[np.intp], NDArray[np.intp] | None, tuple[str, ...]]:
+    """All features in the order of the file, with the levels of a text column as one group; notes."""
     names = raw.numeric_names()
     sources = raw.positions
     if not raw.texts:
-        return raw.values, names, sources, None
+        return raw.values, names, sources, None, ()
     blocks = []
     for place, cells in raw.texts.items():
         encoded = encoding.encode(cells)
         blocks.append(encoded.indicators)
         names += [f"{raw.names[place]}={level}" for level in encoded.levels]
         sources = np.concatenate([sources, np.full(len(encoded.levels), place, dtype=np.intp)])
-    notes.append(
+    note = (
         f"{len(raw.texts)} text columns were encoded as {sum(b.shape[1] for b in blocks)} indicator columns; "
         "the levels of one column enter and leave together."
     )
@@ -319,7 +330,7 @@ def _encode_texts(
     ordered_sources = sources[order]
     groups = np.unique(ordered_sources, return_inverse=True)[1].astype(np.intp)
     several = len(np.unique(groups)) < len(groups)
-    return X, [names[i] for i in order], ordered_sources, groups if several else None
+    return X, [names[i] for i in order], ordered_sources, groups if several else None, (note,)
 
 
 def _side_by_side(values: Any, blocks: list[NDArray[np.float64]]) -> Any:
@@ -330,32 +341,38 @@ def _side_by_side(values: Any, blocks: list[NDArray[np.float64]]) -> Any:
     return np.concatenate([values, *blocks], axis=1)
 
 
-# -- Files to tables in one call --
+# -- Files to tables in one call ----------------------------------------------------------------------
 
 
 def read_table(
     path: str | Path,
     target: str | None = None,
     *,
+    samples: str | Path | None = None,
     delimiter: str | None = None,
     decimal_comma: bool = False,
     transpose: bool = False,
+    with_columns: Sequence[str] = (),
     **options: Any,
 ) -> Table:
-    """Read a CSV, TSV, Parquet, Arrow, NPZ, LIBSVM, MAT, ARFF or h5ad file.
+    """Read a CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, LIBSVM, MAT, ARFF or h5ad file, compressed or not.
 
     Parameters
     ----------
     path : str or Path
-        The file. The ending of its name says which format it has.
+        The file. The ending of its name, or its content, says which format it has. "-" is standard input.
     target : str or None, default=None
         The column to predict. None: the target of formats that have one, such as LIBSVM.
+    samples : str, Path or None, default=None
+        A second file with one row per sample that holds the target. It is joined by the names of the samples.
     delimiter : str or None, default=None
-        Character between two cells of a text file. None: the usual one for the ending.
+        Character between two cells of a text file. None: the one that fits the file.
     decimal_comma : bool, default=False
         Whether decimals are written with a comma, as in 2,5.
     transpose : bool, default=False
         Whether the samples are in columns.
+    with_columns : list of str, default=()
+        Columns of ``samples`` that become features too.
     **options : object
         The fields of ``TableOptions``, such as ``task`` or ``ignore``.
 
@@ -375,4 +392,8 @@ def read_table(
     ((4, 2), {'no': 2, 'yes': 2})
     """
     raw = read_raw(Path(path), delimiter=delimiter, decimal_comma=decimal_comma, transpose=transpose)
-    return build_table(raw, TableOptions(target=target, **options), source=str(path))
+    found = TableOptions(target=target, **options)
+    if samples is not None:
+        raw = join_samples(raw, read_raw(Path(samples), decimal_comma=decimal_comma), found.id, with_columns)
+        found = replace(found, id=None)
+    return build_table(raw, found, source=str(path))

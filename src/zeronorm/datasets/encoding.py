@@ -13,12 +13,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.readers import check_readable
 from zeronorm.datasets.table import DataError, Table, shown, shown_list
 
 MISSING_LEVEL = "(missing)"
+MEDIAN_BLOCK = 4096
 MOST_LEVELS_OF_MIXED_COLUMNS = 20
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DECORATED = re.compile(r"[<>≤≥~$€£]?\s*[+-]?\d[\d, ']*(\.\d+)?\s*[%$€£]?")
 
 
 @dataclass(frozen=True)
@@ -46,17 +49,27 @@ def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
     present = [cell for cell in cells if cell is not None]
     if present and all(_DECIMAL_COMMA.fullmatch(cell) for cell in present):
         raise DataError(
-            f"The column {shown(name)} holds numbers with a decimal comma, such as {shown(present[0])}. "
-            "Pass --decimal-comma."
+            f"The column {shown(name)} holds numbers with a decimal comma, such as {shown(present[0])}. Set "
+            "decimal_comma=True."
         )
-    if len(set(present)) <= MOST_LEVELS_OF_MIXED_COLUMNS:
-        return
     odd = [(row, cell) for row, cell in enumerate(cells) if cell is not None and not _is_float(cell)]
+    if len(set(present)) <= MOST_LEVELS_OF_MIXED_COLUMNS and all(cell.isalnum() for cell in present):
+        return  # codes such as 1, 2, 3a
     if 2 * len(odd) < len(present):
         row, cell = odd[0]
         raise DataError(
             f"The column {shown(name)} holds numbers but also text, first {shown(cell)} in data row {row + 1}. "
-            "Correct these cells, or leave the column out with --ignore."
+            "Correct these cells, leave the column out (parameter 'ignore'), or say that it holds categories "
+            "(parameter 'categorical')."
+        )
+    if (
+        len(set(present)) > 2
+        and len(odd) == len(present)
+        and all(_DECORATED.fullmatch(cell) for cell in present)
+    ):
+        raise DataError(
+            f"The column {shown(name)} holds numbers with signs around them, such as {shown(present[0])}. Write plain "
+            "numbers, or leave the column out (parameter 'ignore')."
         )
 
 
@@ -74,6 +87,15 @@ def _is_float(cell: str) -> bool:
 # A text column with more levels than this share of the samples is taken as an identifier.
 IDENTIFIER_SHARE = 0.5
 FEWEST_LEVELS = 20
+# A text column with at least so many levels, and at most so many samples per level, may tell patients apart.
+FEWEST_GROUPS = 5
+MOST_SAMPLES_PER_GROUP = 5
+UNNAMED = ("", "Unnamed: 0", "X", "...1")
+_GROUP_NAME = re.compile(
+    r"(^|[\W_])(patient|subject|donor|person|participant|individual|animal|mouse|litter|family|batch|plate|site|centre|"
+    r"center|hospital|cohort)([\W_]?(id|no|nr|number|code))?$",
+    re.IGNORECASE,
+)
 _ID_NAME = re.compile(
     r"(^|[\W_])(id|ids|identifier|index|uuid|guid|barcode|accession|row|row_?number|rowname|unnamed: ?\d+)$",
     re.IGNORECASE,
@@ -84,6 +106,53 @@ def is_text_identifier(cells: Sequence[str | None]) -> bool:
     """Whether nearly every sample has its own text."""
     levels = len({cell for cell in cells if cell is not None})
     return levels > 2 and (levels == len(cells) or levels > max(FEWEST_LEVELS, IDENTIFIER_SHARE * len(cells)))
+
+
+def is_text_grouping(cells: Sequence[str | None]) -> bool:
+    """Whether a text has many levels with few samples each, as patients and batches have."""
+    levels = len({cell for cell in cells if cell is not None})
+    return levels >= FEWEST_GROUPS and levels * MOST_SAMPLES_PER_GROUP >= len(cells)
+
+
+def grouping_note(name: str, cells: Sequence[str | None], groups: Any) -> str:
+    """What is said about a column that was set aside because it looks like a patient or a batch."""
+    levels = len({cell for cell in cells if cell is not None})
+    remedy = "" if groups is not None else f", or keep its samples together (sample_groups={name!r})"
+    return (
+        f"The text column {shown(name)} has {levels} levels with about {len(cells) / levels:.1f} samples each, like a "
+        f"patient or a batch. It is no feature here: encode it (categorical={name!r}){remedy}."
+    )
+
+
+def numeric_groupings(X: Any, names: Sequence[str]) -> list[int]:
+    """Columns of whole numbers that are named like patients or batches and repeat."""
+    if hasattr(X, "tocsr"):
+        return []
+    found = []
+    for column in (i for i, name in enumerate(names) if _GROUP_NAME.search(name)):
+        values = X[:, column]
+        if not np.all(np.isfinite(values)) or np.any(values != np.round(values)):
+            continue
+        if 2 < len(np.unique(values)) <= 0.5 * len(values):
+            found.append(column)
+    return found
+
+
+def is_row_index(name: str, raw: RawTable, place: int) -> bool:
+    """Whether the first column has no name of its own and only counts the rows, as pandas and R write it."""
+    if place != 0 or name not in UNNAMED:
+        return False
+    values = raw.column(place)
+    return len(values) > 2 and values[0] in (0.0, 1.0) and bool(np.all(np.diff(values) == 1.0))
+
+
+def alike_but_for_case(y: NDArray[Any]) -> list[str]:
+    """Labels that differ from another one in upper and lower case only."""
+    if y.dtype.kind not in "OU":
+        return []
+    labels = sorted(set(map(str, y)))
+    folded = [label.casefold() for label in labels]
+    return [label for label, low in zip(labels, folded, strict=True) if folded.count(low) > 1]
 
 
 def is_identifier_name(name: str) -> bool:
@@ -115,7 +184,7 @@ def numeric_identifiers(X: Any, names: Sequence[str]) -> NDArray[np.intp]:
 # -- Missing values: found, explained, and handled the way the user chose --
 
 
-MissingChoice = Literal["error", "median", "drop-rows", "drop-columns"]
+MissingChoice = Literal["median", "error", "drop-rows", "drop-columns"]
 MISSING_CHOICES: tuple[str, ...] = get_args(MissingChoice)
 
 
@@ -138,7 +207,7 @@ def check_finite(X: Any, names: Sequence[str]) -> None:
     )
     raise DataError(
         f"The column {shown(names[int(columns[0])])} holds infinite values. Correct them, or leave the column out "
-        "with --ignore."
+        "(parameter 'ignore')."
     )
 
 
@@ -149,38 +218,38 @@ def complain(counts: NDArray[np.intp], names: Sequence[str], n_samples: int) -> 
     share = counts.sum() / max(1, n_samples * len(counts))
     return DataError(
         f"{int(counts.sum())} values are missing ({share:.1%} of all) in {len(columns)} of {len(counts)} columns, "
-        f"most in {shown(names[worst])} ({int(counts[worst])} of {n_samples}). Choose --missing median, "
-        "drop-rows or drop-columns."
+        f"most in {shown(names[worst])} ({int(counts[worst])} of {n_samples}). Set missing='median', "
+        "missing='drop-rows' or missing='drop-columns'."
     )
 
 
-def fill_with_medians(X: Any, counts: NDArray[np.intp], names: Sequence[str]) -> Any:
-    """A copy of ``X`` in which each missing value is the median of the known values of its column."""
-    columns = np.flatnonzero(counts)
-    empty = columns[counts[columns] == X.shape[0]]
-    if empty.size:
-        raise DataError(
-            f"The column {shown(names[int(empty[0])])} has no values at all, so there is no median. "
-            "Leave it out with --ignore or choose --missing drop-columns."
-        )
+def column_medians(X: Any) -> NDArray[np.float64]:
+    """The median of the known values of each column; 0 where there is none."""
+    counts = missing_per_column(X)
+    medians = np.zeros(X.shape[1])
+    known = np.flatnonzero(counts < X.shape[0])
     if hasattr(X, "tocsc"):
-        return _fill_sparse(X, columns)
+        by_column = X.tocsc()
+        for column in known:
+            medians[column] = np.nanmedian(by_column[:, [column]].toarray())
+    else:
+        for start in range(0, known.size, MEDIAN_BLOCK):
+            part = known[start : start + MEDIAN_BLOCK]
+            medians[part] = np.nanmedian(X[:, part], axis=0)
+    return medians
+
+
+def fill(X: Any, values: NDArray[np.float64]) -> Any:
+    """A copy of ``X`` in which each missing value is that of ``values`` for its column."""
+    if hasattr(X, "tocsr"):
+        filled = X.tocsr(copy=True)
+        gaps = np.isnan(filled.data)
+        filled.data[gaps] = values[filled.indices[gaps]]
+        return filled
     filled = X.copy(order="K")
-    for column in columns:
-        values = filled[:, column]
-        values[np.isnan(values)] = np.nanmedian(values)
+    rows, columns = np.nonzero(np.isnan(filled))
+    filled[rows, columns] = values[columns]
     return filled
-
-
-def _fill_sparse(X: Any, columns: NDArray[np.intp]) -> Any:
-    filled = X.tocsc(copy=True)
-    for column in columns:
-        part = slice(filled.indptr[column], filled.indptr[column + 1])
-        known = np.zeros(X.shape[0])
-        known[filled.indices[part]] = filled.data[part]
-        values = filled.data[part]
-        values[np.isnan(values)] = np.nanmedian(known)
-    return filled.tocsr()
 
 
 # -- A user's file that says which features belong together --

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,8 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm.datasets.table import DataError, shown, shown_list
+
 # Texts that stand for a missing value.
-MISSING_TEXTS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "#N/A")
+MISSING_TEXTS = (
+    *("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "?"),
+    *("#N/A", "#NA", "#VALUE!", "#DIV/0!", "<NA>"),
+)
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,74 @@ def as_float(X: Any) -> Any:
     return X.astype(np.float32 if exact else np.float64)
 
 
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number or stands for a missing one."""
+    if cell in MISSING_TEXTS:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+# -- Names of columns ---------------------------------------------------------------------------------
+
+
+REGULAR_EXPRESSION = "re:"
+GLOB_CHARACTERS = "*?["
+
+
+def matching(names: Sequence[str], wanted: str, parameter: str) -> list[int]:
+    """Places of the names that are ``wanted``, match it as a pattern such as ``AFFX*``, or as ``re:^AFFX``."""
+    places = [place for place, name in enumerate(names) if name == wanted]
+    if places:
+        return places
+    if wanted.startswith(REGULAR_EXPRESSION):
+        try:
+            found = re.compile(wanted.removeprefix(REGULAR_EXPRESSION)).search
+        except re.error as error:
+            raise DataError(
+                f"The '{parameter}' parameter holds {shown(wanted)}, which is not a regular expression: {error}."
+            ) from error
+        places = [place for place, name in enumerate(names) if found(name)]
+    elif any(character in wanted for character in GLOB_CHARACTERS):
+        found = re.compile(fnmatch.translate(wanted)).match
+        places = [place for place, name in enumerate(names) if found(name)]
+    if places:
+        return places
+    raise no_such_column(names, wanted, parameter)
+
+
+def no_such_column(names: Sequence[str], wanted: str, parameter: str, table: str = "the table") -> DataError:
+    """The error for a name that is not there, with what may be meant."""
+    start = f"The '{parameter}' parameter names {shown(wanted)}, but"
+    if wanted.startswith(REGULAR_EXPRESSION) or any(c in wanted for c in GLOB_CHARACTERS):
+        return DataError(f"{start} no column of {table} matches it. The first are {shown_list(list(names))}.")
+    close = difflib.get_close_matches(wanted, list(names)[:5000], n=3)
+    hint = f"Did you mean {shown_list(close)}?" if close else f"The first are {shown_list(list(names))}."
+    if not close and names and all(is_number(name) for name in list(names)[:100]):
+        hint += " All names are numbers: the file may lack a header line."
+    return DataError(f"{start} {table} has no such column. {hint}")
+
+
+def distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The names with " (2)", " (3)" … after repeated ones, and the names that were repeated."""
+    taken, found, repeated = set(names), [], []
+    seen: dict[str, int] = {}
+    for name in names:
+        count = seen.get(name, 0) + 1
+        text = name
+        if count > 1:
+            while (text := f"{name} ({count})") in taken:
+                count += 1
+            taken.add(text)
+            repeated.append(name)
+        seen[name] = count
+        found.append(text)
+    return found, list(dict.fromkeys(repeated))
+
+
 # -- The readers of file formats, by the ending of the name --
 
 
@@ -109,7 +185,7 @@ READERS: dict[str, Reader] = {}
 def reader(
     *endings: str, takes: Sequence[str] = ()
 ) -> Callable[[Callable[..., RawTable]], Callable[..., RawTable]]:
-    """Decorator: the function reads files whose names end so. ``takes`` lists its options of ``read_raw``."""
+    """Decorator: the function reads ``Opened`` files of these endings. ``takes`` lists its options of ``read_raw``."""
 
     def enter(read: Callable[..., RawTable]) -> Callable[..., RawTable]:
         READERS.update(dict.fromkeys(endings, Reader(read, tuple(takes))))

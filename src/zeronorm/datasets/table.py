@@ -12,22 +12,7 @@ from numpy.typing import NDArray
 
 
 class DataError(ValueError):
-    """A file or table that cannot be used, in one line that says what to do.
-
-    Parameters
-    ----------
-    message : str
-        The text, which becomes one line.
-
-    Examples
-    --------
-    >>> from zeronorm.datasets import DataError, read_table
-    >>> try:
-    ...     read_table("nothing.csv")
-    ... except DataError as error:
-    ...     print(str(error)[:30])
-    There is no file 'nothing.csv'
-    """
+    """A file or table that cannot be used, in one line that says what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
@@ -63,8 +48,7 @@ class Table:
     task : {"classification", "regression"}
         What y holds.
     feature_names : ndarray of str
-        One name per column of X, as in the file. Levels of a text column are called "column=level". Names may
-        repeat.
+        One name per column of X, as in the file. Levels of a text column are called "column=level".
     source_columns : ndarray of int
         For each column of X, the position of its column in the file. Levels of one text column share it.
     target_name : str
@@ -77,6 +61,11 @@ class Table:
         Names of the samples.
     id_columns : tuple of str, default=()
         Columns that look like identifiers. Those of text are left out of X, and a note says so.
+    group_columns : tuple of str, default=()
+        Columns that look like patients or batches while no groups of samples are known. Those of text are
+        left out of X.
+    n_missing : int, default=0
+        How many values of X are missing (NaN).
     notes : tuple of str, default=()
         What was inferred, encoded, filled in or left out, in words.
     source : str, default=''
@@ -100,6 +89,8 @@ class Table:
     sample_groups: NDArray[Any] | None = None
     sample_ids: NDArray[Any] | None = None
     id_columns: tuple[str, ...] = ()
+    group_columns: tuple[str, ...] = ()
+    n_missing: int = 0
     notes: tuple[str, ...] = ()
     source: str = ""
 
@@ -139,7 +130,7 @@ def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
     whole = bool(np.all(distinct == np.round(distinct)))
     if whole and len(distinct) <= min(MOST_CLASSES, len(y) // 2):
         reason = f"holds {len(distinct)} whole numbers, so the task is taken as classification"
-        return "classification", f"The target {shown(name)} {reason} (--task regression for numbers)."
+        return "classification", f"The target {shown(name)} {reason} (task='regression' for numbers)."
     kind = "many whole numbers" if whole else "numbers that are not whole"
     return "regression", f"The target {shown(name)} holds {kind}, so the task is taken as regression."
 
@@ -150,24 +141,25 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
         raise DataError(f"The table has {len(y)} sample. Selection needs at least two, and some per class.")
     if task == "regression":
         return _check_numbers(y, name, task_was_given=task_was_given)
-    labels = _as_labels(y)
+    labels = as_labels(y)
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) == 1:
         raise DataError(
             f"The target {shown(name)} is constant: all {len(y)} samples are {shown(str(classes[0]))}. "
-            "Choose another column with --target."
+            "Choose another column (parameter 'target')."
         )
     if len(classes) == len(y) and len(y) > FEWEST_SAMPLES_PER_CLASS:
         raise DataError(
             f"The target {shown(name)} is different in each of the {len(y)} samples, like an identifier. "
-            "Choose another column with --target, or pass --task regression if these are measurements."
+            "Choose another column (parameter 'target'), or set task='regression' if these are measurements."
         )
     rare = [str(c) for c, n in zip(classes, counts, strict=True) if n < FEWEST_SAMPLES_PER_CLASS]
     if rare:
         raise DataError(
             f"The class {shown(rare[0])} of {shown(name)} has only one sample"
             + (f" ({len(rare)} classes do)" if len(rare) > 1 else "")
-            + ", so it cannot be in both training and test data. Remove or merge it, or add samples."
+            + ", so it cannot be in both training and test data. Merge it with another, or leave it out: set "
+            "min_class_size=2."
         )
     return labels
 
@@ -177,25 +169,25 @@ def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArr
         numbers = y.astype(np.float64)
     except ValueError as error:
         raise DataError(
-            f"The target {shown(name)} holds text, which regression cannot use. Pass --task classification."
+            f"The target {shown(name)} holds text, which regression cannot use. Set task='classification'."
         ) from error
     if not np.all(np.isfinite(numbers)):
         raise DataError(f"The target {shown(name)} holds infinite values. Correct or remove these rows.")
     if np.ptp(numbers) == 0.0:
         raise DataError(
             f"The target {shown(name)} is constant: all {len(y)} samples are {numbers[0]:g}. "
-            "Choose another column with --target."
+            "Choose another column (parameter 'target')."
         )
     whole = np.all(numbers == np.round(numbers))
     if not task_was_given and whole and len(np.unique(numbers)) == len(numbers):
         raise DataError(
             f"The target {shown(name)} is a different whole number in each of the {len(y)} samples, like an "
-            "identifier. Choose another column with --target, or pass --task regression if it is meant."
+            "identifier. Choose another column (parameter 'target'), or set task='regression' if it is meant."
         )
     return numbers
 
 
-def _as_labels(y: NDArray[Any]) -> NDArray[Any]:
+def as_labels(y: NDArray[Any]) -> NDArray[Any]:
     """Text as text, whole numbers as integers, other numbers as their text."""
     if y.dtype.kind in "biu":
         return y

@@ -17,6 +17,7 @@ from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.selection.path import SelectionPath
 from zeronorm.workflow import procedures
+from zeronorm.workflow.missing import predictor_for
 from zeronorm.workflow.procedures import Settings
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class WithBaseline(BaseEstimator):
     def for_table(cls, table: Table) -> WithBaseline:
         """The default predictor of the table's task."""
         is_sparse = hasattr(table.X, "tocsr")
-        return cls(default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse), table.task)
+        estimator = default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse)
+        return cls(predictor_for(table, estimator), table.task)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on the features, or on the target alone when there is none."""

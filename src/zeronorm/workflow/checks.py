@@ -24,6 +24,7 @@ def data_warnings(table: Table) -> list[str]:
     return [
         *_leak_warnings(table),
         *_identifier_warnings(table),
+        *_grouping_warnings(table),
         *_repeated_samples(table),
         *_balance_warnings(table),
         *_size_warnings(table),
@@ -93,6 +94,18 @@ def _identifier_warnings(table: Table) -> list[str]:
     return [
         f"These features look like identifiers: {shown_list(kept)}. If rows are sorted by outcome, they leak it; leave "
         "them out (parameter 'ignore')."
+    ]
+
+
+def _grouping_warnings(table: Table) -> list[str]:
+    """Samples of one patient in training and test data make errors look smaller than they are."""
+    if table.sample_groups is not None or not table.group_columns:
+        return []
+    names = list(table.group_columns)
+    verb = "looks" if len(names) == 1 else "look"
+    return [
+        f"Samples may belong together: {shown_list(names)} {verb} like a patient or a batch. If so, keep them on one "
+        f"side of every split (sample_groups={names[0]!r}); otherwise the error is too small."
     ]
 
 

@@ -270,7 +270,7 @@ def write_csv(file: Path, rows: Sequence[Mapping[str, Any]], header: Sequence[st
 
 def as_csv_text(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula."""
-    if value is None:
+    if value is None or value != value:
         return ""
     if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not _is_number(value):
         return f"'{value}"

@@ -28,9 +28,15 @@ class DataOptions:
 
     target: Any = None
     task: str | None = None
+    samples: Any = None
+    id: str | None = None
     ignore: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
-    missing: str = "error"
+    missing: str = "median"
+    drop_unlabelled: bool = False
+    min_class_size: int = 0
     sample_groups: Any = None
     feature_groups: Any = None
     transpose: bool = False
@@ -42,7 +48,7 @@ class DataOptions:
     def taken_from(cls, options: dict[str, Any]) -> DataOptions:
         """The options of this kind, removed from ``options``."""
         given = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
-        for name in ("ignore", "categorical"):
+        for name in ("ignore", "only", "keep", "categorical"):
             if name in given:
                 given[name] = names_of(given[name])
         return cls(**given)
@@ -88,7 +94,7 @@ def _extent(data: Any) -> str:
 
 
 def _from_path(data: Any, options: DataOptions) -> Table:
-    from zeronorm.datasets import known_names, load_dataset, read_table
+    from zeronorm.datasets import known_names, load_dataset
 
     path = Path(data)
     if path.suffix.lower() in STAYS_ON_DISK and _is_apart(options.target, path):
@@ -96,21 +102,21 @@ def _from_path(data: Any, options: DataOptions) -> Table:
 
         check_readable(path)
         return _from_design(as_design(path), options, source=str(path))
-    table_options = _table_options(options)
-    if _is_array(options.target):
-        from zeronorm.datasets.readers import read_raw
-
-        raw = read_raw(path, delimiter=options.delimiter, decimal_comma=options.decimal_comma)
-        return _from_raw(raw, options, str(path))
     if not path.exists() and str(data) in known_names():
-        return load_dataset(str(data), random_state=options.random_state, **table_options)
-    return read_table(
-        path,
-        delimiter=options.delimiter,
-        decimal_comma=options.decimal_comma,
-        transpose=options.transpose,
-        **table_options,
+        return load_dataset(str(data), random_state=options.random_state, **_table_options(options))
+    return _from_raw(_read(path, options, transpose=options.transpose), options, _source(path))
+
+
+def _read(path: Path, options: DataOptions, *, transpose: bool = False) -> RawTable:
+    from zeronorm.datasets.readers import read_raw
+
+    return read_raw(
+        path, delimiter=options.delimiter, decimal_comma=options.decimal_comma, transpose=transpose
     )
+
+
+def _source(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _is_apart(target: Any, data: Path) -> bool:
@@ -123,8 +129,9 @@ def _is_array(target: Any) -> bool:
 
 
 def _table_options(options: DataOptions) -> dict[str, Any]:
-    names = ("target", "task", "ignore", "categorical", "missing", "sample_groups")
-    return {name: getattr(options, name) for name in names}
+    from zeronorm.datasets import TableOptions
+
+    return {field.name: getattr(options, field.name) for field in fields(TableOptions)}
 
 
 def _from_raw(raw: RawTable, options: DataOptions, source: str) -> Table:
@@ -132,6 +139,9 @@ def _from_raw(raw: RawTable, options: DataOptions, source: str) -> Table:
     from zeronorm.datasets import TableOptions, build_table
 
     given: dict[str, Any] = _table_options(options)
+    if options.samples is not None:
+        raw = _with_samples(raw, options)
+        given["id"] = None
     for parameter in ("target", "sample_groups"):
         if _is_array(given[parameter]):
             values = _vector(given[parameter], raw.n_samples, parameter)
@@ -140,6 +150,21 @@ def _from_raw(raw: RawTable, options: DataOptions, source: str) -> Table:
             raw = replace(raw, targets={**raw.targets, name: values})
             given[parameter] = name
     return build_table(raw, TableOptions(**given), source=source)
+
+
+def _with_samples(raw: RawTable, options: DataOptions) -> RawTable:
+    from zeronorm.datasets.joining import join_samples
+
+    if isinstance(options.samples, (str, os.PathLike)):
+        samples = _read(Path(options.samples), replace(options, delimiter=None))
+    elif hasattr(options.samples, "columns"):
+        samples = raw_from_data_frame(options.samples)
+    else:
+        raise ValueError(
+            "The 'samples' parameter must be the path of a file or a data frame with one row per sample. Got "
+            f"{type(options.samples).__name__} instead."
+        )
+    return join_samples(raw, samples, options.id, (*options.keep, *options.only, *options.categorical))
 
 
 def _vector(values: Any, n_samples: int, parameter: str) -> NDArray[Any]:
@@ -173,7 +198,14 @@ def _raw_from_pandas(frame: Any) -> RawTable:
         column = frame.iloc[:, place]
         cells = zip(column.tolist(), column.isna().tolist(), strict=True)
         texts[place] = [None if missing else str(cell) for cell, missing in cells]
-    return RawTable(names=names, values=values, positions=np.flatnonzero(is_number), texts=texts)
+    is_numbered = type(frame.index).__name__ == "RangeIndex"
+    return RawTable(
+        names=names,
+        values=values,
+        positions=np.flatnonzero(is_number),
+        texts=texts,
+        sample_ids=None if is_numbered else [str(name) for name in frame.index],
+    )
 
 
 def _is_number(dtype: Any) -> bool:
@@ -186,8 +218,16 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     from zeronorm.datasets import Table
     from zeronorm.datasets.table import check_target, infer_task
 
-    for name in ("ignore", "categorical", "transpose"):
-        if getattr(options, name):
+    for name in (
+        "samples",
+        "ignore",
+        "only",
+        "categorical",
+        "transpose",
+        "min_class_size",
+        "drop_unlabelled",
+    ):
+        if _is_given(getattr(options, name)):
             raise ValueError(
                 f"The '{name}' parameter does not apply to {source}, whose columns stay where they are. Prepare the "
                 "columns before, or read the table into memory."
@@ -211,6 +251,10 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
         notes=(note,) if note else (),
         source=source,
     )
+
+
+def _is_given(value: Any) -> bool:
+    return hasattr(value, "columns") or bool(value)
 
 
 def _separate_target(target: Any, source: str) -> tuple[Any, str]:
@@ -265,7 +309,8 @@ def check_folds(table: Table, n_folds: int) -> None:
         if count < n_folds:
             raise ValueError(
                 f"The 'cv' parameter must be at most the size of the smallest class. The class {rarest!r} has {count} "
-                f"samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer, or add samples."
+                f"samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer, or leave out small classes: set "
+                f"min_class_size={n_folds}."
             )
     elif table.n_samples < 2 * n_folds:
         raise ValueError(
@@ -283,14 +328,11 @@ def check_folds(table: Table, n_folds: int) -> None:
 
 def kept_columns(table: Table, names: Sequence[str]) -> list[int]:
     """Features that must be selected, from the names of columns (all levels of a text column)."""
+    from zeronorm.datasets.raw import matching
+
+    known = [str(name) for name in table.feature_names]
     kept: list[int] = []
     for name in names:
-        exact = np.flatnonzero(table.feature_names == name)
-        levels = [i for i, known in enumerate(table.feature_names) if str(known).startswith(f"{name}=")]
-        found = exact.tolist() or levels
-        if not found:
-            raise ValueError(
-                f"The 'keep' parameter names {name!r}, which is not a feature of the table. Check the name."
-            )
-        kept.extend(found)
+        levels = [place for place, feature in enumerate(known) if feature.startswith(f"{name}=")]
+        kept += levels if levels and name not in known else matching(known, name, "keep")
     return sorted(set(kept))

@@ -11,6 +11,7 @@ import numpy as np
 
 from zeronorm.registry import MethodInfo, all_methods, get_method
 from zeronorm.workflow.inputs import kept_columns, names_of
+from zeronorm.workflow.missing import selector_for
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -406,7 +407,7 @@ def evaluate_procedures(
     from zeronorm.workflow.chance import WithBaseline
 
     return evaluate(
-        dict(procedures),
+        {name: selector_for(table, procedure) for name, procedure in procedures.items()},
         table.X,
         table.y if y is None else y,
         cv=outer_splits(table, settings),

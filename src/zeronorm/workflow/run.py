@@ -16,6 +16,7 @@ from zeronorm._lazy import service
 from zeronorm.workflow import chance, checks, files, measured, procedures
 from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
+from zeronorm.workflow.missing import filled
 from zeronorm.workflow.models import fit_model
 from zeronorm.workflow.procedures import Settings
 from zeronorm.workflow.result import Result
@@ -46,12 +47,17 @@ def select(
     repeats: int = 1,
     permutations: int | str = "auto",
     task: str | None = None,
+    samples: Any = None,
+    id: str | None = None,
     sample_groups: Any = None,
     feature_groups: Any = None,
     keep: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "median",
+    drop_unlabelled: bool = False,
+    min_class_size: int = 0,
     transpose: bool = False,
     delimiter: str | None = None,
     decimal_comma: bool = False,
@@ -72,8 +78,9 @@ def select(
     Parameters
     ----------
     data : array-like, sparse matrix, data frame, Design, path or str
-        The data, the path of a file, or the name of a known data set. Files ending in .npy, and .parquet
-        files with a separate target, are not loaded into memory as a whole.
+        The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard
+        input), or the name of a known data set. Files ending in .npy, and .parquet files with a separate
+        target, are not loaded into memory as a whole.
     target : str, path, array-like or None, default=None
         Name of a column, or an array. For data on disk also the path of a .npy file.
     method : str or None, default=None
@@ -101,23 +108,36 @@ def select(
         if the work is estimated to be small enough, otherwise none.
     task : {"classification", "regression"} or None, default=None
         What the target holds. None infers it from the target; a note says so.
+    samples : path, data frame or None, default=None
+        A second table with one row per sample that holds the target. It is joined by the names of the
+        samples. Its other columns become features only if ``keep``, ``only`` or ``categorical`` name them.
+    id : str or None, default=None
+        Column with the names of the samples.
     sample_groups : str, array-like or None, default=None
         Column or array that says which samples belong together (patients, batches).
     feature_groups : list, dict, path or None, default=None
         One label per feature, a dict from feature to group, or the path of a file. The features of a group
         are selected together or not at all.
     keep : str or list of str, default=()
-        Features that must be selected.
+        Features that must be selected. Like ``ignore``, ``only`` and ``categorical`` also patterns such as
+        "AFFX*" and regular expressions such as "re:^AFFX".
     ignore : str or list of str, default=()
         Columns to leave out.
+    only : str or list of str, default=()
+        The columns to use as features. Empty: all.
     categorical : str or list of str, default=()
         Columns whose numbers are codes of categories.
-    missing : {"error", "median", "drop-rows", "drop-columns"}, default='error'
-        What to do with missing values.
+    missing : {"median", "error", "drop-rows", "drop-columns"}, default='median'
+        What to do with missing values. "median" fills them with the median of the column, computed anew on
+        each training part.
+    drop_unlabelled : bool, default=False
+        Whether to leave out samples without a value in the target. Otherwise they are an error.
+    min_class_size : int, default=0
+        Classes with fewer samples are left out.
     transpose : bool, default=False
         Whether the samples of a file are in columns.
     delimiter : str or None, default=None
-        Character between two cells of a text file. None: the usual one for the ending of its name.
+        Character between two cells of a text file. None: the one that fits the file.
     decimal_comma : bool, default=False
         Whether decimals of a text file are written with a comma.
     random_state : int, default=0
@@ -166,12 +186,17 @@ def compare(
     repeats: int = 1,
     permutations: int = 0,
     task: str | None = None,
+    samples: Any = None,
+    id: str | None = None,
     sample_groups: Any = None,
     feature_groups: Any = None,
     keep: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "median",
+    drop_unlabelled: bool = False,
+    min_class_size: int = 0,
     transpose: bool = False,
     delimiter: str | None = None,
     decimal_comma: bool = False,
@@ -187,8 +212,9 @@ def compare(
     Parameters
     ----------
     data : array-like, sparse matrix, data frame, Design, path or str
-        The data, the path of a file, or the name of a known data set. Files ending in .npy, and .parquet
-        files with a separate target, are not loaded into memory as a whole.
+        The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard
+        input), or the name of a known data set. Files ending in .npy, and .parquet files with a separate
+        target, are not loaded into memory as a whole.
     target : str, path, array-like or None, default=None
         Name of a column, or an array. For data on disk also the path of a .npy file.
     methods : str or list of str, default=('fisher', 'rfe')
@@ -214,23 +240,36 @@ def compare(
         Number of permuted targets for a p-value of each method.
     task : {"classification", "regression"} or None, default=None
         What the target holds. None infers it from the target; a note says so.
+    samples : path, data frame or None, default=None
+        A second table with one row per sample that holds the target. It is joined by the names of the
+        samples. Its other columns become features only if ``keep``, ``only`` or ``categorical`` name them.
+    id : str or None, default=None
+        Column with the names of the samples.
     sample_groups : str, array-like or None, default=None
         Column or array that says which samples belong together (patients, batches).
     feature_groups : list, dict, path or None, default=None
         One label per feature, a dict from feature to group, or the path of a file. The features of a group
         are selected together or not at all.
     keep : str or list of str, default=()
-        Features that must be selected.
+        Features that must be selected. Like ``ignore``, ``only`` and ``categorical`` also patterns such as
+        "AFFX*" and regular expressions such as "re:^AFFX".
     ignore : str or list of str, default=()
         Columns to leave out.
+    only : str or list of str, default=()
+        The columns to use as features. Empty: all.
     categorical : str or list of str, default=()
         Columns whose numbers are codes of categories.
-    missing : {"error", "median", "drop-rows", "drop-columns"}, default='error'
-        What to do with missing values.
+    missing : {"median", "error", "drop-rows", "drop-columns"}, default='median'
+        What to do with missing values. "median" fills them with the median of the column, computed anew on
+        each training part.
+    drop_unlabelled : bool, default=False
+        Whether to leave out samples without a value in the target. Otherwise they are an error.
+    min_class_size : int, default=0
+        Classes with fewer samples are left out.
     transpose : bool, default=False
         Whether the samples of a file are in columns.
     delimiter : str or None, default=None
-        Character between two cells of a text file. None: the usual one for the ending of its name.
+        Character between two cells of a text file. None: the one that fits the file.
     decimal_comma : bool, default=False
         Whether decimals of a text file are written with a comma.
     random_state : int, default=0
@@ -269,6 +308,7 @@ class Job:
     """One run: the data, what is asked for, and where finished parts are kept."""
 
     table: Table
+    whole: Table  # the same without gaps, for what is fitted on all samples
     settings: Settings
     checksum: str | None
     clock: files.Clock
@@ -321,6 +361,7 @@ def _job(data: Any, arguments: dict[str, Any], clock: files.Clock, call: str, jo
     procedures.metrics_of(table, settings)
     return Job(
         table=table,
+        whole=filled(table),
         settings=settings,
         checksum=files.file_checksum(data),
         clock=clock,
@@ -445,7 +486,7 @@ def _measure(job: Job, label: str, procedure: Any, records: Any, sizes: list[int
 def _fit(job: Job, sizes: list[int]) -> Fitted:
     from zeronorm.resampling.estimators import fitted_path, own_support
 
-    table, settings = job.table, job.settings
+    table, settings = job.whole, job.settings
     name = job.method or procedures.default_method(table)
     procedure = procedures.build_procedure(name, table, settings, sizes, job.params)
     try:
@@ -467,7 +508,7 @@ def _selection_result(
 ) -> Result:
     from zeronorm.evaluation.summary import selection_frequencies
 
-    table, settings = job.table, job.settings
+    table, settings = job.whole, job.settings
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
     model = fit_model(table, fitted.columns)
     selected = describe_selected(table, fitted.path, fitted.columns, dict(frequencies.shares), model)
@@ -561,7 +602,7 @@ def _compare(job: Job) -> Result:
         table=rows,
         names=_names_in_figures(table, records, list(built)),
         notes=[*table.notes, *([comparison.verdict] if comparison is not None else [])],
-        warnings=[*checks.data_warnings(table), *_failures(rows), *_messages(caught)],
+        warnings=[*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)],
         provenance=job.provenance(built),
         records=records,
     )

@@ -12,7 +12,7 @@ from zeronorm.cli import options as o
 EPILOG = (
     "Examples: zeronorm select genes.csv --target tumour --features 20 | "
     "zeronorm select genes.tsv --transpose --target label --method rfe -p C=10 | "
-    "zeronorm select visits.parquet -t outcome --sample-groups patient --missing median --method auto"
+    "zeronorm select genes.csv.gz --transpose --samples patients.xlsx --id sample -t outcome --groups patient"
 )
 
 
@@ -34,12 +34,17 @@ def select(
     permutations: o.Permutations = "auto",
     task: o.Task = None,
     out: o.Out = Path("zeronorm-out"),
+    samples: o.Samples = None,
+    id: o.Id = None,
     feature_groups: o.FeatureGroups = None,
     sample_groups: o.SampleGroups = None,
     keep: o.Keep = None,
     ignore: o.Ignore = None,
+    only: o.Only = None,
     categorical: o.Categorical = None,
-    missing: o.Missing = o.MissingWay.error,
+    missing: o.Missing = o.MissingWay.median,
+    drop_unlabelled: o.DropUnlabelled = False,
+    min_class_size: o.MinClassSize = 0,
     transpose: o.Transpose = False,
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,

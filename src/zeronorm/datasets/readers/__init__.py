@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from zeronorm.datasets.raw import READERS, RawTable, Reader
+from zeronorm.datasets.readers.opening import COMPRESSED, Opened, check_readable, opened
 from zeronorm.datasets.table import DataError, shown
+
+__all__ = ["check_readable", "known_formats", "read_raw"]
 
 
 def known_formats() -> dict[str, Reader]:
@@ -21,52 +24,33 @@ def known_formats() -> dict[str, Reader]:
 def read_raw(
     path: Path, *, delimiter: str | None = None, decimal_comma: bool = False, transpose: bool = False
 ) -> RawTable:
-    """The table in a file, with the format taken from the ending of its name."""
-    check_readable(path)
-    ending = path.suffix.lower()
+    """The table in a file, compressed or not; the path "-" is standard input."""
     formats = known_formats()
-    if ending not in formats:
-        raise DataError(
-            f"The file {shown(str(path))} ends in {shown(ending)}, which is not a known format. "
-            f"Rename or convert it to one of {', '.join(sorted(formats))}."
-        )
-    found = formats[ending]
-    options: dict[str, Any] = {
-        "delimiter": delimiter,
-        "decimal_comma": decimal_comma,
-        "transpose": transpose,
-    }
-    raw = found.read(path, **{name: options[name] for name in found.takes})
-    return _transposed_matrix(raw, path) if transpose and "transpose" not in found.takes else raw
+    with opened(path) as file:
+        if file.ending not in formats:
+            known = ", ".join(sorted(ending for ending in formats if ending))
+            raise DataError(
+                f"{file.subject} ends in {shown(file.ending)}, which is not a known format. Rename or convert it to "
+                f"one of {known}, each also with {', '.join(COMPRESSED)}."
+            )
+        found = formats[file.ending]
+        options: dict[str, Any] = {
+            "delimiter": delimiter,
+            "decimal_comma": decimal_comma,
+            "transpose": transpose,
+        }
+        raw = found.read(file, **{name: options[name] for name in found.takes})
+        return _transposed_matrix(raw, file) if transpose and "transpose" not in found.takes else raw
 
 
-def check_readable(path: Path) -> None:
-    """Refuse what is missing, a directory, unreadable or empty."""
-    if not path.exists():
-        raise DataError(
-            f"There is no file {shown(str(path))}. Check the path, or see `zeronorm datasets` for known names."
-        )
-    if path.is_dir():
-        raise DataError(f"{shown(str(path))} is a directory. Give the path of one file in it.")
-    try:
-        with path.open("rb") as stream:
-            empty = not stream.read(1)
-    except OSError as error:
-        raise DataError(
-            f"The file {shown(str(path))} cannot be read: {error.strerror}. Check its permissions."
-        ) from error
-    if empty:
-        raise DataError(f"The file {shown(str(path))} is empty. Give a file with a header and data.")
-
-
-def _transposed_matrix(raw: RawTable, path: Path) -> RawTable:
+def _transposed_matrix(raw: RawTable, file: Opened) -> RawTable:
     if raw.texts or raw.sample_ids is not None:
-        raise DataError(f"--transpose does not apply to {path.suffix} files. Leave it out.")
+        raise DataError(f"The 'transpose' parameter does not apply to {file.ending} files. Leave it out.")
     lengths = {len(target) for target in raw.targets.values()}
     if lengths and lengths != {raw.values.shape[1]}:
         raise DataError(
-            f"With --transpose the {raw.values.shape[1]} columns of {shown(str(path))} are samples, but the "
-            f"target has {lengths.pop()} values. Leave --transpose out, or give a target of that length."
+            f"Transposed, the {raw.values.shape[1]} columns of {file} are samples, but the target has "
+            f"{lengths.pop()} values. Leave transpose=True out, or give a target of that length."
         )
     return RawTable.from_matrix(
         raw.values.T, targets=raw.targets, default_target=raw.default_target, notes=raw.notes

@@ -6,16 +6,17 @@ attributes take seconds.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, reader
+from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets.readers.columnar import raw_from_frame
+from zeronorm.datasets.readers.opening import Opened, as_utf8
 from zeronorm.datasets.table import DataError, shown
 
 _ATTRIBUTE = re.compile(
@@ -35,38 +36,34 @@ class Attribute:
 
 
 @reader(".arff")
-def read_arff(path: Path) -> RawTable:
+def read_arff(file: Opened) -> RawTable:
     """The table in an ARFF file."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"The file {shown(str(path))} is not UTF-8 text. Save it as UTF-8.") from error
+    file = as_utf8(file)
+    text = file.path.read_text(encoding="utf-8-sig")
     marker = re.search(r"^\s*@data\s*$", text, re.IGNORECASE | re.MULTILINE)
     if marker is None:
-        raise DataError(
-            f"The file {shown(str(path))} has no @data line, so it is not an ARFF file or is cut off."
-        )
-    attributes = [_parse_attribute(line, path) for line in _attribute_lines(text[: marker.start()])]
+        raise DataError(f"{file.subject} has no @data line, so it is not an ARFF file or is cut off.")
+    attributes = [_parse_attribute(line, file) for line in _attribute_lines(text[: marker.start()])]
     if len(attributes) < 2:
         raise DataError(
-            f"The file {shown(str(path))} declares {len(attributes)} attributes. It needs a target and a feature."
+            f"{file.subject} declares {len(attributes)} attributes. It needs a target and a feature."
         )
     lines = [line for line in text[marker.end() :].splitlines() if line.strip() and line.lstrip()[0] != "%"]
     if not lines:
-        raise DataError(f"The file {shown(str(path))} has no data after @data. Add the rows.")
+        raise DataError(f"{file.subject} has no data after @data. Add the rows.")
     if lines[0].lstrip().startswith("{"):
-        return _read_sparse(attributes, lines, path)
-    return _read_dense(attributes, lines, path)
+        return replace(_read_sparse(attributes, lines, file), notes=file.notes)
+    return replace(_read_dense(attributes, lines, file), notes=file.notes)
 
 
 def _attribute_lines(header: str) -> Iterator[str]:
     return (line.strip() for line in header.splitlines() if line.strip().lower().startswith("@attribute"))
 
 
-def _parse_attribute(line: str, path: Path) -> Attribute:
+def _parse_attribute(line: str, file: Opened) -> Attribute:
     match = _ATTRIBUTE.match(line)
     if match is None:
-        raise DataError(f"The line {shown(line)} of {shown(str(path))} is not an ARFF attribute. Correct it.")
+        raise DataError(f"The line {shown(line)} of {file} is not an ARFF attribute. Correct it.")
     name, kind = _unquoted(match["name"]), match["kind"].strip()
     if kind.startswith("{"):
         cells = re.findall(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,{}\s][^,{}]*""", kind)
@@ -80,7 +77,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _read_dense(attributes: list[Attribute], lines: list[str], path: Path) -> RawTable:
+def _read_dense(attributes: list[Attribute], lines: list[str], file: Opened) -> RawTable:
     import polars as pl
 
     body = "\n".join(lines)
@@ -94,14 +91,28 @@ def _read_dense(attributes: list[Attribute], lines: list[str], path: Path) -> Ra
             quote_char="'" if "'" in body else '"',
         )
     except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
         raise DataError(
-            f"The data of {shown(str(path))} do not fit its {len(attributes)} attributes: {reason}. Correct the file."
+            f"The data of {file} do not fit its {len(attributes)} attributes: {_misfit(attributes, lines)}. Correct "
+            "the file."
         ) from error
     return raw_from_frame([a.name for a in attributes], frame, keep_text=True)
 
 
-def _read_sparse(attributes: list[Attribute], lines: list[str], path: Path) -> RawTable:
+def _misfit(attributes: list[Attribute], lines: list[str]) -> str:
+    """The first data line that has other cells than the header declares."""
+    rows = csv.reader(
+        lines, quotechar="'" if any("'" in line for line in lines) else '"', skipinitialspace=True
+    )
+    for number, cells in enumerate(rows, 1):
+        if len(cells) != len(attributes):
+            return f"data line {number} has {len(cells)} cells"
+        for attribute, cell in zip(attributes, cells, strict=True):
+            if attribute.is_numeric and not is_number(cell.strip()):
+                return f"data line {number} has {shown(cell)} for the number {shown(attribute.name)}"
+    return "a cell cannot be read"
+
+
+def _read_sparse(attributes: list[Attribute], lines: list[str], file: Opened) -> RawTable:
     """Rows such as ``{1 0.5, 7 2}``: attributes that are not listed are zero, or the first level."""
     import scipy.sparse as sp
 
@@ -119,22 +130,20 @@ def _read_sparse(attributes: list[Attribute], lines: list[str], path: Path) -> R
             if position in place:
                 rows.append(row)
                 columns.append(place[position])
-                values.append(_number(cell, path))
+                values.append(_number(cell, file))
             elif position in texts:
                 texts[position][row] = None if cell in MISSING_TEXTS else _unquoted(cell)
             else:
                 raise DataError(
-                    f"Row {row + 1} of {shown(str(path))} names attribute {position}, but the header declares "
+                    f"Row {row + 1} of {file} names attribute {position}, but the header declares "
                     f"{len(attributes)}. Correct the file."
                 )
     matrix: Any = sp.csr_matrix((values, (rows, columns)), shape=(len(lines), len(numeric)), dtype=np.float64)
     return RawTable([a.name for a in attributes], matrix, numeric.astype(np.intp), dict(texts))
 
 
-def _number(cell: str, path: Path) -> float:
+def _number(cell: str, file: Opened) -> float:
     try:
         return float("nan") if cell in MISSING_TEXTS else float(cell)
     except ValueError as error:
-        raise DataError(
-            f"The file {shown(str(path))} has {shown(cell)} where a number is due. Correct it."
-        ) from error
+        raise DataError(f"{file.subject} has {shown(cell)} where a number is due. Correct it.") from error

@@ -1,44 +1,71 @@
-"""Parquet and Arrow (IPC, Feather) files, and what all tables of columns share: which are numbers, which are text."""
+"""Parquet and Arrow (IPC, Feather) files, and what becomes of a frame: numbers, texts, samples in columns."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, reader
-from zeronorm.datasets.table import DataError, shown
+from zeronorm.datasets.readers.opening import Opened
+from zeronorm.datasets.table import DataError, shown_list
+
+PARQUET = (".parquet", ".pq")
+# Missing where the other cells of a column are numbers; alone they may be labels, as in "+" and "-".
+MISSING_AMONG_NUMBERS = (".", "-", "--")
+# What programs write next to the names of features: symbols, places on the genome, lengths.
+DESCRIBING_NAMES = {
+    *("description", "desc", "annotation", "title", "name", "symbol", "gene_symbol", "gene_name", "genename"),
+    *(
+        "gene",
+        "gene_id",
+        "geneid",
+        "entrez",
+        "entrezid",
+        "entrez_id",
+        "ensembl",
+        "refseq",
+        "unigene",
+        "gb_acc",
+    ),
+    *(
+        "accession",
+        "uniprot",
+        "protein",
+        "biotype",
+        "gene_biotype",
+        "feature_type",
+        "mz",
+        "rt",
+        "retention_time",
+    ),
+    *("chr", "chrom", "chromosome", "start", "end", "stop", "strand", "length"),
+}
 
 
-@reader(".parquet", ".pq", ".arrow", ".feather", ".ipc", takes=("transpose",))
-def read_columnar(path: Path, *, transpose: bool = False) -> RawTable:
+@reader(*PARQUET, ".arrow", ".feather", ".ipc", takes=("transpose",))
+def read_columnar(file: Opened, *, transpose: bool = False) -> RawTable:
     """The table in a Parquet or Arrow file."""
-    frame = _read_frame(path)
+    frame = _read_frame(file)
     if frame.width < 2:
-        raise DataError(
-            f"The file {shown(str(path))} has {frame.width} column. A table needs a target and a feature."
-        )
+        raise DataError(f"{file.subject} has {frame.width} column. A table needs a target and a feature.")
     names = list(frame.columns)
     return raw_from_transposed(names, frame) if transpose else raw_from_frame(names, frame)
 
 
-def _read_frame(path: Path) -> Any:
+def _read_frame(file: Opened) -> Any:
     import polars as pl
 
+    kind = "Parquet" if file.ending in PARQUET else "Arrow"
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return pl.read_parquet(path)
-        return pl.read_ipc(path)
+        return pl.read_parquet(file.path) if kind == "Parquet" else pl.read_ipc(file.path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
-            f"The file {shown(str(path))} is damaged or not a {path.suffix} file: {reason}. "
-            "Write it again, or check that the copy is complete."
+            f"{file.subject} is damaged or not {kind}. Write it again, or check that the copy is complete."
         ) from error
 
 
-# -- From a polars frame to a raw table --
+# -- From a polars frame to a raw table: which columns are numbers and which are text --
 
 
 def raw_from_frame(
@@ -94,35 +121,76 @@ def _as_text(column: Any) -> Any:
 
 
 def _as_numbers(text: Any, decimal_comma: bool) -> Any:
-    """The column as floats, or None when a cell is not a number."""
+    """The column as floats, or None when a cell is not a number; "." and "-" among numbers are missing."""
     import polars as pl
 
     if decimal_comma:
         text = text.str.replace(",", ".", literal=True)
     numbers = text.cast(pl.Float64, strict=False)
-    return numbers if numbers.null_count() == text.null_count() else None
+    gaps = int(text.is_in(MISSING_AMONG_NUMBERS).sum())
+    present = len(text) - text.null_count()
+    is_numeric = numbers.null_count() == text.null_count() + gaps and (gaps < present or not present)
+    return numbers if is_numeric else None
+
+
+# -- Tables with samples in columns --
 
 
 def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool = False) -> RawTable:
-    """A table with samples in columns: the first column names the features, the header names the samples."""
+    """A table with samples in columns: the first column names the features, the header names the samples.
+
+    Columns beside the names that describe the features instead of measuring them are set aside.
+    """
     import polars as pl
 
-    feature_names = [name or "" for name in frame.to_series(0).cast(pl.String).to_list()]
-    body = frame.select(pl.nth(range(1, frame.width)))
-    cells = pl.DataFrame([_as_text(column) for column in body.iter_columns()])
-    numbers = cells.with_columns(pl.all().str.replace(",", ".", literal=True)) if decimal_comma else cells
-    numbers = numbers.cast(pl.Float64, strict=False)
-    failed = np.zeros(frame.height, dtype=bool)
-    for text, number in zip(cells.iter_columns(), numbers.iter_columns(), strict=True):
-        failed |= (text.is_not_null() & number.is_null()).to_numpy()
-    values = numbers.to_numpy(order="fortran")  # (features, samples)
-    text_rows = np.flatnonzero(failed)
-    texts = {int(i): list(cells.row(int(i))) for i in text_rows}
+    feature_names = [(name or "").strip() for name in frame.to_series(0).cast(pl.String).to_list()]
+    cells = pl.DataFrame(
+        [_as_text(frame.to_series(place)).alias(f"c{place}") for place in range(1, frame.width)]
+    )
+    numbers = pl.DataFrame([_lenient_numbers(column, decimal_comma) for column in cells.iter_columns()])
+    failed = [
+        (text.is_not_null() & number.is_null() & ~text.is_in(MISSING_AMONG_NUMBERS)).to_numpy()
+        for text, number in zip(cells.iter_columns(), numbers.iter_columns(), strict=True)
+    ]
+    describing = _describing_columns(names[1:], failed)
+    measured = [place for place in range(cells.width) if place not in set(describing)]
+    is_text_row = np.zeros(frame.height, dtype=bool)
+    for place in measured:
+        is_text_row |= failed[place]
+    values = numbers.select(pl.nth(measured)).to_numpy(order="fortran")  # (features, samples)
+    kept = cells.select(pl.nth(measured))
+    notes = ["The table has samples in columns and was transposed."]
+    if describing:
+        described = shown_list([names[1 + place] for place in describing])
+        notes.append(f"These columns describe the features and are no samples: {described}.")
     return RawTable(
         names=feature_names,
-        values=values[~failed].T,
-        positions=np.flatnonzero(~failed),
-        texts=texts,
-        sample_ids=names[1:],
-        notes=("The table has samples in columns and was transposed.",),
+        values=values[~is_text_row].T,
+        positions=np.flatnonzero(~is_text_row),
+        texts={int(i): list(kept.row(int(i))) for i in np.flatnonzero(is_text_row)},
+        sample_ids=[names[1 + place] for place in measured],
+        notes=tuple(notes),
     )
+
+
+def _lenient_numbers(text: Any, decimal_comma: bool) -> Any:
+    import polars as pl
+
+    text = text.str.replace(",", ".", literal=True) if decimal_comma else text
+    return text.cast(pl.Float64, strict=False)
+
+
+def _describing_columns(names: list[str], failed: list[Any]) -> list[int]:
+    """Columns of text where samples have numbers, and the leading ones whose names say what they are.
+
+    A sample has text only in the few rows that hold labels; a description has it in most rows.
+    """
+    shares = np.asarray([float(column.mean()) for column in failed])
+    usual = float(np.median(shares))
+    found = [place for place, share in enumerate(shares) if share > 0.5 and share > usual + 0.25]
+    for place, name in enumerate(names):
+        if place not in found and name.strip().lower() not in DESCRIBING_NAMES:
+            break
+        found.append(place)
+    found = sorted(set(found))
+    return found if len(found) < len(names) else []

@@ -1,139 +1,296 @@
-"""CSV and TSV files.
+"""CSV, TSV and other text tables.
 
 The header is read here and not by polars, because names may repeat or hold line breaks. Column types
 are guessed from the first rows and given to polars, which is four times as fast on 10^5 columns as
-its own inference; when the guess is wrong, everything is read as text and converted.
+its own inference; when the guess is wrong, everything is read as text and converted. Every row is
+counted before, because polars would fill short rows with missing values.
 """
 
 from __future__ import annotations
 
 import csv
 import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, reader
+from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets.readers.columnar import raw_from_frame, raw_from_transposed
+from zeronorm.datasets.readers.opening import TEXT_ENDINGS, Opened, as_utf8
 from zeronorm.datasets.table import DataError, shown
 
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
-OTHER_DELIMITERS = (",", ";", "\t", "|", " ")
+DEFAULT_SEPARATORS = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".gct": "\t", ".dat": "\t", ".asc": "\t"}
+SEPARATORS = (",", ";", "\t", "|", " ")
+NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+COMMENTS = ("#", "!")  # "!" in the tables of the Gene Expression Omnibus
 GUESS_CELLS = 200_000
-CHUNK_BYTES = 1 << 24
+LOOKED_AT = 20
 LONGEST_FIELD = 1 << 24
+_QUOTED = re.compile(rb'"[^"]*"')
 
 
-@reader(".csv", ".tsv", ".tab", ".txt", takes=("delimiter", "decimal_comma", "transpose"))
+@dataclass(frozen=True)
+class Layout:
+    """How a text table is laid out.
+
+    Parameters
+    ----------
+    separator : the character between cells.
+    names : the column names; a column of row names without a header has an empty one.
+    first_rows : cells of the first rows.
+    skip_lines : physical lines before the first row.
+    notes : what was decided, in words.
+    """
+
+    separator: str
+    names: list[str]
+    first_rows: list[list[str]]
+    skip_lines: int
+    notes: tuple[str, ...] = ()
+
+
+@reader("", *TEXT_ENDINGS, takes=("delimiter", "decimal_comma", "transpose"))
 def read_delimited(
-    path: Path, *, delimiter: str | None = None, decimal_comma: bool = False, transpose: bool = False
+    file: Opened, *, delimiter: str | None = None, decimal_comma: bool = False, transpose: bool = False
 ) -> RawTable:
     """The table in a delimited text file with a header line."""
-    import polars as pl
-
-    separator = delimiter or DELIMITERS[path.suffix.lower()]
-    if len(separator.encode()) != 1:
-        raise DataError(f"The delimiter must be one plain character. Got {shown(separator)} instead.")
-    _check_utf8(path)
-    names, first_rows, header_lines = _read_head(path, separator)
-    _check_delimiter(names, separator, path)
-    if not first_rows:
-        raise DataError(f"The file {shown(str(path))} has a header but no rows. Add the data.")
-    scan = {
-        "source": path,
-        "separator": separator,
-        "decimal_comma": decimal_comma,
-        "skip_lines": header_lines,
-        "columns": [f"c{i}" for i in range(len(names))],
-    }
-    kinds = [
-        pl.String if transpose or not _looks_numeric(cells, decimal_comma) else pl.Float64
-        for cells in itertools.zip_longest(*first_rows, fillvalue="")
-    ]
-    kinds = kinds[: len(names)] + [pl.String] * (len(names) - len(kinds))
-    frame = _scan(scan, kinds, path)
-    if transpose:
-        return raw_from_transposed(names, frame, decimal_comma)
-    return raw_from_frame(names, frame, decimal_comma)
+    is_gct = file.ending == ".gct"
+    file = as_utf8(file)
+    file, layout = _find_layout(file, delimiter, start=2 if is_gct else 0)
+    if not layout.first_rows:
+        raise DataError(f"{file.subject} has a header but no rows. Add the data.")
+    path, quote, skip_lines = _checked_body(file, layout)
+    frame = _scan(
+        {
+            "source": path,
+            "separator": layout.separator,
+            "decimal_comma": decimal_comma,
+            "skip_lines": skip_lines,
+            "quote_char": quote,
+        },
+        _guessed_kinds(layout, decimal_comma, all_text=transpose or is_gct),
+        file,
+    )
+    to_raw = raw_from_transposed if transpose or is_gct else raw_from_frame
+    raw = to_raw(layout.names, frame, decimal_comma)
+    return replace(raw, notes=(*file.notes, *layout.notes, *raw.notes))
 
 
-def _scan(scan: dict[str, Any], kinds: list[Any], path: Path) -> Any:
-    """The body of the file: with the guessed column types, with texts for missing values too, or as text."""
-    import polars as pl
+# -- The header ---------------------------------------------------------------------------------------
 
-    columns = scan.pop("columns")
-    as_text = [pl.String] * len(columns)
-    for guess, nulls in ((kinds, None), (kinds, list(MISSING_TEXTS)), (as_text, None)):
-        schema = dict(zip(columns, guess, strict=True))
-        try:
-            return pl.read_csv(**scan, has_header=False, schema=schema, null_values=nulls)
-        except pl.exceptions.PolarsError as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    raise DataError(
-        f"The file {shown(str(path))} cannot be read as {len(columns)} columns: {reason}. "
-        "Check that every row has as many cells as the header, and pass --delimiter if it is another one."
+
+def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opened, Layout]:
+    skipped, lines = _first_lines(file.path, start)
+    notes: tuple[str, ...] = ()
+    wanted = None if delimiter is None else NAMED_SEPARATORS.get(delimiter, delimiter)
+    if wanted is not None and len(wanted.encode()) != 1:
+        raise DataError(
+            f"The 'delimiter' parameter must be one plain character, 'tab' or 'space'. Got {shown(wanted)} instead."
+        )
+    default = DEFAULT_SEPARATORS.get(file.ending, ",")
+    separator = wanted or _likely_separator(lines, default)
+    if separator is None or _count(lines[0], separator) < 2:
+        raise _one_column(file, lines[0] if lines else "", separator or default, lines)
+    if wanted is None and separator != default:
+        notes = (f"The columns are separated by {_spoken(separator)}.",)
+    if separator == " " and any("  " in line or line != line.strip() for line in lines):
+        file = replace(file, path=_with_tabs(file))
+        separator = "\t"
+        skipped, lines = _first_lines(file.path, start)
+    names, first_rows, header_lines = _read_head(file, separator, skipped)
+    width = {len(row) for row in first_rows}
+    if width == {len(names) + 1}:
+        names = ["", *names]
+        notes = (*notes, "The header has one name fewer than the rows: the first column holds row names.")
+    return file, Layout(separator, [name.strip() for name in names], first_rows, header_lines, notes)
+
+
+def _first_lines(path: Path, start: int) -> tuple[int, list[str]]:
+    """Lines before the header (comments, empty lines), and the first lines from the header on.
+
+    A comment line with as many cells as the row below it, like ``#sample,x,y``, is the header.
+    """
+    lines: list[str] = []
+    above, place = "", start
+    with path.open(encoding="utf-8-sig") as stream:
+        for line in itertools.islice(stream, start, None):
+            if not lines and (not line.strip() or line.startswith(COMMENTS)):
+                above, place = line.rstrip("\r\n"), place + 1
+                continue
+            if lines and lines[0].count('"') % 2:  # a name in the header holds a line break
+                lines[0] += "\n" + line.rstrip("\r\n")
+            else:
+                lines.append(line.rstrip("\r\n"))
+            if len(lines) == LOOKED_AT or sum(map(len, lines)) > GUESS_CELLS:
+                break
+    if lines and above.startswith(COMMENTS):
+        separator = _likely_separator(lines[:1], ",")
+        same = separator is not None and _count(above, separator) == _count(lines[0], separator)
+        if same and separator is not None and _has_numbers(lines[0], separator):
+            return place - 1, [above[1:], *lines]
+    return place, lines
+
+
+def _has_numbers(line: str, separator: str) -> bool:
+    return any(is_number(cell.strip()) and cell.strip() for cell in line.split(separator)[1:])
+
+
+def _likely_separator(lines: list[str], default: str) -> str | None:
+    """The default where it divides the header, else the character that divides header and rows most, alike."""
+    if not lines:
+        return None
+    if _count(lines[0], default) > 1:
+        return default
+    rows = [line for line in lines[1:] if line.strip() and not line.startswith(COMMENTS)]
+    found: dict[str, int] = {}
+    for separator in SEPARATORS:
+        n = _count(lines[0], separator)
+        if n > 1 and all(_count(row, separator) in (n, n + 1) for row in rows):
+            found[separator] = n
+    return max(found, key=lambda s: found[s]) if found else None
+
+
+def _count(line: str, separator: str) -> int:
+    bare = _QUOTED.sub(b"q", line.encode())
+    return len(bare.split()) if separator == " " else bare.count(separator.encode()) + 1
+
+
+def _spoken(separator: str) -> str:
+    return {"\t": "tabs", " ": "spaces"}.get(separator, repr(separator))
+
+
+def _with_tabs(file: Opened) -> Path:
+    """A copy in which columns that are aligned by runs of spaces are separated by tabs."""
+    target = file.folder / "tabs.tsv"
+    with file.path.open(encoding="utf-8-sig") as source, target.open("w", encoding="utf-8") as copy:
+        for line in source:
+            copy.write("\t".join(line.split()) + "\n")
+    return target
+
+
+def _one_column(file: Opened, header: str, separator: str, lines: list[str]) -> DataError:
+    if not lines:
+        return DataError(f"{file.subject} holds no table, only comments or empty lines.")
+    return DataError(
+        f"With the delimiter {separator!r} {file} has only one column, {shown(header)}. A table needs a target and at "
+        "least one feature; if another character separates the columns, name it (parameter 'delimiter')."
     )
 
 
-def _check_utf8(path: Path) -> None:
-    """Decode piece by piece, so that a large file is never held twice."""
-    import codecs
-
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    position = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(CHUNK_BYTES):
-            try:
-                decoder.decode(piece)
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"The file {shown(str(path))} is not UTF-8 text (near byte {position + error.start}). Save "
-                    "it as UTF-8, for example with `iconv -f latin1 -t utf-8`."
-                ) from error
-            position += len(piece)
-
-
-def _read_head(path: Path, separator: str) -> tuple[list[str], list[list[str]], int]:
-    """Names, the first rows, and how many lines the header takes (names may hold line breaks)."""
+def _read_head(file: Opened, separator: str, skipped: int) -> tuple[list[str], list[list[str]], int]:
+    """Names, the first rows, and how many lines come before the rows (names may hold line breaks)."""
     csv.field_size_limit(LONGEST_FIELD)
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with file.path.open(encoding="utf-8-sig", newline="") as stream:
+        list(itertools.islice(stream, skipped))
         rows = csv.reader(stream, delimiter=separator)
         try:
             names = next(rows, [])
             header_lines = rows.line_num
             n_rows = min(100, max(2, GUESS_CELLS // max(1, len(names))))
-            first_rows = [row for row in itertools.islice(rows, n_rows) if row]
+            first_rows = [row for row in itertools.islice(rows, n_rows) if _is_data(row)]
         except csv.Error as error:
-            raise DataError(
-                f"The file {shown(str(path))} cannot be read as text: {error}. Is it a CSV file?"
-            ) from error
-    if "\0" in "".join(names):
+            raise DataError(f"{file.subject} cannot be read as text. Is it a CSV file?") from error
+    if names and names[0].startswith(COMMENTS[0]):
+        names[0] = names[0].removeprefix(COMMENTS[0])
+    return names, first_rows, skipped + header_lines
+
+
+def _is_data(row: list[str]) -> bool:
+    return any(cell.strip() for cell in row) and not (row[0].startswith(COMMENTS) and len(row) == 1)
+
+
+# -- The rows -----------------------------------------------------------------------------------------
+
+
+def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
+    """The file to scan, its quotation mark, and the lines to skip; an error where a row has other cells.
+
+    Empty lines and comments between the rows are left out of a copy. Where quotation marks stand
+    alone within cells, as inches or in names of genes, they are taken as plain characters.
+    """
+    width = len(layout.names)
+    found = list(_odd_records(file.path, layout, quoted=True))
+    wrong = [record for record in found if record[1] != 0]
+    if not wrong and not found:
+        return file.path, '"', layout.skip_lines
+    if wrong and not any(_odd_records(file.path, layout, quoted=False)):
+        return file.path, None, layout.skip_lines
+    if wrong:
+        line, cells = wrong[0]
+        if cells < 0:
+            raise DataError(f"In {file} a quotation mark in line {line} is never closed. Close or remove it.")
         raise DataError(
-            f"The file {shown(str(path))} holds binary data, not text. Give it the ending of its format."
+            f"Line {line} of {file} has {cells} cells, but the header has {width}. Correct the line, or name the "
+            "right separator (parameter 'delimiter')."
         )
-    return names, first_rows, header_lines
+    return _without_lines(file, layout, {line for line, _ in found}), '"', 0
 
 
-def _check_delimiter(names: list[str], separator: str, path: Path) -> None:
-    if len(names) > 1:
-        return
-    header = names[0] if names else ""
-    found = [d for d in OTHER_DELIMITERS if d != separator and d in header]
-    hint = f"It seems to be separated by {found[0]!r}: pass --delimiter {found[0]!r}." if found else ""
+def _odd_records(path: Path, layout: Layout, *, quoted: bool) -> Iterator[tuple[int, int]]:
+    """Line number and number of cells of every record that is not a row: 0 cells for empty lines and comments.
+
+    -1 cells stands for a record that never ends.
+    """
+    separator, width = layout.separator.encode(), len(layout.names)
+    with path.open("rb") as stream:
+        lines = enumerate(itertools.islice(stream, layout.skip_lines, None), layout.skip_lines + 1)
+        for number, line in lines:
+            if line.count(separator) + 1 == width and (not quoted or b'"' not in line):
+                continue
+            record = line
+            while quoted and record.count(b'"') % 2:
+                following = next(lines, None)
+                if following is None:
+                    yield number, -1
+                    return
+                record += following[1]
+            bare = _QUOTED.sub(b"", record) if quoted else record
+            cells = bare.count(separator) + 1
+            if cells == width:
+                continue
+            is_no_row = not record.strip() or record.startswith(tuple(mark.encode() for mark in COMMENTS))
+            yield number, 0 if is_no_row else cells
+
+
+def _without_lines(file: Opened, layout: Layout, left_out: set[int]) -> Path:
+    target = file.folder / "rows"
+    with file.path.open("rb") as source, target.open("wb") as copy:
+        for number, line in enumerate(source, 1):
+            if number > layout.skip_lines and number not in left_out:
+                copy.write(line)
+    return target
+
+
+def _guessed_kinds(layout: Layout, decimal_comma: bool, *, all_text: bool) -> list[Any]:
+    import polars as pl
+
+    width = len(layout.names)
+    if all_text:
+        return [pl.String] * width
+    cells = itertools.zip_longest(*layout.first_rows, fillvalue="")
+    kinds = [pl.Float64 if _looks_numeric(column, decimal_comma) else pl.String for column in cells]
+    return kinds[:width] + [pl.String] * (width - len(kinds))
+
+
+def _scan(scan: dict[str, Any], kinds: list[Any], file: Opened) -> Any:
+    """The rows: with the guessed column types, with texts for missing values too, or as text."""
+    import polars as pl
+
+    names = [f"c{i}" for i in range(len(kinds))]
+    as_text = [pl.String] * len(names)
+    for guess, nulls in ((kinds, None), (kinds, list(MISSING_TEXTS)), (as_text, None)):
+        schema = dict(zip(names, guess, strict=True))
+        try:
+            return pl.read_csv(**scan, has_header=False, schema=schema, null_values=nulls)
+        except pl.exceptions.PolarsError:
+            continue
     raise DataError(
-        f"With the delimiter {separator!r} the file {shown(str(path))} has only one column, {shown(header)}. "
-        + (hint or "A table needs a target and at least one feature.")
+        f"{file.subject} cannot be read as {len(names)} columns. Check the quotation marks in its cells, and name the "
+        "separator (parameter 'delimiter') if it is another one."
     )
 
 
 def _looks_numeric(cells: tuple[str, ...], decimal_comma: bool) -> bool:
-    return all(_is_number(cell.strip(), decimal_comma) for cell in cells)
-
-
-def _is_number(cell: str, decimal_comma: bool) -> bool:
-    if cell in MISSING_TEXTS:
-        return True
-    try:
-        float(cell.replace(",", ".") if decimal_comma else cell)
-    except ValueError:
-        return False
-    return "_" not in cell
+    return all(is_number(cell.strip().replace(",", ".") if decimal_comma else cell.strip()) for cell in cells)

@@ -1,28 +1,30 @@
-"""Formats that hold one matrix: NumPy archives, MATLAB, LIBSVM and AnnData files."""
+"""Formats that keep a matrix and the targets apart: NumPy archives, MATLAB files, LIBSVM text, AnnData files."""
 
 from __future__ import annotations
 
+import re
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from zeronorm.datasets.raw import RawTable, reader
+from zeronorm.datasets.readers.opening import Opened
 from zeronorm.datasets.table import DataError, shown, shown_list
 
-CSR_KEYS = {"data", "indices", "indptr", "shape"}
 TARGET_NAMES = ("y", "Y", "label", "labels", "target", "gnd")
+CSR_KEYS = {"data", "indices", "indptr", "shape"}
+_LIBSVM_LINE = re.compile(r"\s*(#.*)?$|\s*[^\s:]+(\s+qid:\d+)?(\s+\d+:[^\s:]+)*\s*(#.*)?$")
 
 
-# -- NumPy archives with arrays X and y, or a CSR matrix as data, indices, indptr and shape --
+# -- NumPy: arrays X and y, or a CSR matrix as data, indices, indptr and shape; nothing is unpickled --
 
 
 @reader(".npz")
-def read_npz(path: Path) -> RawTable:
-    """The archive's matrix, feature names and candidate targets; nothing is unpickled."""
-    arrays = _load_npz(path)
-    X = _npz_matrix(arrays, path)
+def read_npz(file: Opened) -> RawTable:
+    """The matrix, its feature names and candidate targets; nothing is unpickled."""
+    arrays = _load_arrays(file)
+    X = _matrix(arrays, file)
     names = arrays.get("feature_names")
     listed = None if names is None or len(names) != X.shape[1] else [str(name) for name in names]
     targets = {
@@ -34,21 +36,20 @@ def read_npz(path: Path) -> RawTable:
     return RawTable.from_matrix(X, listed, targets=targets, default_target=default)
 
 
-def _load_npz(path: Path) -> dict[str, Any]:
+def _load_arrays(file: Opened) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(file.path, allow_pickle=False) as archive:
             # Arrays of a published second part are not samples of this table.
             keys = [key for key in archive.files if not key.endswith("_valid")]
             return {key: archive[key] for key in keys}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
-            f"The file {shown(str(path))} cannot be read as a NumPy archive: {reason}. "
-            "Write it again with numpy.savez, with arrays of numbers or text (no Python objects)."
+            f"{file.subject} cannot be read as a NumPy archive: it is damaged, or holds Python objects. Write it "
+            "again with numpy.savez, with arrays of numbers or text."
         ) from error
 
 
-def _npz_matrix(arrays: dict[str, Any], path: Path) -> Any:
+def _matrix(arrays: dict[str, Any], file: Opened) -> Any:
     import scipy.sparse as sp
 
     if "X" in arrays and arrays["X"].ndim == 2 and arrays["X"].dtype.kind in "biuf":
@@ -60,11 +61,13 @@ def _npz_matrix(arrays: dict[str, Any], path: Path) -> Any:
             )
             matrix.check_format(full_check=True)
         except ValueError as error:
-            raise DataError(f"The sparse matrix in {shown(str(path))} is not valid: {error}.") from error
+            raise DataError(
+                f"The sparse matrix in {file} is not valid: its indices do not fit its shape. Write it again."
+            ) from error
         return matrix
     raise DataError(
-        f"The archive {shown(str(path))} has no numeric matrix 'X' and no CSR matrix (data, indices, indptr, "
-        f"shape). It holds {shown_list(sorted(arrays)) or 'nothing'}. Save the matrix under the name X."
+        f"{file.subject} has no numeric matrix 'X' and no CSR matrix (data, indices, indptr, shape). It holds "
+        f"{shown_list(sorted(arrays)) or 'nothing'}. Save the matrix under the name X."
     )
 
 
@@ -72,10 +75,10 @@ def _npz_matrix(arrays: dict[str, Any], path: Path) -> Any:
 
 
 @reader(".mat")
-def read_mat(path: Path) -> RawTable:
+def read_mat(file: Opened) -> RawTable:
     """The matrix X (or the largest matrix) and the vectors of as many entries as it has rows."""
-    variables = _load_mat(path)
-    name = _matrix_name(variables, path)
+    variables = _load_mat(file)
+    name = _largest_matrix(variables, file)
     X = variables.pop(name)
     targets = {key: _vector(values) for key, values in variables.items() if _is_target(values, X.shape[0])}
     names = next((_texts(v) for v in variables.values() if _is_text_list(v, X.shape[1])), None)
@@ -90,25 +93,21 @@ def read_mat(path: Path) -> RawTable:
     )
 
 
-def _load_mat(path: Path) -> dict[str, Any]:
+def _load_mat(file: Opened) -> dict[str, Any]:
     import scipy.io
 
     try:
-        content = scipy.io.loadmat(path)
+        content = scipy.io.loadmat(file.path)
     except NotImplementedError as error:
         raise DataError(
-            f"The file {shown(str(path))} is a MATLAB 7.3 file, which is not supported. "
-            "Save it with save(…, '-v7')."
+            f"{file.subject} is a MATLAB 7.3 file, which is not supported. Save it with save(…, '-v7')."
         ) from error
     except Exception as error:  # scipy raises many kinds on damaged files
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(
-            f"The file {shown(str(path))} is damaged or not a MATLAB file: {reason}. Write it again."
-        ) from error
+        raise DataError(f"{file.subject} is damaged or not a MATLAB file. Write it again.") from error
     return {key: value for key, value in content.items() if not key.startswith("__")}
 
 
-def _matrix_name(variables: dict[str, Any], path: Path) -> str:
+def _largest_matrix(variables: dict[str, Any], file: Opened) -> str:
     matrices = {
         key: value
         for key, value in variables.items()
@@ -118,7 +117,7 @@ def _matrix_name(variables: dict[str, Any], path: Path) -> str:
         return "X"
     if not matrices:
         raise DataError(
-            f"The file {shown(str(path))} holds no numeric matrix, only {shown_list(sorted(variables))}. "
+            f"{file.subject} holds no numeric matrix, only {shown_list(sorted(variables))}. "
             "Save the matrix under the name X."
         )
     return max(matrices, key=lambda key: int(np.prod(matrices[key].shape)))
@@ -152,45 +151,50 @@ def _vector(values: Any) -> Any:
     return np.asarray(_texts(values)) if values.dtype.kind in "OU" else values.ravel()
 
 
-# -- LIBSVM (svmlight) text files --
+# -- LIBSVM (svmlight): label index:value index:value … --
 
 
 @reader(".libsvm", ".svmlight", ".svm")
-def read_libsvm(path: Path) -> RawTable:
-    """The sparse matrix of a LIBSVM file, with the labels as the target ``label``."""
+def read_libsvm(file: Opened) -> RawTable:
+    """The sparse matrix, with the labels as the target ``label``."""
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(path))
+        X, y = load_svmlight_file(str(file.path))
     except (ValueError, OverflowError) as error:
         raise DataError(
-            f"The file {shown(str(path))} cannot be read as LIBSVM text: {error}. "
-            "Each line must be 'label index:value index:value …' with ascending indices."
+            f"{file.subject} cannot be read as LIBSVM text{_first_wrong_line(file)}. Each line must be 'label "
+            "index:value index:value …' with ascending indices."
         ) from error
     return RawTable.from_matrix(X, targets={"label": y}, default_target="label")
 
 
-# -- AnnData files, where the package anndata is installed --
+def _first_wrong_line(file: Opened) -> str:
+    with file.path.open(encoding="utf-8", errors="replace") as stream:
+        for number, line in enumerate(stream, 1):
+            if not _LIBSVM_LINE.match(line):
+                return f": line {number} is {shown(line.strip())}"
+    return ""
+
+
+# -- AnnData: every column of ``obs`` is a candidate target --
 
 
 @reader(".h5ad")
-def read_h5ad(path: Path) -> RawTable:
+def read_h5ad(file: Opened) -> RawTable:
     """``X`` with the names of the variables; every column of ``obs`` is a candidate target."""
     try:
         import anndata
     except ImportError as error:
         raise DataError(
-            f"Reading {shown(str(path))} needs the package anndata. Install it with `pip install anndata`."
+            f"Reading {file} needs the package anndata. Install it with `pip install anndata`."
         ) from error
     try:
-        data = anndata.read_h5ad(path)
+        data = anndata.read_h5ad(file.path)
     except Exception as error:  # h5py and anndata raise many kinds on damaged files
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(
-            f"The file {shown(str(path))} is damaged or not an h5ad file: {reason}. Write it again."
-        ) from error
+        raise DataError(f"{file.subject} is damaged or not an h5ad file. Write it again.") from error
     if data.X is None:
-        raise DataError(f"The file {shown(str(path))} has no matrix X. Store the measurements in X.")
+        raise DataError(f"{file.subject} has no matrix X. Store the measurements in X.")
     targets = {str(name): _plain(data.obs[name]) for name in data.obs.columns}
     return RawTable.from_matrix(
         data.X,

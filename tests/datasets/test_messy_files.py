@@ -1,0 +1,510 @@
+"""A corpus of files as they come: each gives the expected table, or the expected message."""
+
+from __future__ import annotations
+
+import bz2
+import datetime
+import gzip
+import io
+import lzma
+import zipfile
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from zeronorm.datasets import DataError, read_table
+
+NAN = float("nan")
+X, Z, Y = [1.5, 2.0, 3.0, 4.5, 0.5, 2.5], [9.0, 8.0, 7.5, 6.0, 5.0, 1.0], list("ababab")
+ROWS = [*zip(X, Z, Y, strict=True)]
+FOREIGN = ("polars", "pandas", "traceback", "schema", "dtype", "computeerror", "rust", "calamine")
+
+
+def table_text(sep=",", rows=ROWS, header=("x", "z", "y"), end="\n"):
+    return "".join(sep.join(map(str, row)) + end for row in [header, *rows])
+
+
+PLAIN = table_text()
+GENES = "gene,s1,s2,s3,s4,s5,s6\nx," + ",".join(map(str, X)) + "\nz," + ",".join(map(str, Z)) + "\n"
+PHENOTYPES = "sample,y,age\n" + "".join(f"s{i + 1},{label},{30 + i * i}\n" for i, label in enumerate(Y))
+
+
+def zipped(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "."), content)
+    return buffer.getvalue()
+
+
+def zstd(content):
+    return pytest.importorskip("zstandard").compress(content.encode())
+
+
+def workbook(sheets):
+    """A minimal .xlsx file, written by hand so that no other package decides what is in it."""
+    pytest.importorskip("python_calamine")
+    names = list(sheets)
+    listed = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="rId{i}"/>' for i, n in enumerate(names, 1))
+    kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    parts = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{kinds}.worksheet+xml"/>'
+        for i in range(1, len(names) + 1)
+    )
+    links = "".join(
+        f'<Relationship Id="rId{i}" Type="{relation}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+        for i in range(1, len(names) + 1)
+    )
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{package}/content-types"><Default Extension="rels" ContentType='
+            '"application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" '
+            f'ContentType="{kinds}.sheet.main+xml"/>{parts}</Types>',
+        )
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" '
+            f'Type="{relation}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        )
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{main}" xmlns:r="{relation}"><sheets>{listed}</sheets></workbook>',
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{package}/relationships">{links}</Relationships>',
+        )
+        for i, name in enumerate(names, 1):
+            rows = "".join(
+                f'<row r="{r}">' + "".join(_cell(value, r, c) for c, value in enumerate(row)) + "</row>"
+                for r, row in enumerate(sheets[name], 1)
+            )
+            archive.writestr(
+                f"xl/worksheets/sheet{i}.xml",
+                f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>',
+            )
+    return buffer.getvalue()
+
+
+def _cell(value, row, column):
+    place = f"{chr(65 + column)}{row}"
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+    return f'<c r="{place}"><v>{value}</v></c>'
+
+
+def opendocument(rows):
+    pytest.importorskip("python_calamine")
+
+    def cell(value):
+        if isinstance(value, str):
+            return f'<table:table-cell office:value-type="string"><text:p>{value}</text:p></table:table-cell>'
+        return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
+
+    body = "".join("<table:table-row>" + "".join(map(cell, row)) + "</table:table-row>" for row in rows)
+    space = "urn:oasis:names:tc:opendocument:xmlns"
+    content = (
+        f'<office:document-content xmlns:office="{space}:office:1.0" xmlns:table="{space}:table:1.0" '
+        f'xmlns:text="{space}:text:1.0"><office:body><office:spreadsheet><table:table table:name="one">{body}'
+        "</table:table></office:spreadsheet></office:body></office:document-content>"
+    )
+    manifest = (
+        f'<manifest:manifest xmlns:manifest="{space}:manifest:1.0"><manifest:file-entry manifest:full-path="/" '
+        'manifest:media-type="application/vnd.oasis.opendocument.spreadsheet"/></manifest:manifest>'
+    )
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", content)
+        archive.writestr("META-INF/manifest.xml", manifest)
+    return buffer.getvalue()
+
+
+@dataclass
+class Good:
+    """A file and the table it should give; where nothing is said, that of PLAIN."""
+
+    name: str
+    content: Any
+    note: str = ""
+    names: tuple[str, ...] = ("x", "z")
+    values: Any = field(default_factory=lambda: np.column_stack([X, Z]))
+    labels: list[str] = field(default_factory=lambda: Y)
+    options: dict[str, Any] = field(default_factory=dict)
+    samples: str | None = None
+
+
+def columns(*given):
+    return np.column_stack(given)
+
+
+R_TABLE = '"x" "z" "y"\n' + "".join(f'"r{i}" {a} {b} "{c}"\n' for i, (a, b, c) in enumerate(ROWS))
+R_TABS = "x\tz\ty\n" + "".join(f"r{i}\t{a}\t{b}\t{c}\n" for i, (a, b, c) in enumerate(ROWS))
+ALIGNED = "  x    z   y\n" + "".join(f"{a:4}  {b:4}  {c}\n" for a, b, c in ROWS)
+GERMAN = table_text(";", [(str(a).replace(".", ","), str(b).replace(".", ","), c) for a, b, c in ROWS])
+PATIENTS = [f"p{i // 2}" for i in range(12)]
+LONG_ROWS = [(X[i % 6] + i, PATIENTS[i], "ab"[i // 6]) for i in range(12)]
+NAMED_ROWS = [(f"s{i + 1}", *row) for i, row in enumerate(ROWS)]
+GCT = "#1.2\n2\t6\nNAME\tDescription\t" + "\t".join(f"s{i}" for i in range(1, 7)) + "\n"
+GCT += "x\tfirst gene\t" + "\t".join(map(str, X)) + "\nz\tsecond gene\t" + "\t".join(map(str, Z)) + "\n"
+GEO = '!Series_title\t"a study"\n!series_matrix_table_begin\n"ID_REF"\t' + "\t".join(
+    f'"s{i}"' for i in range(1, 7)
+)
+GEO += (
+    '\n"x"\t' + "\t".join(map(str, X)) + '\n"z"\t' + "\t".join(map(str, Z)) + "\n!series_matrix_table_end\n"
+)
+DESCRIBED = (
+    GENES.replace("gene,", "gene,description,")
+    .replace("\nx,", "\nx,a kinase,")
+    .replace("\nz,", "\nz,a toll,")
+)
+COUNTS = GENES.replace("gene,", "Geneid,Chr,Start,Length,").replace("\nx,", "\nx,7,100,900,")
+COUNTS = COUNTS.replace("\nz,", "\nz,X,500,77,")
+NUMBERED = [(i + 1, *row) for i, row in enumerate(ROWS)]
+GAPS = [1.5, NAN, 3.0, 4.5, 0.5, NAN]
+RARE = [*ROWS, (1.0, 2.0, "c")]
+TALL = [(i * 0.37 % 1, i + 0.5) for i in range(30)]
+
+GOOD = {
+    "plain": Good("d.csv", PLAIN),
+    "capital ending": Good("D.CSV", PLAIN),
+    "gzip": Good("d.csv.gz", gzip.compress(PLAIN.encode())),
+    "bzip2": Good("d.csv.bz2", bz2.compress(PLAIN.encode())),
+    "xz": Good("d.csv.xz", lzma.compress(PLAIN.encode())),
+    "zip": Good("d.zip", zipped(d__csv=PLAIN)),
+    "zip made on a Mac": Good("d.csv.zip", zipped(**{"d__csv": PLAIN, "__MACOSX/._d__csv": "x"})),
+    "zstandard": Good("d.csv.zst", lambda: zstd(PLAIN)),
+    "gzip without saying so": Good("d.csv", gzip.compress(PLAIN.encode())),
+    "gzip in a zip": Good("d.zip", zipped(d__csv__gz=gzip.compress(PLAIN.encode()))),
+    "parquet called csv": Good("d.csv", lambda: parquet()),
+    "gzipped parquet": Good("d.parquet.gz", lambda: gzip.compress(parquet())),
+    "no ending": Good("table", PLAIN),
+    "no ending and tabs": Good("table", table_text("\t"), "separated by tabs"),
+    "excel": Good("d.xlsx", lambda: workbook({"data": [("x", "z", "y"), *ROWS]})),
+    "excel called csv": Good("d.csv", lambda: workbook({"data": [("x", "z", "y"), *ROWS]})),
+    "excel with several sheets": Good(
+        "d.xlsx",
+        lambda: workbook({"data": [("x", "z", "y"), *ROWS], "about": [("me",)]}),
+        "'data' was read; 'about'",
+    ),
+    "excel that starts further down": Good(
+        "d.xlsx",
+        lambda: workbook(
+            {"empty": [], "data": [(None,) * 4, (None, "x", "z", "y"), *((None, *r) for r in ROWS)]}
+        ),
+    ),
+    "open document": Good("d.ods", lambda: opendocument([("x", "z", "y"), *ROWS])),
+    "semicolons": Good("d.csv", table_text(";"), "separated by ';'"),
+    "tabs called csv": Good("d.csv", table_text("\t"), "separated by tabs"),
+    "commas called txt": Good("d.txt", PLAIN, "separated by ','"),
+    "bars": Good("d.txt", table_text("|"), "separated by '|'"),
+    "single spaces": Good("d.dat", table_text(" "), "separated by spaces"),
+    "aligned columns": Good("d.txt", ALIGNED, "separated by spaces"),
+    "tab by name": Good("d.csv", table_text("\t"), options={"delimiter": "tab"}),
+    "decimal comma": Good("d.csv", GERMAN, options={"decimal_comma": True}),
+    "windows line ends": Good("d.csv", table_text(end="\r\n").encode()),
+    "old Mac line ends": Good("d.csv", table_text(end="\r").encode()),
+    "no last line end": Good("d.csv", PLAIN.rstrip("\n")),
+    "empty lines": Good("d.csv", "\n" + PLAIN.replace("\n3.0", "\n\n   \n3.0") + "\n\n"),
+    "comments above": Good("d.csv", "# made by a machine\n# 12 May, noon\n" + PLAIN),
+    "comments between": Good("d.csv", PLAIN.replace("\n3.0", "\n# half\n3.0") + "# the end\n"),
+    "header in a comment": Good("d.csv", "#a remark\n#" + PLAIN),
+    "spreadsheet error at the start of a row": Good(
+        "d.csv", PLAIN.replace("\n3.0", "\n#N/A"), values=columns([1.5, 2.0, NAN, 4.5, 0.5, 2.5], Z)
+    ),
+    "R, spaces and quotation marks": Good("d.txt", R_TABLE, "one name fewer"),
+    "R, tabs": Good("d.tsv", R_TABS, "one name fewer"),
+    "byte order mark": Good("d.csv", b"\xef\xbb\xbf" + PLAIN.encode()),
+    "utf-16 of Excel": Good("d.txt", table_text("\t").encode("utf-16"), "UTF-16"),
+    "utf-16 without a mark": Good("d.csv", PLAIN.encode("utf-16-le"), "UTF-16-LE"),
+    "utf-16, big end first": Good("d.csv", PLAIN.encode("utf-16-be"), "UTF-16-BE"),
+    "utf-32": Good("d.csv", PLAIN.encode("utf-32"), "UTF-32"),
+    "latin-1": Good(
+        "d.csv", PLAIN.replace("x,", "größe,").encode("latin-1"), "Windows-1252", names=("größe", "z")
+    ),
+    "windows-1252": Good("d.csv", PLAIN.replace("x,", "€,").encode("cp1252"), "1252", names=("€", "z")),
+    "spaces around names and cells": Good("d.csv", PLAIN.replace(",", " , ")),
+    "repeated names": Good("d.csv", PLAIN.replace("x,z,y", "x,x,y"), "renamed", names=("x", "x (2)")),
+    "repeated names, one taken": Good(
+        "d.csv",
+        table_text(header=("x", "x", "x (2)", "y"), rows=[(a, b, i, c) for i, (a, b, c) in enumerate(ROWS)]),
+        names=("x", "x (3)", "x (2)"),
+        values=columns(X, Z, range(6)),
+    ),
+    "index of pandas": Good(
+        "d.csv", table_text(rows=[(i, *r) for i, r in enumerate(ROWS)], header=("", "x", "z", "y"))
+    ),
+    "row names": Good("d.csv", table_text(rows=NAMED_ROWS, header=("", "x", "z", "y")), "identifiers"),
+    "comma at the end of lines": Good("d.csv", table_text(end=",\n"), "no values at all"),
+    "gaps": Good(
+        "d.csv",
+        PLAIN.replace("2.0,8.0", ",8.0").replace("2.5,1.0", "NA,1.0"),
+        "training part",
+        values=columns(GAPS, Z),
+    ),
+    "dots and dashes among numbers": Good(
+        "d.csv", PLAIN.replace("2.0,8.0", ".,8.0").replace("2.5,1.0", "-,1.0"), values=columns(GAPS, Z)
+    ),
+    "plus and minus are labels": Good(
+        "d.csv",
+        table_text(rows=[(a, "+-"[i % 2], c) for i, (a, b, c) in enumerate(ROWS)], header=("x", "er", "y")),
+        names=("x", "er=-"),
+        values=columns(X, [0, 1] * 3),
+    ),
+    "inches": Good(
+        "d.csv",
+        PLAIN.replace("x,z", 'the "x",z'),
+        names=('the "x"', "z"),
+    ),
+    "one quotation mark": Good("d.tsv", table_text("\t").replace("x\t", 'x 5"\t'), names=('x 5"', "z")),
+    "quoted separators": Good("d.csv", PLAIN.replace("x,z", '"x, first",z'), names=("x, first", "z")),
+    "line break in a name": Good("d.csv", PLAIN.replace("x,z", '"x\nfirst",z'), names=("x\nfirst", "z")),
+    "patterns": Good("d.csv", PLAIN, options={"ignore": ("z*",)}, names=("x",), values=columns(X)),
+    "regular expressions": Good(
+        "d.csv", PLAIN, options={"only": ("re:^[z]$",)}, names=("z",), values=columns(Z)
+    ),
+    "only some columns": Good(
+        "d.csv",
+        table_text(rows=NAMED_ROWS, header=("id", "x", "z", "y")),
+        options={"only": ("x",)},
+        names=("x",),
+        values=columns(X),
+    ),
+    "rare classes": Good("d.csv", table_text(rows=RARE), "'c' (1)", options={"min_class_size": 2}),
+    "samples without a label": Good(
+        "d.csv", PLAIN + "7,7,\n", "without a value in the target", options={"drop_unlabelled": True}
+    ),
+    "labels in two cases": Good(
+        "d.csv",
+        table_text(rows=[(*r[:2], "no" if i > 3 else ("Yes", "yes")[i % 2]) for i, r in enumerate(ROWS)]),
+        "upper and lower case",
+        labels=["Yes", "yes", "Yes", "yes", "no", "no"],
+    ),
+    "patients": Good(
+        "d.csv",
+        table_text(rows=LONG_ROWS, header=("x", "patient", "y")),
+        "sample_groups='patient'",
+        names=("x",),
+        values=columns([row[0] for row in LONG_ROWS]),
+        labels=[row[2] for row in LONG_ROWS],
+    ),
+    "samples in columns": Good("d.csv", GENES + "y," + ",".join(Y) + "\n", options={"transpose": True}),
+    "two tables": Good(
+        "d.csv",
+        GENES,
+        "6 samples are in both",
+        options={"transpose": True, "id": "sample"},
+        samples=PHENOTYPES,
+    ),
+    "two tables, column found": Good("d.csv", GENES, options={"transpose": True}, samples=PHENOTYPES),
+    "two tables, samples in rows": Good(
+        "d.csv",
+        table_text(rows=[r[:3] for r in NAMED_ROWS], header=("sample", "x", "z")),
+        options={"id": "sample"},
+        samples=PHENOTYPES,
+    ),
+    "two tables in another order, some without": Good(
+        "d.csv",
+        GENES,
+        "1 of the measured samples",
+        options={"transpose": True},
+        labels=Y[:5],
+        values=columns(X[:5], Z[:5]),
+        samples="\n".join([PHENOTYPES.splitlines()[0], *PHENOTYPES.splitlines()[5:0:-1], "s99,a,3"]) + "\n",
+    ),
+    "two tables, names changed by R": Good(
+        "d.csv",
+        GENES.replace("s1,", "X1.a,"),
+        "spelt differently",
+        options={"transpose": True},
+        samples=PHENOTYPES.replace("s1,", "1-a,").replace("\ns", "\nS"),
+    ),
+    "two tables and a column of both": Good(
+        "d.csv",
+        GENES,
+        options={"transpose": True, "with_columns": ("age",)},
+        samples=PHENOTYPES,
+        names=("x", "z", "age"),
+        values=columns(X, Z, [30, 31, 34, 39, 46, 55]),
+    ),
+    "numbers as names of samples": Good(
+        "d.csv",
+        table_text(rows=[r[:3] for r in NUMBERED], header=("n", "x", "z")),
+        options={"id": "n"},
+        samples=PHENOTYPES.replace("sample", "n").replace("\ns", "\n"),
+    ),
+    "descriptions beside the names": Good(
+        "d.csv", DESCRIBED + "y,," + ",".join(Y) + "\n", "describe the features", options={"transpose": True}
+    ),
+    "featureCounts": Good("d.csv", COUNTS, "'Length'", options={"transpose": True}, samples=PHENOTYPES),
+    "gct": Good("d.gct", GCT, "describe the features", samples=PHENOTYPES),
+    "series matrix": Good(
+        "d.txt.gz", gzip.compress(GEO.encode()), options={"transpose": True}, samples=PHENOTYPES
+    ),
+}
+
+
+def parquet():
+    buffer = io.BytesIO()
+    pl.DataFrame({"x": X, "z": Z, "y": Y}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def write(file, content):
+    content = content() if callable(content) else content
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return file
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_the_expected_table(case, tmp_path):
+    good = GOOD[case]
+    file = write(tmp_path / good.name, good.content)
+    samples = None if good.samples is None else write(tmp_path / "samples.csv", good.samples)
+    table = read_table(file, "y", samples=samples, **good.options)
+    assert table.feature_names.tolist() == list(good.names)
+    np.testing.assert_array_equal(table.X, good.values)
+    assert table.y.tolist() == good.labels
+    assert any(good.note in note for note in table.notes)
+    assert not any(word in " ".join(table.notes).lower() for word in (*FOREIGN, "--"))
+
+
+BAD = {
+    "cut gzip": ("d.csv.gz", gzip.compress(PLAIN.encode() * 50)[:-30], "cannot be decompressed"),
+    "text called gzip": ("d.csv.gz", PLAIN, "cannot be decompressed"),
+    "text called zip": ("d.zip", PLAIN, "cannot be decompressed"),
+    "damaged zstandard": ("d.csv.zst", lambda: zstd(PLAIN)[:-9], "cannot be decompressed"),
+    "several files in a zip": (
+        "d.zip",
+        zipped(a__csv=PLAIN, b__csv=PLAIN),
+        "holds 2 files ('a.csv', 'b.csv')",
+    ),
+    "nothing in a zip": ("d.zip", zipped(a__csv=""), "holds an empty file"),
+    "text called excel": ("d.xlsx", PLAIN, "not a workbook"),
+    "empty workbook": ("d.xlsx", lambda: workbook({"one": []}), "no sheet with cells"),
+    "short row": (
+        "d.csv",
+        PLAIN + "1.0,2.0\n",
+        "Line 8 of the file 'd.csv' has 2 cells, but the header has 3",
+    ),
+    "long row": ("d.csv", PLAIN + "1,2,a,4\n", "Line 8 of the file 'd.csv' has 4 cells"),
+    "open quotation mark": ("d.csv", PLAIN + '1,"2,a\n', "first '\"2' in data row 7"),
+    "only comments": ("d.csv", "# one\n# two\n", "only comments"),
+    "cut utf-16": ("d.csv", PLAIN.encode("utf-16")[:-1], "damaged or cut off"),
+    "image called csv": ("d.csv", b"\x89PNG\r\n\x1a\n" + bytes(range(64)) * 4, "binary data"),
+    "old binary called text": ("d.txt", bytes(range(1, 30)) * 20, "binary data"),
+    "percent": (
+        "d.csv",
+        table_text(header=("x", "share", "y"), rows=[(a, f"{b}%", i % 2) for i, (a, b) in enumerate(TALL)]),
+        "signs around them, such as",
+    ),
+    "thousands": (
+        "d.csv",
+        table_text(
+            ";", [(a, f"1,{100 + i},5", "ab"[i % 2]) for i, (a, _) in enumerate(TALL)], ("x", "big", "y")
+        ),
+        "signs around them",
+    ),
+    "below the limit of detection": (
+        "d.csv",
+        table_text(rows=[(i, f"{i}.5" if i % 5 else "<0.5", "ab"[i % 2]) for i in range(40)]),
+        "first '<0.5' in data row 1",
+    ),
+    "decimal comma not said": ("d.csv", GERMAN, "decimal_comma=True"),
+    "target twice": ("d.csv", PLAIN.replace("x,z", "y,z"), "stands 2 times"),
+    "class of one": ("d.csv", table_text(rows=RARE), "min_class_size=2"),
+    "label missing": ("d.csv", PLAIN + "7,7,\n", "drop_unlabelled=True"),
+    "dates only": (
+        "d.csv",
+        table_text(
+            rows=[(datetime.date(2020, 1, i + 1), "ab"[i % 2]) for i in range(6)], header=("day", "y")
+        ),
+        "No feature is left",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_the_expected_message(case, tmp_path, monkeypatch):
+    name, content, message = BAD[case]
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / name, content)
+    with pytest.raises(DataError) as error:
+        read_table(name, "y")
+    check_message(error, message)
+
+
+def check_message(error, message):
+    text = str(error.value)
+    assert message in text
+    assert "\n" not in text
+    assert len(text) < 400
+    assert text.endswith((".", "?"))
+    assert not any(word in text.lower() for word in (*FOREIGN, "--", "tmp"))
+
+
+JOINS = {
+    "no column of this name": (PHENOTYPES, {"id": "sampel", "transpose": True}, "Did you mean 'sample'"),
+    "nothing in common": (
+        PHENOTYPES.replace("\ns", "\nT"),
+        {"id": "sample", "transpose": True},
+        "no sample in common",
+    ),
+    "a sample twice": (PHENOTYPES + "s1,b,9\n", {"transpose": True}, "first 's1'"),
+    "samples are in columns": (PHENOTYPES, {"id": "sample"}, "transpose=True"),
+    "target in neither": (
+        PHENOTYPES.replace("y,", "state,"),
+        {"transpose": True},
+        "the targets are 'state', 'age'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", JOINS)
+def test_tables_that_cannot_be_joined(case, tmp_path, monkeypatch):
+    samples, options, message = JOINS[case]
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "d.csv", GENES)
+    write(tmp_path / "samples.csv", samples)
+    with pytest.raises(DataError) as error:
+        read_table("d.csv", "y", samples="samples.csv", **options)
+    check_message(error, message)
+
+
+def test_the_corpus_is_large_enough():
+    assert len(GOOD) + len(BAD) + len(JOINS) >= 60
+
+
+@pytest.mark.parametrize(("package", "name"), [("python_calamine", "d.xlsx"), ("zstandard", "d.csv.zst")])
+def test_a_missing_package_is_named(package, name, tmp_path, monkeypatch):
+    import sys
+
+    if package == "zstandard" and sys.version_info >= (3, 14):
+        pytest.skip("Python itself reads Zstandard files")
+    monkeypatch.setitem(sys.modules, package, None)
+    write(tmp_path / name, b"PK\x03\x04")
+    with pytest.raises(DataError, match=f"pip install {package.replace('_', '-')}"):
+        read_table(tmp_path / name, "y")
+
+
+def test_standard_input(monkeypatch):
+    class Piped(io.TextIOWrapper):
+        def isatty(self):
+            return False
+
+    for content in (PLAIN.encode(), gzip.compress(PLAIN.encode())):
+        monkeypatch.setattr("sys.stdin", Piped(io.BytesIO(content)))
+        np.testing.assert_array_equal(read_table("-", "y").X, columns(X, Z))
+    monkeypatch.setattr("sys.stdin", Piped(io.BytesIO(b"")))
+    with pytest.raises(DataError, match="Standard input is empty"):
+        read_table("-", "y")

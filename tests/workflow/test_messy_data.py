@@ -1,0 +1,179 @@
+"""Messy data through the whole procedure: gaps, two tables, patients."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import zeronorm
+from zeronorm.datasets import TableOptions, build_table
+from zeronorm.datasets.raw import RawTable
+from zeronorm.workflow import procedures
+from zeronorm.workflow.inputs import DataOptions, load_data
+from zeronorm.workflow.procedures import Settings
+
+QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
+
+
+@pytest.fixture
+def gappy():
+    """40 samples, 10 features, of which two carry the label; a tenth of the values is missing."""
+    rng = np.random.default_rng(3)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 10))
+    X[:, :2] += 2.5 * y[:, None]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+def records_of(X, y, **settings):
+    table = build_table(
+        RawTable.from_matrix(X, targets={"y": y}, default_target="y"), TableOptions(task="classification")
+    )
+    found = Settings(features=2, cv=4, **settings)
+    selector = procedures.build_procedure("fisher", table, found, [2])
+    return table, procedures.evaluate_procedures({"fisher": selector}, table, found, [])
+
+
+def test_gaps_are_filled_and_the_features_found(gappy):
+    X, y = gappy
+    result = zeronorm.select(X, y, **QUICK)
+    assert set(result.features) == {"x1", "x2"}
+    assert result.procedure["value"] < 0.2
+    assert any("training part" in note for note in result.notes)
+
+
+def test_filling_never_sees_the_test_part(gappy):
+    X, y = gappy
+    _, before = records_of(X, y)
+    test_rows = np.asarray(before["test_rows"][0])
+    poisoned = X.copy()
+    known = ~np.isnan(poisoned[test_rows])
+    poisoned[test_rows] = np.where(known, 1e6, np.nan)
+    _, after = records_of(poisoned, y)
+    assert before["selected"][0].to_list() == after["selected"][0].to_list()
+    # A test sample without any value is predicted from the medians of the training part alone.
+    empty = X.copy()
+    empty[test_rows[0]] = np.nan
+    with_poison = poisoned.copy()
+    with_poison[test_rows[0]] = np.nan
+    first, second = (records_of(data, y)[1]["predictions"][0].to_list()[0] for data in (empty, with_poison))
+    assert first == second
+
+
+def test_filling_agrees_with_filling_by_hand(gappy):
+    X, y = gappy
+    table, records = records_of(X, y)
+    for row in records.iter_rows(named=True):
+        test = np.asarray(row["test_rows"])
+        train = np.setdiff1d(np.arange(len(y)), test)
+        filled = np.where(np.isnan(X), np.nanmedian(X[train], axis=0), X)
+        selector = zeronorm.FisherScore(n_features_to_select=2).fit(filled[train], y[train])
+        assert row["selected"] == selector.get_support(indices=True).tolist()
+    assert table.n_missing == int(np.isnan(X).sum())
+
+
+def test_gaps_with_an_inner_choice_groups_and_a_comparison(gappy):
+    X, y = gappy
+    groups = np.repeat(np.arange(20), 2)
+    chosen = zeronorm.select(
+        X,
+        y,
+        method="fisher",
+        max_features=4,
+        cv=3,
+        permutations=0,
+        sample_groups=groups,
+        task="classification",
+    )
+    assert chosen.procedure["value"] < 0.3
+    compared = zeronorm.compare(X, y, methods="fisher,golub", features=2, cv=3)
+    assert compared.table[0]["value"] < 0.2
+    with pytest.raises(ValueError, match=r"missing='median'"):
+        zeronorm.select(X, y, missing="error", **QUICK)
+
+
+def two_tables(folder, n=24):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(n) % 2, "sick", "well")
+    X = rng.normal(size=(n, 30)) + 2.0 * (y == "sick")[:, None] * (np.arange(30) < 2)
+    ids = [f"S-{i}" for i in range(n)]
+    genes = pl.DataFrame({"gene": [f"g{k}" for k in range(30)], **{name: X[i] for i, name in enumerate(ids)}})
+    genes.write_csv(folder / "genes.csv")
+    order = rng.permutation(n)
+    people = pl.DataFrame(
+        {
+            "sample": [ids[i] for i in order],
+            "state": y[order],
+            "patient": [f"p{i // 2}" for i in order],
+            "age": rng.integers(20, 80, size=n),
+        }
+    )
+    people.write_csv(folder / "people.csv")
+    return X, y, genes, people
+
+
+def test_a_file_and_a_table_of_samples(tmp_path):
+    X, y, _, people = two_tables(tmp_path)
+    files = {"samples": tmp_path / "people.csv", "id": "sample", "transpose": True}
+    table = load_data(
+        tmp_path / "genes.csv", DataOptions(target="state", sample_groups="patient", keep=("age",), **files)
+    )
+    np.testing.assert_allclose(table.X[:, :30], X)
+    assert table.y.tolist() == y.tolist()
+    assert table.feature_names[-1] == "age"
+    assert table.sample_groups.tolist() == [f"p{i // 2}" for i in range(24)]
+    result = zeronorm.select(tmp_path / "genes.csv", target="state", **files, **QUICK)
+    assert set(result.features) == {"g0", "g1"}
+    framed = zeronorm.select(
+        tmp_path / "genes.csv", target="state", samples=people, id="sample", transpose=True, **QUICK
+    )
+    assert framed.features == result.features
+
+
+def test_a_table_of_samples_for_a_pandas_frame_with_an_index(tmp_path):
+    pytest.importorskip("pandas")
+    X, y, genes, people = two_tables(tmp_path)
+    frame = genes.to_pandas().set_index("gene").T
+    table = load_data(frame, DataOptions(target="state", samples=people.to_pandas().set_index("sample")))
+    np.testing.assert_allclose(table.X, X)
+    assert table.y.tolist() == y.tolist()
+    with pytest.raises(ValueError, match="'samples' parameter"):
+        load_data(frame, DataOptions(target="state", samples=[1, 2]))
+
+
+def test_patients_are_pointed_out_until_they_are_used(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame(
+        {
+            "patient": [f"p{i // 3}" for i in range(36)],
+            "batch": [i // 6 for i in range(36)],
+            **{f"g{k}": rng.normal(size=36) for k in range(6)},
+            "y": ["a", "b"] * 18,
+        }
+    )
+    result = zeronorm.select(frame, "y", **QUICK)
+    assert not any(name.startswith("patient") for name in result.features)
+    warned = [text for text in result.warnings if "belong together" in text]
+    assert len(warned) == 1
+    assert "'patient', 'batch'" in warned[0]
+    assert "sample_groups='patient'" in warned[0]
+    used = zeronorm.select(frame, "y", sample_groups="patient", **QUICK)
+    assert not any("belong together" in text for text in used.warnings)
+
+
+def test_small_classes_name_the_remedy():
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    y = np.asarray(["a", "b"] * 14 + ["c", "c"])
+    with pytest.raises(ValueError, match="min_class_size=3"):
+        zeronorm.select(X, y, **QUICK)
+    result = zeronorm.select(X, y, min_class_size=3, **QUICK)
+    assert result.data["class_counts"] == {"a": 14, "b": 14}
+    assert any("'c' (2)" in note for note in result.notes)
+
+
+def test_kept_columns_may_be_patterns(gappy):
+    X, y = gappy
+    result = zeronorm.select(X, y, keep=["x9", "re:^x1$"], **(QUICK | {"features": 3}))
+    assert {"x1", "x9"} <= set(result.features)
