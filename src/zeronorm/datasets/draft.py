@@ -133,8 +133,8 @@ def _without_rare_classes(draft: Draft, least: int) -> Draft:
         return draft
     if np.count_nonzero(~rare) < 2:
         raise DataError(
-            f"Fewer than two classes of {shown(draft.target_name)} have {least} samples or more. Set a smaller "
-            f"min_class_size, at most {int(np.sort(counts)[-2]) if len(counts) > 1 else 1}."
+            f"Fewer than two classes of {shown(draft.target_name)} have {least} samples or more. Set "
+            f"min_class_size={int(np.sort(counts)[-2]) if len(counts) > 1 else 1} or less."
         )
     pairs = list(zip(classes[rare], counts[rare], strict=True))
     listed = ", ".join(f"{shown(str(label))} ({count})" for label, count in pairs[:5])
