@@ -12,7 +12,22 @@ from numpy.typing import NDArray
 
 
 class DataError(ValueError):
-    """A file or table that cannot be used, in one line that says what to do."""
+    """A file or table that cannot be used, in one line that says what to do.
+
+    Parameters
+    ----------
+    message : str
+        The text, which becomes one line.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import DataError, read_table
+    >>> try:
+    ...     read_table("nothing.csv")
+    ... except DataError as error:
+    ...     print(str(error)[:30])
+    There is no file 'nothing.csv'
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
