@@ -5,7 +5,8 @@ names resolve through a generated index (``zeronorm/_index.py`` and the ``.pyi``
 method run ``make index``. A test fails when the index is stale.
 
 A package outside adds methods by decorating its classes with ``@register`` and naming them, or the modules
-they are in, as entry points of the group ``zeronorm.selectors``.
+they are in, as entry points of the group ``zeronorm.selectors``. Modules that enter something else (a chart, a
+metric, a file format, a backend, a loss) are named in the group ``zeronorm.extensions``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ T = TypeVar("T", bound=type)
 
 KINDS = ("selector", "meta", "model", "transformer")
 ENTRY_POINTS = "zeronorm.selectors"
+EXTENSIONS = "zeronorm.extensions"
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,31 @@ def _methods_of_other_packages() -> frozenset[str]:
         try:
             found |= _announced(point.load())
         except Exception as error:  # whatever another package does wrong must not stop this one
-            package = point.dist.name if point.dist is not None else point.value
-            warnings.warn(
-                f"The package {package!r} adds the method {point.name!r} to zeronorm, but it cannot be loaded "
-                f"({type(error).__name__}: {error}). Update or remove that package.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+            _warn_of_broken(point, "the method", error)
     return frozenset(found)
+
+
+@cache
+def load_extensions() -> None:
+    """Import, once, the modules that installed packages name in the group ``zeronorm.extensions``.
+
+    Whoever looks up a chart, a metric, a file format, a backend or a loss by name calls this first.
+    """
+    for point in metadata.entry_points(group=EXTENSIONS):
+        try:
+            point.load()
+        except Exception as error:  # as above
+            _warn_of_broken(point, "the extension", error)
+
+
+def _warn_of_broken(point: metadata.EntryPoint, kind: str, error: Exception) -> None:
+    package = point.dist.name if point.dist is not None else point.value
+    warnings.warn(
+        f"The package {package!r} adds {kind} {point.name!r} to zeronorm, but it cannot be loaded "
+        f"({type(error).__name__}: {error}). Update or remove that package.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def _announced(found: Any) -> set[str]:

@@ -1,8 +1,8 @@
 """The only code that touches the data: one interface, one file per home of the data."""
 
-from zeronorm.design.base import Design
+from zeronorm.design.base import Design, register_backend
 from zeronorm.design.chunked import DataFileError
-from zeronorm.design.convert import as_design, check_container, gathered
+from zeronorm.design.convert import as_design, check_container, gathered, has_own_backend
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.packing import pack
 from zeronorm.design.sparse import SparseDesign
@@ -19,8 +19,10 @@ __all__ = [
     "as_design",
     "check_container",
     "gathered",
+    "has_own_backend",
     "is_constant_range",
     "pack",
+    "register_backend",
     "require_finite",
     "require_finite_stats",
 ]

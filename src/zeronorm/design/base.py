@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +27,20 @@ _LARGEST_BLOCK_BYTES = 32 << 20
 _SMALLEST_BLOCK_BYTES = 1 << 18
 _FEWEST_COLUMNS = 64
 _DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
+
+
+Converter = Callable[[Any, "NDArray[Any] | None"], "Design"]
+BACKENDS: list[tuple[Callable[[Any], bool], Converter]] = []
+
+
+def register_backend(recognizes: Callable[[Any], bool]) -> Callable[[Converter], Converter]:
+    """Decorator: data that ``recognizes`` accepts become a `Design` by this function of (data, feature names)."""
+
+    def enter(converter: Converter) -> Converter:
+        BACKENDS.append((recognizes, converter))
+        return converter
+
+    return enter
 
 
 class Design(ABC):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,18 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from zeronorm.design.array_api import from_array_api
-from zeronorm.design.base import SMALL_COPY_BYTES, Design
+from zeronorm.design.base import BACKENDS, SMALL_COPY_BYTES, Converter, Design
 from zeronorm.design.chunked import are_files, open_files
 from zeronorm.design.dask import from_dask, is_dask_array
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.devices import is_foreign_array
 from zeronorm.design.sparse import SparseDesign, check_structure
 from zeronorm.design.stats import require_finite
+from zeronorm.registry import load_extensions
 
 _NUMERIC_KINDS = ("int", "uint", "float", "double", "bool", "complex", "sparse", "decimal")
+REMOTE_ARRAYS = ("dask", "cupy", "torch", "array_api_strict")  # packages whose arrays stay where they are
 _TIME_KINDS = ("datetime", "timedelta", "duration", "date", "time", "period")
-
-Converter = Callable[[Any, "NDArray[Any] | None"], Design]
 
 
 def as_design(
@@ -80,11 +83,30 @@ def as_design(
     return design
 
 
+def has_own_backend(X: Any) -> bool:
+    """Whether the data must not be pulled into an array of the host: their own backend reads and checks them."""
+    if isinstance(X, np.ndarray):
+        return False
+    _find_backends()
+    return type(X).__module__.split(".")[0] in REMOTE_ARRAYS or any(knows(X) for knows, _ in BACKENDS)
+
+
 def _converter_for(X: Any) -> Converter:
-    for recognizes, converter in _CONVERTERS:
+    if not isinstance(X, np.ndarray):
+        _find_backends()
+    for recognizes, converter in (*BACKENDS, *_CONVERTERS):
         if recognizes(X):
             return converter
     return _from_array
+
+
+@cache
+def _find_backends() -> None:
+    """Load the modules of this folder, and those of packages outside, that enter a backend."""
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        if "\n@register_backend(" in file.read_text(encoding="utf-8"):
+            importlib.import_module(f"zeronorm.design.{file.stem}")
+    load_extensions()
 
 
 def _from_array(X: Any, names: NDArray[Any] | None) -> Design:

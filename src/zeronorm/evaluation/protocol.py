@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from zeronorm import __version__
-from zeronorm.design import Design, as_design
+from zeronorm.design import Design, as_design, has_own_backend
 from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
 from zeronorm.resampling.estimators import default_estimator, unset_random_states
 from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, run_cells
@@ -22,7 +22,6 @@ from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.problem import Progress
-from zeronorm.selectors.base import REMOTE_ARRAYS
 
 
 def evaluate(
@@ -163,7 +162,7 @@ def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[An
         raise ValueError(
             f"The 'task' parameter of evaluate must be 'classification' or 'regression'. Got {task!r} instead."
         )
-    if type(X).__module__.split(".")[0] in REMOTE_ARRAYS:
+    if has_own_backend(X):
         X = as_design(X)
     elif hasattr(X, "tocsr"):
         X = X.tocsr()

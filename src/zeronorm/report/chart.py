@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from zeronorm.evaluation import summary
 from zeronorm.evaluation.records import columns_of
 from zeronorm.evaluation.summary import Comparison, Curve, CurvePoint, Frequencies, StabilityPoint, compare
+from zeronorm.registry import load_extensions
 from zeronorm.resampling.metrics import as_metric
 from zeronorm.selection.path import SelectionPath
 from zeronorm.workflow.result import Result
@@ -286,6 +287,8 @@ def register_chart(name: str, *, order: int) -> Callable[[C], C]:
 def chart_classes() -> list[type[Chart]]:
     """All charts, in the order of the report."""
     import zeronorm.report.charts  # noqa: F401, registers them
+
+    load_extensions()
 
     return sorted(_CHARTS.values(), key=lambda cls: (cls.order, cls.name))
 

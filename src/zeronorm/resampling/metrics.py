@@ -13,6 +13,7 @@ from sklearn import metrics as sk
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.registry import load_extensions
 from zeronorm.selection.kinds import METRIC_NAMES
 
 Response = Literal["predict", "decision", "selected", "model"]
@@ -340,6 +341,8 @@ def as_metric(metric: Any, parameter: str = "metrics") -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
+        if metric not in METRICS:
+            load_extensions()
         if metric in METRICS:
             return METRICS[metric]
         if metric in get_scorer_names():

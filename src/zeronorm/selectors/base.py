@@ -25,7 +25,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm.design import Design, StandardizedDesign, as_design, check_container, require_finite
+from zeronorm.design import (
+    Design,
+    StandardizedDesign,
+    as_design,
+    check_container,
+    has_own_backend,
+    require_finite,
+)
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling.estimators import generator_from
 from zeronorm.selection.checked import CheckedParameters
@@ -33,9 +40,6 @@ from zeronorm.selection.kinds import is_whole, parameter_error
 from zeronorm.selection.parameters import ATTRIBUTES
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, Progress, Task, parse_always_keep, parse_feature_groups
-
-# Arrays that must not be pulled into memory: their own backends check them.
-REMOTE_ARRAYS = ("dask", "cupy", "torch", "array_api_strict")
 
 
 def _has_estimator(selector: BaseSelector) -> bool:
@@ -92,7 +96,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
         _require_labels(y)
-        if isinstance(X, Design) or type(X).__module__.split(".")[0] in REMOTE_ARRAYS:
+        if isinstance(X, Design) or has_own_backend(X):
             design = as_design(X, allow_nan=self._allow_nan, check_finite=False)
             if not self._statistics_are_checked():
                 require_finite(design, self._allow_nan)

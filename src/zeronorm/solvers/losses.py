@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
 from zeronorm._types import FloatArray
+from zeronorm.registry import load_extensions
+from zeronorm.selection.kinds import Kind
 
 
 class Loss(ABC):
@@ -31,6 +35,21 @@ class Loss(ABC):
         """The second derivative of L in f (where it jumps, the value on either side)."""
 
 
+LOSSES: dict[str, Loss] = {}
+L = TypeVar("L", bound=type[Loss])
+
+
+def register_loss(name: str) -> Callable[[L], L]:
+    """Class decorator: the loss can be asked for by ``name``, for example as ``loss`` of Grafting."""
+
+    def enter(cls: L) -> L:
+        LOSSES[name] = cls()
+        return cls
+
+    return enter
+
+
+@register_loss("squared")
 class SquaredLoss(Loss):
     """(f - y)² / 2."""
 
@@ -46,6 +65,7 @@ class SquaredLoss(Loss):
         return np.ones_like(f)
 
 
+@register_loss("logistic")
 class LogisticLoss(Loss):
     """log(1 + exp(-y f))."""
 
@@ -59,6 +79,7 @@ class LogisticLoss(Loss):
         return np.asarray(expit(f) * expit(-f))
 
 
+@register_loss("squared_hinge")
 class SquaredHingeLoss(Loss):
     """max(0, 1 - y f)² / 2."""
 
@@ -72,11 +93,19 @@ class SquaredHingeLoss(Loss):
         return (y * f < 1.0).astype(np.float64)
 
 
-LOSSES: dict[str, Loss] = {
-    "squared": SquaredLoss(),
-    "logistic": LogisticLoss(),
-    "squared_hinge": SquaredHingeLoss(),
-}
+def find_loss(name: str) -> Loss | None:
+    """The loss entered under this name, here or by a package outside; None if there is none."""
+    if name not in LOSSES:
+        load_extensions()
+    return LOSSES.get(name)
+
+
+LOSS_NAME = Kind(
+    "loss",
+    ("'squared'", "'logistic'", "'squared_hinge'", "the name of another registered loss"),
+    "str",
+    lambda value: isinstance(value, str) and find_loss(value) is not None,
+)
 
 
 # -- A small convex problem with a smooth loss and an absolute-value penalty, by Newton steps between kinks --

@@ -10,6 +10,7 @@ from typing import Any
 from zeronorm.datasets.raw import READERS, RawTable, Reader
 from zeronorm.datasets.readers.opening import COMPRESSED, Opened, check_readable, opened
 from zeronorm.datasets.table import DataError, shown
+from zeronorm.registry import load_extensions
 
 __all__ = ["check_readable", "known_formats", "read_raw"]
 
@@ -18,6 +19,7 @@ def known_formats() -> dict[str, Reader]:
     """The readers of this folder and those entered from outside, by the ending of the file's name."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
+    load_extensions()
     return READERS
 
 

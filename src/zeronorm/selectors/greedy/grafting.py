@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.registry import register
-from zeronorm.selection.kinds import parameter_error
+from zeronorm.selection.kinds import choice, exceptions, parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.losses import LOSSES, PenalizedLoss, WorkingSetSolution, solve_working_set
+from zeronorm.solvers.losses import LOSS_NAME, LOSSES, PenalizedLoss, WorkingSetSolution, solve_working_set
 
 
 @register(
@@ -54,7 +54,8 @@ class Grafting(WeightedSelector):
     n_features_to_select
         None: as many as the penalties allow. A count ends the search at that size.
     loss
-        "auto" is "logistic" for classes and "squared" for regression.
+        "squared", "logistic", "squared_hinge", or the name of a loss entered with ``register_loss``. "auto" is
+        "logistic" for classes and "squared" for regression.
     tol
         Largest remaining derivative, relative to the largest derivative at zero weights.
     max_iter
@@ -81,11 +82,13 @@ class Grafting(WeightedSelector):
     [0, 1]
     """
 
+    _parameter_exceptions = exceptions(loss=(choice("auto") | LOSS_NAME, "losses can be added"))
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
-        loss: Literal["auto", "squared", "logistic", "squared_hinge"] = "auto",
+        loss: str = "auto",
         penalty_l0: float = 0.0,
         penalty_l1: float = 0.05,
         penalty_l2: float = 0.0,
@@ -128,8 +131,8 @@ class Grafting(WeightedSelector):
         return growth.path()
 
     def _check_parameters(self) -> None:
-        if self.task == "regression" and self.loss not in ("auto", "squared"):
-            raise parameter_error(self, "loss", "'auto' or 'squared' for task='regression'")
+        if self.task == "regression" and self.loss != "auto" and LOSSES[self.loss].for_classes_only:
+            raise parameter_error(self, "loss", "'auto', 'squared' or another loss for task='regression'")
 
     def _objective(self, problem: Problem) -> PenalizedLoss:
         name = self.loss

@@ -1,0 +1,297 @@
+"""A filter, a chart, a metric, a file format, a backend and a loss each come in one file, and appear everywhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zeronorm
+
+SOURCE = Path(zeronorm.__file__).parents[1]
+
+FILTER = '''
+"""A filter: the largest spread first."""
+import numpy as np
+from zeronorm.registry import register
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selectors.base import BaseSelector
+
+
+@register("spread", family="filters", tasks=("binary", "multiclass"), reference="nobody", test_params={})
+class Spread(BaseSelector):
+    """Take the columns with the largest standard deviation."""
+
+    def __init__(self, n_features_to_select=None, *, estimator=None, feature_groups=None, always_keep=None):
+        self.n_features_to_select = n_features_to_select
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem):
+        return SelectionPath.from_scores(np.sqrt(problem.design.column_stats().variance))
+'''
+CHART = '''
+"""A chart: the number of selected features in every fold."""
+from dataclasses import dataclass
+from zeronorm.report.cells import Grid
+from zeronorm.report.chart import Chart, register_chart
+
+
+@register_chart("counts", order=999)
+@dataclass(frozen=True)
+class CountsChart(Chart):
+    """The number of features in each fold."""
+
+    counts: tuple
+    title = "Features counted by the file outside"
+    caption = "One number for each fold."
+
+    @classmethod
+    def from_facts(cls, facts):
+        return cls(tuple(len(found) for found in facts.columns["selected"] if found is not None))
+
+    def picture(self):
+        return Grid(rows=["features"], columns=[str(i) for i in range(len(self.counts))],
+                    levels=[[0.5] * len(self.counts)], palette="r",
+                    cells=[[str(count) for count in self.counts]], column_ticks=[])
+'''
+METRIC = '''
+"""A metric: the largest share of errors in a class."""
+import numpy as np
+from zeronorm.evaluation import Metric, register_metric
+
+
+def worst_class_error(y_true, y_pred):
+    truth, found = np.asarray(y_true), np.asarray(y_pred)
+    return float(max(np.mean(found[truth == c] != c) for c in np.unique(truth)))
+
+
+register_metric(Metric("worst_class_error", worst_class_error, label="error in the worst class", unit="%",
+                       bounds=(0.0, 1.0)))
+'''
+FORMAT = '''
+"""A file format: numbers with bars between them, the target last."""
+import numpy as np
+from zeronorm.datasets.raw import RawTable, reader
+
+
+@reader(".bars")
+def read_bars(path):
+    """The matrix, and its last column as the target."""
+    cells = np.array([line.split("|") for line in path.read_text().splitlines()], dtype=float)
+    return RawTable.from_matrix(cells[:, :-1], targets={"last": cells[:, -1]}, default_target="last")
+'''
+BACKEND = '''
+"""A backend: columns in a list, each an array of its own."""
+import numpy as np
+from zeronorm.design import Design, register_backend
+
+
+class Columns:
+    """What users have."""
+
+    def __init__(self, *columns):
+        self.columns_ = [np.asarray(column, dtype=float) for column in columns]
+        self.shape = (len(columns[0]), len(columns))
+
+
+class ColumnsDesign(Design):
+    def __init__(self, columns, n_samples, feature_names=None):
+        super().__init__((n_samples, len(columns)), np.dtype(float), feature_names)
+        self.columns = columns
+
+    def _fill(self, columns, out):
+        for place, k in enumerate(np.arange(len(self.columns))[columns]):
+            out[:, place] = self.columns[k]
+
+    def _take(self, columns):
+        chosen = np.arange(len(self.columns))[columns]
+        return ColumnsDesign([self.columns[k] for k in chosen], self.n_samples, self._names_of(columns))
+
+    def _take_rows(self, rows):
+        n_samples = len(np.arange(self.n_samples)[rows])
+        return ColumnsDesign([column[rows] for column in self.columns], n_samples, self.feature_names)
+
+
+@register_backend(lambda X: isinstance(X, Columns))
+def from_columns(X, feature_names):
+    """The design of a ``Columns``."""
+    return ColumnsDesign(X.columns_, X.shape[0], feature_names)
+'''
+LOSS = '''
+"""A loss: the smoothed absolute value."""
+import numpy as np
+from zeronorm.solvers.losses import Loss, register_loss
+
+
+@register_loss("pseudo_huber")
+class PseudoHuber(Loss):
+    """sqrt(1 + (f - y)^2) - 1."""
+
+    for_classes_only = False
+
+    def value(self, f, y):
+        return np.sqrt(1.0 + (f - y) ** 2) - 1.0
+
+    def slope(self, f, y):
+        return (f - y) / np.sqrt(1.0 + (f - y) ** 2)
+
+    def curvature(self, f, y):
+        return (1.0 + (f - y) ** 2) ** -1.5
+'''
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A function that installs one file as a package outside and runs code in a process that finds it."""
+
+    def run(module, code, group="zeronorm.extensions"):
+        (tmp_path / "outside.py").write_text(module)
+        info = tmp_path / "outside-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\noutside = outside\n")
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE)])}
+        done = subprocess.run(
+            [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A CSV file of 40 samples, the third column with the largest spread."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5)) * [1.0, 1.0, 3.0, 1.0, 1.0]
+    rows = [",".join([f"{v:.6f}" for v in x] + [["no", "yes"][int(x[0] > 0)]]) for x in X]
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(["a,b,c,d,e,y", *rows]) + "\n")
+    return file
+
+
+RUN = "from zeronorm.cli.main import run\n"
+
+
+def test_a_filter(outside, table):
+    code = RUN + (
+        "assert run(['methods']) == 0\n"
+        f"assert run(['select', {str(table)!r}, '--target', 'y', '--method', 'spread', '--features', '1',"
+        " '--permutations', '0', '--json']) == 0\n"
+        "from zeronorm.registry import get_method\n"
+        "from zeronorm.testing import check_selector\n"
+        "check_selector(get_method('spread').cls())\n"
+    )
+    said = outside(FILTER, code, group="zeronorm.selectors")
+    assert "spread" in said
+    assert '"c"' in said
+
+
+def test_a_chart(outside, table, tmp_path):
+    code = (
+        "import zeronorm\n"
+        f"result = zeronorm.select({str(table)!r}, 'y', method='fisher', features=2, permutations=0)\n"
+        "file = result.report('out')\n"
+        "assert 'Features counted by the file outside' in open(file).read()\n"
+        "import matplotlib; matplotlib.use('Agg')\n"
+        "from zeronorm.report import figure\n"
+        "figure('counts', result.records, result)\n"
+    )
+    outside(CHART, code)
+
+
+def test_a_metric(outside, table, tmp_path):
+    code = RUN + (
+        f"assert run(['select', {str(table)!r}, '--target', 'y', '--method', 'fisher', '--features', '2',"
+        " '--metric', 'worst_class_error', '--permutations', '0', '--out', 'out']) == 0\n"
+        "import polars\n"
+        "assert 'worst_class_error' in polars.read_parquet('out/records.parquet').columns\n"
+        "assert 'error in the worst class' in open('out/report.html').read()\n"
+        "from zeronorm import FisherScore, SelectorCV\n"
+        "from sklearn.datasets import load_iris\n"
+        "SelectorCV(FisherScore(), scoring='worst_class_error').fit(*load_iris(return_X_y=True))\n"
+    )
+    outside(METRIC, code)
+
+
+def test_a_file_format(outside, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)).round(3)
+    lines = ["|".join([*map(str, x), str(int(x[1] > 0))]) for x in X]
+    (tmp_path / "data.bars").write_text("\n".join(lines))
+    (tmp_path / "data.unknown").write_text("1")
+    code = RUN + (
+        "from zeronorm.datasets import read_table\n"
+        "assert read_table('data.bars').X.shape == (40, 3)\n"
+        "assert run(['select', 'data.bars', '--method', 'fisher', '--features', '1', '--permutations', '0',"
+        " '--json']) == 0\n"
+        "try:\n"
+        "    read_table('data.unknown')\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+    )
+    said = outside(FORMAT, code)
+    assert '"x2"' in said
+    assert ".bars" in said.splitlines()[-1]
+
+
+def test_a_backend(outside):
+    code = (
+        "import numpy as np\n"
+        "from outside import Columns, ColumnsDesign\n"
+        "from zeronorm import FisherScore, RFE, as_design, evaluate\n"
+        "from zeronorm.testing import check_design\n"
+        "X = np.random.default_rng(0).normal(size=(30, 6))\n"
+        "y = np.arange(30) % 2\n"
+        "X[:, 4] += 3 * y\n"
+        "data = Columns(*X.T)\n"
+        "assert isinstance(as_design(data), ColumnsDesign)\n"
+        "check_design(lambda: as_design(data), X)\n"
+        "for selector in (FisherScore(1), RFE(n_features_to_select=1)):\n"
+        "    assert selector.fit(data, y).get_support(indices=True).tolist() == [4]\n"
+        "assert len(evaluate(FisherScore(), data, y, sizes=[1])) == 5\n"
+    )
+    outside(BACKEND, code)
+
+
+def test_a_loss(outside):
+    code = (
+        "import numpy as np\n"
+        "from zeronorm import Grafting\n"
+        "X = np.random.default_rng(0).normal(size=(60, 6))\n"
+        "y = X[:, 3] + 0.1 * X[:, 1]\n"
+        "y[0] = 100.0\n"
+        "found = Grafting(1, loss='pseudo_huber', task='regression').fit(X, y)\n"
+        "assert found.get_support(indices=True).tolist() == [3]\n"
+        "try:\n"
+        "    Grafting(loss='nothing').fit(X, y > 0)\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+    )
+    said = outside(LOSS, code)
+    assert "The 'loss' parameter of Grafting must be 'auto', 'squared'" in said
+
+
+def test_a_broken_extension_says_so(outside, tmp_path):
+    code = (
+        "import warnings\n"
+        "from zeronorm.registry import load_extensions\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    load_extensions()\n"
+        "print(caught[0].message)\n"
+    )
+    said = outside("raise RuntimeError('broken')", code)
+    assert "'outside' adds the extension 'outside' to zeronorm, but it cannot be loaded" in said
