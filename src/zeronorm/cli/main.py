@@ -53,6 +53,7 @@ OPTIONS = (
     "resume",
     "save_model",
     "write_table",
+    "memory_budget",
 )
 
 
@@ -112,7 +113,7 @@ def _explain(error: Exception) -> int:
     message: Any = getattr(error, "format_message", None)
     if message is not None:  # a usage error of the command-line parser
         return _complain(f"{message()} Try `zeronorm --help`.", INVALID)
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError) or type(error).__name__ == "DataFileError":
         return _complain(in_flags(str(error)), INVALID)
     if isinstance(error, ModuleNotFoundError) and error.name in ("polars", "jinja2", "markupsafe", "rich"):
         return _complain(

@@ -93,6 +93,10 @@ Metric = Annotated[
 Permutations = Annotated[
     str, typer.Option(help="Permuted targets for a p-value: a number, 0 for none, or auto (by the work).")
 ]
+MemoryBudget = Annotated[
+    str | None,
+    typer.Option(help="Memory for data that stay on disk, such as 512M or 2G.", show_default="512M"),
+]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the finished parts of an interrupted run.")
 ]
@@ -118,11 +122,28 @@ def common(arguments: dict[str, Any], quiet: bool, as_json: bool) -> dict[str, A
     found["rule"] = str(found["rule"]).replace("-", "_")
     found["permutations"] = _count(found["permutations"])
     found["n_jobs"] = found["n_jobs"] or None
+    found["memory_budget"] = n_bytes(found["memory_budget"])
     return {**found, "verbose": shows_progress(quiet, as_json)}
 
 
 def _count(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
+
+
+def n_bytes(text: str | None) -> int | None:
+    """A size such as 512M or 1.5G in bytes."""
+    if text is None:
+        return None
+    number, unit = text.strip().upper().removesuffix("B").removesuffix("I"), 1
+    if number and number[-1] in "KMGT":
+        number, unit = number[:-1], 1024 ** ("KMGT".index(number[-1]) + 1)
+    try:
+        size = int(float(number) * unit)
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise ValueError(f"--memory-budget takes a size such as 512M or 2G. Got {text!r} instead.")
+    return size
 
 
 def parameters(items: list[str] | None) -> dict[str, Any]:

@@ -7,12 +7,13 @@ written last, into a file with another name, so that an interrupted conversion l
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -34,34 +35,70 @@ _BLOCK_BYTES = 64 << 20
 _TYPES = ("<f4", "<f8")
 
 
-def pack(X: Any, path: str | os.PathLike[str], *, feature_names: ArrayLike | None = None) -> Path:
+def pack(
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    feature_names: ArrayLike | None = None,
+    dtype: str | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> Path:
     """Write data to a file of columns that `as_design` reads without loading it.
 
     Parameters
     ----------
-    X : anything that `as_design` takes: an array, a sparse matrix, a table, files, a Dask array, a design.
-    path : the file to write, with the ending ``.zncols``. A file of that name is replaced when all is written.
-    feature_names : names of the columns, where X has none.
+    X : array, sparse matrix, data frame, Design, path or list of paths
+        Anything that `as_design` takes. Data in files are read in blocks.
+    path : path
+        The file to write, with the ending ``.zncols``. A file of that name is replaced when all is written.
+    feature_names : array-like of str or None, default=None
+        Names of the columns. None: those of X, if it has any.
+    dtype : {"float32", "float64"} or None, default=None
+        How numbers are stored. None: as in X.
+    about : dict or None, default=None
+        What else belongs to the data, such as the target; kept with the names and written as JSON.
 
     Returns
     -------
     Path
         The file that was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from zeronorm import as_design
+    >>> from zeronorm.design import pack
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pack(np.eye(3), f"{folder}/x.zncols", dtype="float32")
+    ...     as_design(file)
+    ChunkedDesign(3 samples, 3 features, float32)
     """
     target = Path(path)
     if target.suffix != SUFFIX:
         raise ValueError(
             f"The name of a file of columns must end with {SUFFIX!r}. Got {str(target)!r} instead."
         )
+    if dtype not in (None, "float32", "float64"):
+        raise ValueError(
+            f"The 'dtype' parameter of pack must be 'float32', 'float64' or None. Got {dtype!r} instead."
+        )
     design = as_design(X, feature_names=feature_names)
-    dtype = np.dtype("<f4" if design.dtype == np.float32 else "<f8")
-    _require_room(target, design.n_samples * design.n_features * dtype.itemsize)
+    stored = np.dtype("<f4" if np.dtype(dtype or design.dtype) == np.float32 else "<f8")
+    _require_room(target, design.n_samples * design.n_features * stored.itemsize)
+    names = design.feature_names if feature_names is None else feature_names
     with _replacing(target) as stream:
         stream.write(bytes(_HEAD_BYTES))
-        width = max(1, _PIECE_BYTES // (design.n_samples * dtype.itemsize))
-        checksums = _write_columns(stream, design, dtype, width)
-        index = _index_of(design, dtype, width, checksums)
-        place = stream.tell()
+        width = max(1, _PIECE_BYTES // (design.n_samples * stored.itemsize))
+        content = {
+            "shape": design.shape,
+            "dtype": stored.str,
+            "width": width,
+            "checksums": _write_columns(stream, design, stored, width),
+            "names": None if names is None else [str(name) for name in np.asarray(names, dtype=object)],
+            "about": dict(about or {}),
+        }
+        index, place = json.dumps(content).encode(), stream.tell()
         stream.write(index)
         stream.seek(0)
         stream.write(_HEAD.pack(_MAGIC, place, len(index), zlib.crc32(index)))
@@ -72,25 +109,19 @@ def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], widt
     """Write all columns; returns the checksum of each piece of ``width`` columns."""
     checksums = []
     pieces_per_block = max(1, _BLOCK_BYTES // (8 * design.n_samples * width))
-    for _, block in design.iter_blocks(width * pieces_per_block):
-        columns = np.ascontiguousarray(block.T, dtype=dtype)
+    for place, block in design.iter_blocks(width * pieces_per_block):
+        with np.errstate(over="ignore"):
+            columns = np.ascontiguousarray(block.T, dtype=dtype)
+        if not np.all(np.isfinite(columns)):
+            raise ValueError(
+                f"Columns {place.start} to {place.stop - 1} hold values that are too large for float32; store them "
+                "as float64."
+            )
         for start in range(0, len(columns), width):
             piece = columns[start : start + width].tobytes()
             checksums.append(zlib.crc32(piece))
             stream.write(piece)
     return checksums
-
-
-def _index_of(design: Design, dtype: np.dtype[Any], width: int, checksums: list[int]) -> bytes:
-    names = None if design.feature_names is None else [str(name) for name in design.feature_names]
-    content = {
-        "shape": design.shape,
-        "dtype": dtype.str,
-        "width": width,
-        "checksums": checksums,
-        "names": names,
-    }
-    return json.dumps(content).encode()
 
 
 def _require_room(target: Path, n_bytes: int) -> None:
@@ -119,6 +150,13 @@ def _replacing(target: Path) -> Iterator[IO[bytes]]:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(draft, target)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise ValueError(
+            f"The disk is full: {str(target)!r} could not be written, and nothing is left of it. Free some space "
+            "or choose another disk."
+        ) from error
     finally:
         draft.unlink(missing_ok=True)
 
@@ -158,6 +196,7 @@ class PackedFile(ColumnFile):
         if index["dtype"] not in _TYPES or place != _HEAD_BYTES + n * p * np.dtype(index["dtype"]).itemsize:
             raise ValueError(f"The file {self.path} is damaged: its index does not fit; pack the data again.")
         self.shape, self.dtype, self.names = (n, p), np.dtype(index["dtype"]), index["names"]
+        self.about: dict[str, Any] = index.get("about", {})
         self._width, self._checksums = int(index["width"]), index["checksums"]
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:

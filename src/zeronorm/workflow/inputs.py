@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zeronorm.design import Design, as_design
+from zeronorm.design import Design, as_design, pack
 from zeronorm.design.dask import is_dask_array
+from zeronorm.design.packing import SUFFIX, PackedFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
     from zeronorm.datasets.raw import RawTable
 
-STAYS_ON_DISK = (".npy", ".parquet", ".pq")
+STAYS_ON_DISK = (".npy", ".parquet", ".pq", SUFFIX)
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class DataOptions:
     delimiter: str | None = None
     decimal_comma: bool = False
     random_state: int = 0
+    memory_budget: int | None = None
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> DataOptions:
@@ -101,7 +103,7 @@ def _from_path(data: Any, options: DataOptions) -> Table:
         from zeronorm.datasets.readers import check_readable
 
         check_readable(path)
-        return _from_design(as_design(path), options, source=str(path))
+        return _from_file(path, options)
     if not path.exists() and str(data) in known_names():
         return load_dataset(str(data), random_state=options.random_state, **_table_options(options))
     return _from_raw(_read(path, options, transpose=options.transpose), options, _source(path))
@@ -120,8 +122,8 @@ def _source(path: Path) -> str:
 
 
 def _is_apart(target: Any, data: Path) -> bool:
-    """Whether the target is no column of the data: an array, or a NumPy file of its own."""
-    return _is_array(target) or data.suffix.lower() == ".npy" or str(target).endswith(".npy")
+    """Whether the target is no column of the data: an array, or in a file of its own or with packed columns."""
+    return _is_array(target) or data.suffix.lower() in (".npy", SUFFIX) or str(target).endswith(".npy")
 
 
 def _is_array(target: Any) -> bool:
@@ -255,6 +257,56 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
 
 def _is_given(value: Any) -> bool:
     return hasattr(value, "columns") or bool(value)
+
+
+def _from_file(path: Path, options: DataOptions) -> Table:
+    """The table of a file whose columns stay where they are; packed files may bring a target."""
+    design = as_design(path, memory_budget=options.memory_budget)
+    about = PackedFile(path).about if path.suffix.lower() == SUFFIX else {}
+    if "y" not in about or _is_array(options.target) or str(options.target).endswith(".npy"):
+        return _from_design(design, options, source=str(path))
+    name = about["target_name"]
+    if options.target not in (None, name):
+        raise ValueError(
+            f"The 'target' parameter must be {name!r}, the target packed with {path}, an array, or the path of a .npy "
+            f"file. Got {options.target!r} instead."
+        )
+    groups = about["sample_groups"]
+    given = replace(
+        options,
+        target=np.asarray(about["y"]),
+        task=options.task or about["task"],
+        sample_groups=groups if options.sample_groups is None else options.sample_groups,
+    )
+    table = _from_design(design, given, source=str(path))
+    known: dict[str, Any] = {
+        field: np.asarray(about[field])
+        for field in ("feature_groups", "sample_ids")
+        if about[field] is not None
+    }
+    return replace(
+        table,
+        target_name=name,
+        source_columns=np.asarray(about["source_columns"] or table.source_columns, dtype=np.intp),
+        notes=(*about["notes"], *table.notes),
+        **known,
+    )
+
+
+def pack_table(table: Table, path: str | os.PathLike[str], dtype: str | None = None) -> Path:
+    """Write a table to a file of columns, with its target and what else belongs to it."""
+    in_order = np.array_equal(table.source_columns, np.arange(table.n_features))
+    about = {
+        "y": table.y.tolist(),
+        "task": table.task,
+        "target_name": table.target_name,
+        "source_columns": None if in_order else table.source_columns.tolist(),
+        "feature_groups": None if table.feature_groups is None else table.feature_groups.tolist(),
+        "sample_groups": None if table.sample_groups is None else table.sample_groups.tolist(),
+        "sample_ids": None if table.sample_ids is None else [str(name) for name in table.sample_ids],
+        "notes": list(table.notes),
+    }
+    return pack(table.X, path, feature_names=table.feature_names, dtype=dtype, about=about)
 
 
 def _separate_target(target: Any, source: str) -> tuple[Any, str]:

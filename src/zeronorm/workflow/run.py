@@ -63,6 +63,7 @@ def select(
     decimal_comma: bool = False,
     random_state: int = 0,
     n_jobs: int | None = None,
+    memory_budget: int | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     resume: bool = False,
@@ -79,8 +80,8 @@ def select(
     ----------
     data : array-like, sparse matrix, data frame, Design, path or str
         The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard
-        input), or the name of a known data set. Files ending in .npy, and .parquet files with a separate
-        target, are not loaded into memory as a whole.
+        input), or the name of a known data set. Files ending in .npy or .zncols, and .parquet files with a
+        separate target, are not loaded into memory as a whole.
     target : str, path, array-like or None, default=None
         Name of a column, or an array. For data on disk also the path of a .npy file.
     method : str or None, default=None
@@ -144,6 +145,8 @@ def select(
         Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
     n_jobs : int or None, default=None
         Number of processes. None decides by the amount of work. The result does not depend on it.
+    memory_budget : int or None, default=None
+        Bytes that blocks of data on disk may take in each process. None: 512 MiB.
     out : path or None, default=None
         Folder for the results. It also keeps finished parts if the run is interrupted.
     force : bool, default=False
@@ -202,6 +205,7 @@ def compare(
     decimal_comma: bool = False,
     random_state: int = 0,
     n_jobs: int | None = None,
+    memory_budget: int | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     resume: bool = False,
@@ -213,8 +217,8 @@ def compare(
     ----------
     data : array-like, sparse matrix, data frame, Design, path or str
         The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard
-        input), or the name of a known data set. Files ending in .npy, and .parquet files with a separate
-        target, are not loaded into memory as a whole.
+        input), or the name of a known data set. Files ending in .npy or .zncols, and .parquet files with a
+        separate target, are not loaded into memory as a whole.
     target : str, path, array-like or None, default=None
         Name of a column, or an array. For data on disk also the path of a .npy file.
     methods : str or list of str, default=('fisher', 'rfe')
@@ -276,6 +280,8 @@ def compare(
         Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
     n_jobs : int or None, default=None
         Number of processes. None decides by the amount of work. The result does not depend on it.
+    memory_budget : int or None, default=None
+        Bytes that blocks of data on disk may take in each process. None: 512 MiB.
     out : path or None, default=None
         Folder for the results. It also keeps finished parts if the run is interrupted.
     force : bool, default=False

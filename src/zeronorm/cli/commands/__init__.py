@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from zeronorm.cli.commands import compare, first_steps, listings, saved_runs, select, study
+from zeronorm.cli.commands import compare, first_steps, listings, pack, saved_runs, select, study
 
 app = typer.Typer(
     name="zeronorm",
@@ -13,7 +13,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (select, compare, listings, saved_runs, study, first_steps):
+for command in (select, compare, pack, listings, saved_runs, study, first_steps):
     command.add_to(app)
 
 

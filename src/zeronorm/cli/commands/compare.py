@@ -56,6 +56,7 @@ def compare(
     repeats: o.Repeats = 1,
     seed: o.Seed = 0,
     jobs: o.Jobs = 0,
+    memory_budget: o.MemoryBudget = None,
     force: o.Force = False,
     resume: o.Resume = False,
     as_json: o.AsJson = False,

@@ -54,6 +54,7 @@ def select(
     repeats: o.Repeats = 1,
     seed: o.Seed = 0,
     jobs: o.Jobs = 0,
+    memory_budget: o.MemoryBudget = None,
     save_model: Annotated[
         bool, typer.Option("--save-model", help="Write model.json, which `zeronorm apply` uses.")
     ] = False,

@@ -1,0 +1,67 @@
+"""zeronorm pack"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zeronorm.cli import options as o
+
+EPILOG = (
+    "Examples: zeronorm pack genes.csv --target tumour --out genes.zncols | "
+    "zeronorm pack counts.h5ad -t cell_type --float32 && zeronorm select counts.zncols"
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command("pack", epilog=EPILOG)(pack)
+
+
+def pack(
+    data: o.Data,
+    target: o.Target = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File to write, ending in .zncols; default: beside the data."),
+    ] = None,
+    single: Annotated[
+        bool, typer.Option("--float32", help="Store numbers in single precision: half the size.")
+    ] = False,
+    task: o.Task = None,
+    sample_groups: o.SampleGroups = None,
+    ignore: o.Ignore = None,
+    categorical: o.Categorical = None,
+    missing: o.Missing = o.MissingWay.error,
+    transpose: o.Transpose = False,
+    delimiter: o.Delimiter = None,
+    decimal_comma: o.DecimalComma = False,
+    force: o.Force = False,
+) -> None:
+    """Convert a table to a file of columns, which select and compare read without loading it.
+
+    The target and the groups of the samples go with it. Every part has a checksum, and an interrupted
+    conversion leaves nothing.
+    """
+    from zeronorm.cli.printing import say
+    from zeronorm.workflow.inputs import DataOptions, load_data, pack_table
+
+    file = Path(data).with_suffix(".zncols") if out is None else out
+    if file.exists() and not force:
+        raise ValueError(f"{str(file)!r} exists. Choose another file, or set force=True to replace it.")
+    options = DataOptions(
+        target=target,
+        task=task and str(task),
+        ignore=tuple(ignore or ()),
+        categorical=tuple(categorical or ()),
+        missing=str(missing),
+        sample_groups=sample_groups,
+        transpose=transpose,
+        delimiter=delimiter,
+        decimal_comma=decimal_comma,
+    )
+    table = load_data(data, options)
+    pack_table(table, file, "float32" if single else None)
+    say(f"{table.n_samples} samples, {table.n_features} features, target {table.target_name!r}: wrote {file}")

@@ -1,0 +1,140 @@
+"""A packed file gives the result of the table it was made of, from disk."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+
+from zeronorm.cli.main import run
+from zeronorm.design import packing
+from zeronorm.design.base import Design
+from zeronorm.design.chunked import ChunkedDesign
+from zeronorm.workflow.result import Result
+
+from .conftest import small_rows
+
+QUICK = ["--method", "fisher", "--cv", "3", "--permutations", "0", "--features", "2", "-q"]
+
+
+def test_a_packed_table_gives_the_result_of_the_table(data_file, tmp_path, capsys, monkeypatch):
+    packed = tmp_path / "data.zncols"
+    assert run(["pack", str(data_file), "--target", "label", "--out", str(packed)]) == 0
+    assert f"wrote {packed}" in " ".join(capsys.readouterr().out.split())
+    assert run(["select", str(data_file), "-t", "label", "-o", str(tmp_path / "a"), *QUICK]) == 0
+
+    def refuse(self):
+        raise AssertionError("the data were loaded")
+
+    monkeypatch.setattr(ChunkedDesign, "resident", refuse)
+    assert run(["select", str(packed), "-o", str(tmp_path / "b"), "--memory-budget", "1M", *QUICK]) == 0
+    table, columns = (Result.read(tmp_path / name / "result.json") for name in "ab")
+    assert columns.selected == table.selected
+    assert columns.procedure["value"] == table.procedure["value"]
+    assert columns.data["target"] == "label"
+    assert run(["compare", str(packed), "-m", "fisher,golub", "-o", str(tmp_path / "c"), *QUICK[2:]]) == 0
+
+
+@pytest.mark.parametrize("kind", ["parquet", "npz", "libsvm", "h5ad"])
+def test_other_formats(tmp_path, kind):
+    rows = small_rows()
+    X = np.asarray([row[:-1] for row in rows], dtype=float)
+    y = np.unique([row[-1] for row in rows], return_inverse=True)[1]
+    file, target = tmp_path / f"data.{kind}", ["-t", "label"]
+    if kind == "parquet":
+        pl.DataFrame({f"g{j}": X[:, j] for j in range(X.shape[1])} | {"label": y}).write_parquet(file)
+    elif kind == "npz":
+        np.savez(file, X=X, label=y)
+    elif kind == "libsvm":
+        from sklearn.datasets import dump_svmlight_file
+
+        dump_svmlight_file(X, y, str(file))
+        target = []
+    else:
+        anndata = pytest.importorskip("anndata")
+        import pandas as pd
+
+        obs = pd.DataFrame({"label": [f"c{v}" for v in y]}, index=[f"s{i}" for i in range(len(y))])
+        anndata.AnnData(X, obs=obs).write_h5ad(file)
+    assert run(["pack", str(file), *target, "--float32"]) == 0
+    packed = tmp_path / "data.zncols"
+    assert run(["select", str(packed), "-o", str(tmp_path / "out"), *QUICK]) == 0
+    assert sorted(f.column for f in Result.read(tmp_path / "out" / "result.json").selected) == [0, 1]
+    found = packing.PackedFile(packed)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found.read(range(len(X)), range(X.shape[1])), X.astype(np.float32))
+
+
+def test_groups_and_encoded_columns_are_kept(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    frame = pl.DataFrame(
+        {
+            "a": rng.normal(size=40) + 2 * y,
+            "colour": [["red", "green", "blue"][k] for k in rng.integers(0, 3, 40)],
+            "patient": [f"p{k // 4}" for k in range(40)],
+            "label": [["ill", "well"][k] for k in y],
+        }
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    assert run(["pack", str(tmp_path / "t.csv"), "-t", "label", "--sample-groups", "patient"]) == 0
+    about = packing.PackedFile(tmp_path / "t.zncols").about
+    assert len(set(about["sample_groups"])) == 10
+    assert run(["select", str(tmp_path / "t.zncols"), "-o", str(tmp_path / "out"), *QUICK]) == 0
+    result = Result.read(tmp_path / "out" / "result.json")
+    assert result.data["sample_groups"] == 10
+    assert result.data["class_counts"] == {"ill": 20, "well": 20}
+    assert result.data["n_features"] == 4
+
+
+def test_a_full_disk_and_other_refusals_are_told_in_one_line(data_file, tmp_path, capsys, monkeypatch):
+    packed = tmp_path / "data.zncols"
+    arguments = ["pack", str(data_file), "-t", "label", "-o", str(packed)]
+
+    def full(stream, *_):
+        stream.write(b"something")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(packing, "_write_columns", full)
+        assert run(arguments) == 2
+    assert "disk is full" in capsys.readouterr().err
+    assert not [file for file in tmp_path.iterdir() if "zncols" in file.name]
+    assert run(arguments) == 0
+    assert run(arguments) == 2
+    assert "pass --force" in capsys.readouterr().err
+    assert run(["select", str(packed), "-t", "other", "-o", str(tmp_path / "o"), *QUICK]) == 2
+    assert "must be 'label'" in capsys.readouterr().err
+    assert run(["select", str(packed), "-o", str(tmp_path / "o"), "--memory-budget", "lots", *QUICK]) == 2
+    assert "such as 512M" in capsys.readouterr().err
+
+
+def test_a_damaged_file_is_an_error_of_the_input(data_file, tmp_path, capsys):
+    packed = tmp_path / "data.zncols"
+    run(["pack", str(data_file), "-t", "label", "-o", str(packed)])
+    content = bytearray(packed.read_bytes())
+    content[100] ^= 1
+    packed.write_bytes(content)
+    capsys.readouterr()
+    assert run(["select", str(packed), "-o", str(tmp_path / "o"), *QUICK]) == 2
+    assert "do not match their checksum; pack the data again" in capsys.readouterr().err
+
+
+def test_numbers_too_large_for_single_precision_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="too large for float32"):
+        packing.pack(np.array([[1e100, 1.0]]), tmp_path / "x.zncols", dtype="float32")
+    with pytest.raises(ValueError, match="'dtype' parameter of pack"):
+        packing.pack(np.eye(2), tmp_path / "x.zncols", dtype="int8")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_belongs_to_the_data_is_kept(tmp_path):
+    about = {"unit": "mg", "batch": [1, 2]}
+    file = packing.pack(np.eye(2), tmp_path / "x.zncols", about=about)
+    assert packing.PackedFile(file).about == about
+    assert isinstance(packing.as_design(file), Design)
+    assert json.dumps(about) in file.read_bytes().decode("latin-1")
