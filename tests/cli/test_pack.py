@@ -124,6 +124,17 @@ def test_a_damaged_file_is_an_error_of_the_input(data_file, tmp_path, capsys):
     assert "do not match their checksum; pack the data again" in capsys.readouterr().err
 
 
+def test_missing_values_are_refused_with_a_remedy_that_works(tmp_path, capsys):
+    y = np.arange(30) % 2
+    x = [None, *np.random.default_rng(0).normal(size=29)]
+    pl.DataFrame({"a": y + 0.5, "b": x, "label": y}).write_csv(tmp_path / "t.csv")
+    arguments = ["pack", str(tmp_path / "t.csv"), "-t", "label"]
+    assert run(arguments) == 2
+    assert "no place for missing values" in capsys.readouterr().err
+    assert run([*arguments, "--missing", "drop-rows"]) == 0
+    assert packing.PackedFile(tmp_path / "t.zncols").shape == (29, 2)
+
+
 def test_numbers_too_large_for_single_precision_are_refused(tmp_path):
     with pytest.raises(ValueError, match="too large for float32"):
         packing.pack(np.array([[1e100, 1.0]]), tmp_path / "x.zncols", dtype="float32")

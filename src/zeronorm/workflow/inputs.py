@@ -295,6 +295,11 @@ def _from_file(path: Path, options: DataOptions) -> Table:
 
 def pack_table(table: Table, path: str | os.PathLike[str], dtype: str | None = None) -> Path:
     """Write a table to a file of columns, with its target and what else belongs to it."""
+    if table.n_missing:
+        raise ValueError(
+            f"A file of columns has no place for missing values. {table.source} has {table.n_missing}; fill them "
+            "before, or set missing='drop-rows' or missing='drop-columns'."
+        )
     in_order = np.array_equal(table.source_columns, np.arange(table.n_features))
     about = {
         "y": table.y.tolist(),

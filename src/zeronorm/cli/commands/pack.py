@@ -34,7 +34,7 @@ def pack(
     sample_groups: o.SampleGroups = None,
     ignore: o.Ignore = None,
     categorical: o.Categorical = None,
-    missing: o.Missing = o.MissingWay.error,
+    missing: o.Missing = o.MissingWay.median,
     transpose: o.Transpose = False,
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,
