@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zeronorm import FisherScore, GramSchmidt, Relief, as_design
-from zeronorm.design import StandardizedDesign, array_api
+from zeronorm.design import StandardizedDesign, array_api, convert, gathered
 from zeronorm.design.array_api import ArrayApiDesign
 from zeronorm.testing import check_design
 
@@ -101,10 +101,11 @@ def test_large_selections_stay_where_they_are(xp, monkeypatch):
     design = as_design(xp.asarray(X)).standardized().take([4, 1, 20, 8])
     assert type(design.resident()).__name__ == "DenseDesign"
     monkeypatch.setattr(array_api, "SMALL_COPY_BYTES", 10)
-    resident = design.resident()
-    assert isinstance(resident.base, ArrayApiDesign)
-    assert resident.base._array.shape == (8, 4)
-    np.testing.assert_allclose(resident.gram(), design.gram(), rtol=1e-12)
+    monkeypatch.setattr(convert, "SMALL_COPY_BYTES", 10)
+    for resident in (design.resident(), gathered(design)):
+        assert isinstance(resident.base, ArrayApiDesign)
+        assert resident.base._array.shape == (8, 4)
+        np.testing.assert_allclose(resident.gram(), design.gram(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, bool])

@@ -11,7 +11,9 @@ from sklearn.svm import SVC
 from oracles.qp import primal_svm
 from solvers.problems import classification
 from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm.free_set import pivot_free_set
 from zeronorm.solvers.svm.smo import refresh, smo
 
 LOSSES = ("hinge", "squared_hinge")
@@ -291,3 +293,28 @@ def test_read_only_and_fortran_ordered_input():
         solution = solve_svm_dual(variant, labels)
         np.testing.assert_allclose(solution.alpha, expected.alpha, atol=1e-6)
         assert not variant.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("C", "loss"), [(0.0005, "hinge"), (0.005, "hinge"), (np.inf, "hinge"), (0.002, "squared_hinge")]
+)
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_block_pivoting_finds_the_same_optimum(C, loss, shift):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 900)), np.where(np.arange(300) % 3, 1.0, -1.0)
+    X = X - X.mean(axis=0) + shift
+    K = X @ X.T
+    problem = BoxDual.classification(y, np.full(300, C), loss == "squared_hinge")
+    solved = solve_svm_dual(K, y, C=C, loss=loss, tol=1e-10)
+    for guess, all_free in ((solved.alpha, False), (np.zeros(300), True)):
+        found = pivot_free_set(K, problem, guess, all_free)
+        assert found is not None
+        np.testing.assert_allclose(found, solved.alpha, atol=1e-8 * solved.alpha.max())
+        assert abs(y @ found) <= 1e-10 * found.sum()
+
+
+def test_block_pivoting_gives_up_where_samples_depend_on_each_other():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 20)), np.where(np.arange(300) % 2, 1.0, -1.0)
+    problem = BoxDual.classification(y, np.full(300, 1.0), False)
+    assert pivot_free_set(X @ X.T, problem, np.zeros(300), all_free=True) is None

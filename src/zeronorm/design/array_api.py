@@ -95,7 +95,12 @@ class ArrayApiDesign(Design):
             return None
         if isinstance(self._rows, range) and isinstance(self._columns, range):
             return self
-        chosen = self._native(range(self.n_features))
+        try:
+            chosen = self._native(range(self.n_features))
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return self  # gathered block by block
         return ArrayApiDesign(chosen, self.feature_names, affine=self._affine_part)
 
     # Blocks

@@ -219,7 +219,8 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def gathered(design: Design) -> Design:
-    """Return the same data in one array when they are small, so that products need no gathering."""
+    """Return the same data in one array when they are small or on a device, so that products need no gathering."""
     if 8 * design.n_samples * design.n_features > SMALL_COPY_BYTES:
-        return design
+        elsewhere = design._resident_elsewhere()
+        return design if elsewhere is None else design._passing_on(elsewhere)
     return DenseDesign(np.ascontiguousarray(design.block(slice(None))), design.feature_names)

@@ -12,6 +12,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
 from zeronorm.engines.elimination import gram as gram_machines
+from zeronorm.solvers.svm.free_set import pivot_free_set
 
 
 def wide_data(seed, n=30, p=120, classes=2):
@@ -77,6 +78,22 @@ def test_rounds_of_one_equal_the_exact_scan():
     scan = RFE(n_features_to_select=1).fit(X, y).path_.order
     plain = RFE(n_features_to_select=1, feature_groups=np.arange(80)).fit(X, y).path_.order
     assert np.array_equal(scan, plain)
+
+
+@pytest.mark.parametrize(("C", "loss"), [(1.0, "hinge"), (0.003, "hinge"), (0.1, "squared")])
+def test_machines_start_from_block_pivoting_where_samples_are_many(C, loss, monkeypatch):
+    X, y = wide_data(0, n=280, p=1200, classes=3)
+    calls = []
+
+    def counted(*args, **kwargs):
+        calls.append(pivot_free_set(*args, **kwargs))
+        return calls[-1]
+
+    monkeypatch.setattr(gram_machines, "pivot_free_set", counted)
+    found = RFE(n_features_to_select=20, step=0.5, C=C, loss=loss).fit(X, y)
+    assert any(call is not None for call in calls)
+    monkeypatch.setattr(gram_machines, "pivot_free_set", lambda *args, **kwargs: None)
+    assert found.path_.order.tolist() == RFE(step=0.5, C=C, loss=loss).fit(X, y).path_.order.tolist()
 
 
 def test_halving_visits_halves():

@@ -18,6 +18,7 @@ from zeronorm.selection.path import TIE_TOLERANCE
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.free_set import pivot_free_set
 from zeronorm.solvers.svm.smo import refresh
 from zeronorm.solvers.svm.tracked_set import TrackedSets
 
@@ -67,7 +68,7 @@ class GramMachines(LinearValue):
         self.alpha = np.zeros(self.sign.shape)
         self.f = np.zeros((len(duals), problem.n_samples))
         self.v = np.zeros_like(self.f)
-        self.sets = TrackedSets.room_for(len(duals), problem.n_samples)
+        self.sets = TrackedSets.room_for(len(duals), 0)  # whole rounds change too much to be followed
 
     def _variables(self) -> tuple[Any, ...]:
         return (
@@ -76,8 +77,22 @@ class GramMachines(LinearValue):
         )  # fmt: skip
 
     def train(self) -> None:
+        for c in range(len(self.sign)):
+            if self.sets.size[c] <= 0:
+                self._pivot(c)
         status, n_iter = train_machines(*self._variables())  # type: ignore[arg-type]
         self._note(status, n_iter)
+
+    def _pivot(self, c: int) -> None:
+        """Start a machine from the optimum where few factors find it; in wide data all variables are free."""
+        dual = BoxDual(self.sample, self.sign[c], self.linear[c], self.upper[c], self.ridge)
+        is_first = not self.alpha[c].any()
+        if is_first and self.alive.size < self.sign.shape[1]:
+            return
+        found = pivot_free_set(self.K, dual, self.alpha[c], all_free=is_first)
+        if found is not None:
+            self.alpha[c] = found
+            refresh(self.K, self.ridge, self.sample, self.sign[c], self.alpha[c], self.f[c])
 
     def _note(self, status: int, n_iter: int) -> None:
         self.status = max(self.status, Status(status))
@@ -93,7 +108,6 @@ class GramMachines(LinearValue):
         self.inaccurate = self.downdating.is_due(features, self.alive)
         if not self.inaccurate:
             self.K -= self.design.take(np.sort(features)).gram()
-        self.sets.size[self.sets.size > 0] = 0
         self._renew()
 
     def refresh_gram(self) -> None:
@@ -111,6 +125,7 @@ class GramMachines(LinearValue):
     def eliminate_one_by_one(self, record: Elimination, stop_at: int = 1) -> None:
         """The same as ``eliminate`` in steps of one feature, with exact shortcuts."""
         problem = record.problem
+        self.sets = TrackedSets.room_for(*self.f.shape)
         removable = np.ones(problem.n_features, dtype=bool)
         removable[problem.always_keep] = False
         norm = np.sqrt(self.downdating.norm_sq)
