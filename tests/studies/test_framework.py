@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 from zeronorm.resampling.journal import Journal
 from zeronorm.studies import runner as workers
@@ -250,3 +251,14 @@ def test_generated_training_parts_have_both_classes():
     trial = generated("g", make, n_train=5, n_test=20, n_trials=1).draw(0)
     assert set(trial.y[trial.train]) == {0, 1}
     assert sorted(trial.X[:, 0]) == list(range(25))
+
+
+def test_cells_through_the_parallel_backend_in_force_are_the_same(tmp_path):
+    def what(results):
+        return [{key: value for key, value in row.items() if "seconds" not in key} for row in results.rows]
+
+    here = run_study(study(plan), in_process=True)
+    with parallel_config(backend="threading"):
+        elsewhere = run_study(study(plan), elsewhere=True, journal=tmp_path)
+    assert what(elsewhere) == what(here)
+    assert len(list(tmp_path.glob("*.json"))) > 0

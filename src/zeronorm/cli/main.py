@@ -54,6 +54,8 @@ OPTIONS = (
     "save_model",
     "write_table",
     "memory_budget",
+    "device",
+    "dask",
 )
 
 

@@ -97,6 +97,10 @@ MemoryBudget = Annotated[
     str | None,
     typer.Option(help="Memory for data that stay on disk, such as 512M or 2G.", show_default="512M"),
 ]
+Device = Annotated[str | None, typer.Option(help="Copy the features there and compute there, such as cuda.")]
+DaskAddress = Annotated[
+    str | None, typer.Option("--dask", help="Address of a Dask scheduler whose workers do the work.")
+]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the finished parts of an interrupted run.")
 ]

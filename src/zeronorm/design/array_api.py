@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._threads import NotEnoughMemoryError
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import SMALL_COPY_BYTES, Design
 from zeronorm.design.devices import (
     block_bytes,
     device_of,
     difference_kernels_for,
+    empty_on,
     full_single_precision,
     has_fast_double,
     is_out_of_memory,
@@ -460,6 +462,40 @@ class ArrayApiDesign(Design):
             return xp.stack(found, axis=0)
 
         return xp.concat(self._in_blocks(moments), axis=1)
+
+
+def to_device(X: Any, device: str, *, feature_names: ArrayLike | None = None) -> ArrayApiDesign:
+    """Copy data in any home, a file for instance, to a device in blocks and return the design there.
+
+    Parameters
+    ----------
+    X : what `as_design` takes; sparse data stay on the host.
+    device : name of the device, such as "cuda" or "cuda:1".
+    feature_names : names of the columns, where X has none.
+    """
+    from zeronorm.design.convert import as_design
+
+    design = as_design(X, feature_names=feature_names)
+    if design.is_sparse:
+        raise ValueError(
+            "The 'device' parameter needs dense data, and X is sparse; leave it out, or make X dense if it fits."
+        )
+    n_bytes = design.n_samples * design.n_features * design.dtype.itemsize
+    try:
+        array = empty_on(device, design.shape, design.dtype)
+        for columns, block in design.iter_blocks():
+            array[:, columns] = on_device(block.astype(design.dtype, copy=False), array)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise NotEnoughMemoryError(
+            f"The data take {n_bytes / 2**30:.1f} GiB, more than is free on the device {device!r}; store them as "
+            "float32, or leave the device out and compute on the processor."
+        ) from error
+    names = design.feature_names if feature_names is None else np.asarray(feature_names, dtype=object)
+    moved = ArrayApiDesign(array, names)
+    moved._known_finite = design._known_finite
+    return moved
 
 
 def from_array_api(X: Any, feature_names: NDArray[Any] | None = None) -> ArrayApiDesign:

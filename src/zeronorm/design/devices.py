@@ -200,6 +200,50 @@ def full_single_precision(array: Any) -> Iterator[None]:
         torch.set_float32_matmul_precision(allowed)
 
 
+def empty_on(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> Any:
+    """An array on a device by its name, such as "cuda" or "cuda:1"; of torch, or of CuPy where there is no torch."""
+    try:
+        return _empty_of_torch(device, shape, dtype)
+    except ImportError:
+        pass
+    try:
+        import cupy
+    except ImportError as error:
+        raise ValueError(
+            "The 'device' parameter needs torch or CuPy, and neither is installed; install one of them and "
+            "zeronorm[gpu]."
+        ) from error
+    kind, _, number = device.partition(":")
+    if kind != "cuda" or cupy.cuda.runtime.getDeviceCount() <= int(number or 0):
+        raise _no_device(device, f"CuPy finds {cupy.cuda.runtime.getDeviceCount()} CUDA device(s)")
+    with cupy.cuda.Device(int(number or 0)):
+        return cupy.empty(shape, dtype=dtype)
+
+
+def _empty_of_torch(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> Any:
+    import torch
+
+    try:
+        place = torch.device(device)
+    except RuntimeError as error:
+        raise _no_device(device, "torch knows no device of that name") from error
+    if place.type == "cuda" and (place.index or 0) >= torch.cuda.device_count():
+        raise _no_device(device, f"torch finds {torch.cuda.device_count()} CUDA device(s)")
+    try:
+        return torch.empty(shape, dtype=torch.float32 if dtype == np.float32 else torch.float64, device=place)
+    except (RuntimeError, NotImplementedError, AssertionError) as error:
+        if is_out_of_memory(error):
+            raise
+        raise _no_device(device, str(error).splitlines()[0]) from error
+
+
+def _no_device(device: str, found: str) -> ValueError:
+    return ValueError(
+        f"The 'device' parameter must name a device that is there, such as 'cuda'. Got {device!r}: {found}; leave "
+        "it out to compute on the processor."
+    )
+
+
 def is_out_of_memory(error: Exception) -> bool:
     """Tell whether a library says with this error that the memory of its device is exhausted."""
     return isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__

@@ -76,16 +76,25 @@ def run_cells(
     with progress.task(description, len(tasks)) as advance, _quiet_convergence(plan):
         for key, cell in parallel(delayed(_keyed_cell)(plan, task) for task in tasks):
             cells[key] = cell
+            if plan.journal is not None and not plan.journal.holds(key):  # by a worker without the folder
+                plan.journal.write(key, cell)
             advance(1)
     return cells
 
 
 def _keyed_cell(plan: FoldPlan, task: CellTask) -> tuple[str, Cell]:
-    """Do the work of a cell and enter it in the journal."""
+    """Do the work of a cell and enter it in the journal.
+
+    A cell that is there already was finished by a worker that died before it could answer.
+    """
+    journal = plan.journal if plan.journal is not None and plan.journal.directory.is_dir() else None
+    known = None if journal is None else journal.read(task.key)
+    if known is not None:
+        return task.key, known
     with _limited_threads(plan), _quiet_convergence(plan):
         cell = _compute(plan, task)
-    if plan.journal is not None:
-        plan.journal.write(task.key, cell)
+    if journal is not None:
+        journal.write(task.key, cell)
     return task.key, cell
 
 

@@ -46,6 +46,10 @@ class Journal:
         with os.scandir(self.directory) as entries:
             return {entry.name[:-5] for entry in entries if entry.name.endswith(".json")}
 
+    def holds(self, key: str) -> bool:
+        """Whether the cell is on disk."""
+        return (self.directory / f"{key}.json").exists()
+
     def read(self, key: str) -> dict[str, Any] | None:
         """The cell, or None when its file is missing or damaged and the work must be done again."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from zeronorm import __version__
@@ -31,6 +33,7 @@ def run_study(
     cap_s: float | None = None,
     allow_missing: bool = False,
     in_process: bool | None = None,
+    elsewhere: bool = False,
     verbose: bool = False,
 ) -> Results:
     """Compute all cells of a study.
@@ -44,6 +47,7 @@ def run_study(
     allow_missing : leave out arms whose method is not registered, and say so on the page, instead of
         refusing to start.
     in_process : compute here and without a cap; by default only the quick version does.
+    elsewhere : compute with the parallel backend of joblib that is in force, a cluster for instance, without a cap.
     """
     make_plan = study.quick if quick else study.full
     plan = make_plan()
@@ -58,7 +62,12 @@ def run_study(
     waiting = [job for job in keys if job not in cells]
     here = quick if in_process is None else in_process
     late = {job[:2] for job, cell in cells.items() if cell.get("cap_s") is not None}
-    fresh = run_here(plan, waiting) if here else run_capped(make_plan, waiting, max(1, n_jobs), cap, late)
+    if elsewhere:
+        fresh = run_elsewhere(make_plan, waiting)
+    elif here:
+        fresh = run_here(plan, waiting)
+    else:
+        fresh = run_capped(make_plan, waiting, max(1, n_jobs), cap, late)
     with Progress(verbose).task(study.name, len(waiting)) as advance:
         for job, cell in fresh:
             cells[job] = cell
@@ -125,6 +134,28 @@ def run_here(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, Cell]]:
     for job in jobs:
         data, arm, trial = job
         yield job, run_cell(plan, plan.data[data], plan.arms[arm], trial)
+
+
+def run_elsewhere(make_plan: Callable[[], Plan], jobs: list[Job]) -> Iterator[tuple[Job, Cell]]:
+    """Cells through joblib, in the order in which they are ready; a worker that dies loses only its own."""
+    parallel = Parallel(n_jobs=-1, return_as="generator_unordered")
+    yield from parallel(delayed(_cell_elsewhere)(make_plan, job) for job in jobs)
+
+
+def _cell_elsewhere(make_plan: Callable[[], Plan], job: Job) -> tuple[Job, Cell]:
+    plan = _plan_here(make_plan)
+    data, arm, trial = job
+    try:
+        return job, run_cell(plan, plan.data[data], plan.arms[arm], trial)
+    except Exception as error:
+        return job, failed_cell(plan, plan.arms[arm], f"{type(error).__name__}: {error}")
+
+
+@functools.cache
+def _plan_here(make_plan: Callable[[], Plan]) -> Plan:
+    """The plan in this process, made once."""
+    all_methods()
+    return make_plan()
 
 
 def run_capped(

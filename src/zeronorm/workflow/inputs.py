@@ -12,6 +12,7 @@ import numpy as np
 
 from zeronorm.design import Design, as_design, pack
 from zeronorm.design.dask import is_dask_array
+from zeronorm.design.devices import is_foreign_array
 from zeronorm.design.packing import SUFFIX, PackedFile
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def load_data(data: Any, options: DataOptions) -> Table:
         table = data
     elif isinstance(data, (str, os.PathLike)):
         table = _from_path(data, options)
-    elif isinstance(data, Design) or is_dask_array(data):
+    elif isinstance(data, Design) or is_dask_array(data) or is_foreign_array(data):
         table = _from_design(as_design(data), options, source=f"{type(data).__name__}")
     elif hasattr(data, "columns") and hasattr(data, "shape"):
         table = _from_raw(raw_from_data_frame(data), options, f"data frame of {_extent(data)}")

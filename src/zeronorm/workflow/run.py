@@ -18,6 +18,7 @@ from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
 from zeronorm.workflow.missing import filled
 from zeronorm.workflow.models import fit_model
+from zeronorm.workflow.places import jobs_at, on_cluster, table_on_device
 from zeronorm.workflow.procedures import Settings
 from zeronorm.workflow.result import Result
 
@@ -64,6 +65,8 @@ def select(
     random_state: int = 0,
     n_jobs: int | None = None,
     memory_budget: int | None = None,
+    device: str | None = None,
+    dask: str | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     resume: bool = False,
@@ -147,6 +150,11 @@ def select(
         Number of processes. None decides by the amount of work. The result does not depend on it.
     memory_budget : int or None, default=None
         Bytes that blocks of data on disk may take in each process. None: 512 MiB.
+    device : str or None, default=None
+        Device to which the features are copied in blocks and where methods compute, such as "cuda"; needs
+        torch or CuPy. None: where the data are.
+    dask : str or None, default=None
+        Address of a Dask scheduler whose workers do what runs side by side. None: processes of this machine.
     out : path or None, default=None
         Folder for the results. It also keeps finished parts if the run is interrupted.
     force : bool, default=False
@@ -206,6 +214,8 @@ def compare(
     random_state: int = 0,
     n_jobs: int | None = None,
     memory_budget: int | None = None,
+    device: str | None = None,
+    dask: str | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     resume: bool = False,
@@ -282,6 +292,11 @@ def compare(
         Number of processes. None decides by the amount of work. The result does not depend on it.
     memory_budget : int or None, default=None
         Bytes that blocks of data on disk may take in each process. None: 512 MiB.
+    device : str or None, default=None
+        Device to which the features are copied in blocks and where methods compute, such as "cuda"; needs
+        torch or CuPy. None: where the data are.
+    dask : str or None, default=None
+        Address of a Dask scheduler whose workers do what runs side by side. None: processes of this machine.
     out : path or None, default=None
         Folder for the results. It also keeps finished parts if the run is interrupted.
     force : bool, default=False
@@ -345,9 +360,13 @@ def _run(function: Callable[..., Result], work: Callable[[Job], Result], argumen
     call = files.call_text(function.__name__, arguments, {k: v.default for k, v in signature.items()})
     data, out = arguments.pop("data"), arguments.pop("out")
     resume, save_model = arguments.pop("resume"), arguments.pop("save_model", False)
+    cluster = arguments.pop("dask")
+    arguments["n_jobs"] = jobs_at(arguments["device"], cluster, arguments["n_jobs"])
     if out is None:
-        return work(_job(data, arguments, clock, call, None))
-    with files.output_folder(Path(out), force=arguments["force"], resume=resume) as place:
+        with on_cluster(cluster):
+            return work(_job(data, arguments, clock, call, None))
+    place_of_results = files.output_folder(Path(out), force=arguments["force"], resume=resume)
+    with place_of_results as place, on_cluster(cluster):
         result = work(_job(data, arguments, clock, call, place.journal))
         files.write_files(result, place.folder, with_model=save_model)
     return result
@@ -357,12 +376,13 @@ def _job(data: Any, arguments: dict[str, Any], clock: files.Clock, call: str, jo
     options = dict(arguments)
     method, methods, params = options.pop("method", None), options.pop("methods", None), options.pop("params")
     force, write_table = options.pop("force"), options.pop("write_table", None)
+    device = options.pop("device")
     if write_table is not None:
         files.check_table_place(Path(write_table), force)
     has_groups = options["feature_groups"] is not None
     loading = DataOptions.taken_from(dict(options))
     settings = Settings.taken_from({**options, "has_own_groups": has_groups})
-    table = load_data(data, loading)
+    table = table_on_device(load_data(data, loading), device)
     check_folds(table, settings.cv)
     procedures.metrics_of(table, settings)
     return Job(

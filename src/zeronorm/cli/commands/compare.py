@@ -57,6 +57,8 @@ def compare(
     seed: o.Seed = 0,
     jobs: o.Jobs = 0,
     memory_budget: o.MemoryBudget = None,
+    device: o.Device = None,
+    dask: o.DaskAddress = None,
     force: o.Force = False,
     resume: o.Resume = False,
     as_json: o.AsJson = False,

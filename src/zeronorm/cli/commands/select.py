@@ -55,6 +55,8 @@ def select(
     seed: o.Seed = 0,
     jobs: o.Jobs = 0,
     memory_budget: o.MemoryBudget = None,
+    device: o.Device = None,
+    dask: o.DaskAddress = None,
     save_model: Annotated[
         bool, typer.Option("--save-model", help="Write model.json, which `zeronorm apply` uses.")
     ] = False,

@@ -29,6 +29,7 @@ def study(
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Run without methods that are not there, and say so.")
     ] = False,
+    dask: o.DaskAddress = None,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -43,7 +44,10 @@ def study(
         return
     if name is None:
         raise ValueError("Name a study, or pass --list.")
-    findings, files = _run(name, quick, out, jobs, cap, allow_missing, quiet or as_json)
+    from zeronorm.workflow.places import on_cluster
+
+    with on_cluster(dask):
+        findings, files = _run(name, quick, out, jobs, cap, allow_missing, quiet or as_json, dask is not None)
     if as_json:
         print_json({"files": files, "findings": findings})
     elif not quiet:
@@ -51,7 +55,14 @@ def study(
 
 
 def _run(
-    name: str, quick: bool, out: Path, jobs: int, cap: float | None, allow_missing: bool, quiet: bool
+    name: str,
+    quick: bool,
+    out: Path,
+    jobs: int,
+    cap: float | None,
+    allow_missing: bool,
+    quiet: bool,
+    elsewhere: bool,
 ) -> tuple[list[dict[str, str]], list[str]]:
     from dataclasses import asdict
 
@@ -69,6 +80,7 @@ def _run(
         n_jobs=jobs,
         cap_s=cap,
         allow_missing=allow_missing,
+        elsewhere=elsewhere,
         verbose=shows_progress(quiet, False),
     )
     run = provenance(clock)
