@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,15 @@ def check_container(X: Any) -> None:
         for name, kind in zip(X.columns, kinds, strict=True):
             if not str(kind).lower().startswith(_NUMERIC_KINDS):
                 _check_column(X[name], name, kind)
+            elif str(kind).startswith("Sparse") and getattr(kind, "fill_value", 0) != 0:
+                raise ValueError(
+                    f"Sparse columns of X must leave out zeros. Column {name!r} leaves out {kind.fill_value}; use "
+                    "X.sparse.to_dense()."
+                )
+    elif isinstance(X, (list, tuple)):
+        _check_lengths(X)
+    elif isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
+        _check_cells(X)
 
 
 def _check_column(column: Any, name: Any, kind: Any) -> None:
@@ -166,6 +175,28 @@ def _check_column(column: Any, name: Any, kind: Any) -> None:
         raise ValueError(
             f"All columns of X must be numeric. Column {name!r} of type {kind} is not: {error}; encode or drop it."
         ) from error
+
+
+def _check_lengths(rows: Sequence[Any]) -> None:
+    """Raise an error for rows of unlike lengths, in the words of the caller rather than of NumPy."""
+    lengths = [len(row) for row in rows if hasattr(row, "__len__")]
+    for place, length in enumerate(lengths):
+        if length != lengths[0] or len(lengths) < len(rows):
+            raise ValueError(
+                f"The rows of X must have equal lengths. Row 0 has {lengths[0]} values and row {place} has {length}."
+            )
+
+
+def _check_cells(X: NDArray[Any]) -> None:
+    """Raise an error for the first cell of an array of objects that is a sequence."""
+    for row, column in zip(*np.nonzero(np.frompyfunc(_is_sequence, 1, 1)(X).astype(bool)), strict=True):
+        raise ValueError(
+            f"X must be numeric. Row {row}, column {column} holds {X[row, column]!r:.60}; give one number per cell."
+        )
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) > 0
 
 
 def _check_names(names: list[Any]) -> None:

@@ -72,9 +72,9 @@ class ColumnStats:
             count=self.count,
             weight=self.weight,
             class_mean=np.where(self.weight[:, None] > 0.0, (self.class_mean - shift) * factor, 0.0),
-            class_variance=self.class_variance * factor**2,
+            class_variance=self.class_variance * factor * factor,  # the square alone may overflow
             mean=(self.mean - shift) * factor,
-            variance=self.variance * factor**2,
+            variance=self.variance * factor * factor,
             minimum=(self.minimum - shift) * factor,
             maximum=(self.maximum - shift) * factor,
         )

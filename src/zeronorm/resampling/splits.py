@@ -117,6 +117,15 @@ def _check_disjoint(split: Split, groups: NDArray[Any] | None) -> None:
         )
 
 
+def require_two_classes(owner: str, y_train: NDArray[Any]) -> None:
+    """Raise an error where a training part holds one class only, before a learner fails on it."""
+    if np.all(y_train == y_train[0]):
+        raise ValueError(
+            f"{owner} trains on a part of the samples that holds only the class {y_train[0]}: another class has "
+            "too few samples for the folds. Use fewer folds in 'cv', or drop that class."
+        )
+
+
 # -- Rows and columns of data in any container --
 
 

@@ -159,6 +159,7 @@ def parse_feature_groups(groups: Any, n_features: int, names: NDArray[Any] | Non
                 f"The 'feature_groups' parameter must give one label per column. Got {labels.size} labels "
                 f"for {n_features} columns."
             )
+        _require_group_labels(labels)
         return _codes_by_appearance(labels.tolist())
     codes = np.full(n_features, -1, dtype=np.intp)
     for code, columns in enumerate(members):
@@ -175,6 +176,15 @@ def parse_feature_groups(groups: Any, n_features: int, names: NDArray[Any] | Non
             f"are in no group, the first: {shown}. Give each its own group if it stands alone."
         )
     return _codes_by_appearance(codes.tolist())
+
+
+def _require_group_labels(labels: NDArray[Any]) -> None:
+    for column, label in enumerate(labels):
+        if label is None or label != label:
+            raise ValueError(
+                f"The 'feature_groups' parameter must give one label per column. Got {label} for column "
+                f"{column}; give it its own group if it stands alone."
+            )
 
 
 def _listed_members(groups: Any) -> list[Sequence[Any]] | None:

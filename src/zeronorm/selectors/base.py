@@ -33,6 +33,7 @@ from zeronorm.design import (
     has_own_backend,
     require_finite,
 )
+from zeronorm.design.stats import LARGEST_VALUE
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling.estimators import generator_from
 from zeronorm.selection.checked import CheckedParameters
@@ -95,7 +96,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
-        _require_labels(y)
+        require_labels(y)
         if isinstance(X, Design) or has_own_backend(X):
             design = as_design(X, allow_nan=self._allow_nan, check_finite=False)
             if not self._statistics_are_checked():
@@ -385,6 +386,12 @@ def _drop_unweighted(
         sample_weight, np.empty((design.shape[0], 1)), dtype=np.float64, ensure_non_negative=True
     )
     present = np.flatnonzero(weight > 0)
+    unusual = (weight > LARGEST_VALUE) | ((weight > 0) & (weight < 1.0 / LARGEST_VALUE))
+    if unusual.any():
+        raise ValueError(
+            f"The 'sample_weight' must be zero or between {1.0 / LARGEST_VALUE:.0e} and {LARGEST_VALUE:.0e}. Got "
+            f"{weight[unusual][0]:.3g} instead; divide all weights by their mean."
+        )
     if present.size == weight.size:
         return design, y, weight
     if present.size < 2:
@@ -402,7 +409,7 @@ def _classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, codes
 
 
-def _require_labels(y: Any) -> None:
+def require_labels(y: Any) -> None:
     """Raise an error that names the first label that is missing among objects of any kind."""
     y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) and None in y else y
     if getattr(getattr(y, "dtype", None), "kind", "") != "O":

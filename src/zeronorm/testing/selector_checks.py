@@ -35,9 +35,6 @@ UNKEPT_CHECKS: dict[tuple[str, str], str] = {
     ("OptimalBrainDamage", "check_flipping_signs_changes_nothing"): (
         "a network starts from random weights, which are other ones for a mirrored column"
     ),
-    ("IntervalSelector", "check_gross_values_are_survived"): (
-        "known defect: the learner inside gets raw columns, and LIBSVM does not end on a unit of 1e9"
-    ),
     ("TreeSelector", "check_flipping_signs_changes_nothing"): (
         "of equally good cuts the first along the column is taken, which is the last one of its mirror image"
     ),

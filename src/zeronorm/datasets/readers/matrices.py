@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,7 @@ import numpy as np
 from zeronorm.datasets.raw import RawTable, reader
 from zeronorm.datasets.readers.opening import Opened
 from zeronorm.datasets.table import DataError, shown, shown_list
+from zeronorm.design.sparse import check_structure
 
 TARGET_NAMES = ("y", "Y", "label", "labels", "target", "gnd")
 CSR_KEYS = {"data", "indices", "indptr", "shape"}
@@ -83,7 +88,7 @@ def read_mat(file: Opened) -> RawTable:
     targets = {key: _vector(values) for key, values in variables.items() if _is_target(values, X.shape[0])}
     names = next((_texts(v) for v in variables.values() if _is_text_list(v, X.shape[1])), None)
     default = next((key for key in TARGET_NAMES if key in targets), None)
-    X = X.tocsr() if hasattr(X, "tocsr") else X
+    X = _checked_rows(X, file) if hasattr(X, "tocsr") else X
     return RawTable.from_matrix(
         X,
         names,
@@ -93,17 +98,26 @@ def read_mat(file: Opened) -> RawTable:
     )
 
 
-def _load_mat(file: Opened) -> dict[str, Any]:
-    import scipy.io
-
+def _checked_rows(X: Any, file: Opened) -> Any:
+    """A sparse matrix by rows; compiled loops would follow indices that lie out of the matrix."""
     try:
-        content = scipy.io.loadmat(file.path)
-    except NotImplementedError as error:
+        check_structure(X)
+    except ValueError as error:
+        raise DataError(f"The sparse matrix in {file} is not valid: {error}") from error
+    return X.tocsr()
+
+
+def _load_mat(file: Opened) -> dict[str, Any]:
+    reading = _read_elsewhere(file.path, _READ_MAT)
+    if reading is None:
+        raise DataError(f"{file.subject} is damaged: reading it ends in a crash. Write it again.")
+    if reading.returncode == _NOT_SUPPORTED:
         raise DataError(
             f"{file.subject} is a MATLAB 7.3 file, which is not supported. Save it with save(…, '-v7')."
-        ) from error
-    except Exception as error:  # scipy raises many kinds on damaged files
-        raise DataError(f"{file.subject} is damaged or not a MATLAB file. Write it again.") from error
+        )
+    if reading.returncode != 0:
+        raise DataError(f"{file.subject} is damaged or not a MATLAB file. Write it again.")
+    content: dict[str, Any] = pickle.loads(reading.stdout)
     return {key: value for key, value in content.items() if not key.startswith("__")}
 
 
@@ -189,6 +203,11 @@ def read_h5ad(file: Opened) -> RawTable:
         raise DataError(
             f"Reading {file} needs the package anndata. Install it with `pip install anndata`."
         ) from error
+    walk = _read_elsewhere(file.path, _WALK_H5)
+    if walk is None or walk.returncode != 0:
+        last_line = b"" if walk is None else walk.stderr.strip().rpartition(b"\n")[2]
+        reason = last_line.decode(errors="replace") or "reading it ends in a crash, or never"
+        raise DataError(f"{file.subject} is damaged or not an h5ad file: {reason}. Write it again.")
     try:
         data = anndata.read_h5ad(file.path)
     except Exception as error:  # h5py and anndata raise many kinds on damaged files
@@ -207,3 +226,53 @@ def read_h5ad(file: Opened) -> RawTable:
 def _plain(column: object) -> np.ndarray:
     values = np.asarray(column)
     return values if values.dtype.kind in "biuf" else np.asarray(values, dtype=object)
+
+
+# -- Libraries that crash, or never come back, on damaged files work in another process --
+
+_NOT_SUPPORTED = 3
+_READ_MAT = f"""
+import pickle, scipy.io
+try:
+    content = scipy.io.loadmat(path)
+except NotImplementedError:
+    sys.exit({_NOT_SUPPORTED})
+pickle.dump(content, sys.stdout.buffer, protocol=5)
+"""
+_WALK_H5 = """
+import h5py
+largest = 2**28 + 1100 * os.path.getsize(path)  # no compression of HDF5 packs more tightly
+def visit(name, item):
+    dict(item.attrs)
+    if isinstance(item, h5py.Dataset):
+        if item.size and item.size * item.dtype.itemsize > largest:
+            sys.exit(f"{name!r} declares the shape {item.shape}, more than a file of this size can hold")
+        if item.dtype.kind == "O":
+            item[()]
+with h5py.File(path, "r") as file:
+    dict(file.attrs)
+    file.visititems(visit)
+"""
+_PROLOGUE = """
+import os, sys
+path, seconds = sys.argv[1], int(sys.argv[2])
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+except ImportError:
+    pass  # Windows
+"""
+
+
+def _read_elsewhere(path: Path, program: str) -> subprocess.CompletedProcess[bytes] | None:
+    """What another process made of the file, or None when it crashed or did not end.
+
+    The time of the processor is limited and not the time of the clock, which says little on a busy machine.
+    """
+    seconds = 5 + path.stat().st_size // 10**7
+    command = [sys.executable, "-P", "-c", _PROLOGUE + program, str(path), str(seconds)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=100 * seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    return None if done.returncode < 0 else done

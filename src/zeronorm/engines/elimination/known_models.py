@@ -378,6 +378,8 @@ def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> Kn
     if type_of_target(y) not in ("binary", "multiclass"):
         return None
     classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        return None  # scikit-learn says what is wrong
     weights = _weights_of(estimator, y, weight)
     problems = []
     for first in range(classes.size):
@@ -403,6 +405,8 @@ def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) 
     if not np.isfinite(estimator.C) or type_of_target(y) != "binary":
         return None
     codes = np.unique(y, return_inverse=True)[1]
+    if not codes.any():
+        return None  # scikit-learn says what is wrong
     problem = Problem(as_design(X), codes, "binary", sample_weight=_weights_of(estimator, y, weight))
     return Logistic(problem, float(estimator.C))
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from zeronorm._jit import kernel, reduction
 from zeronorm._types import FloatArray
 from zeronorm.design import Design, require_finite
+from zeronorm.design.stats import LARGEST_VALUE
 
 # What one column adds to the distance of two samples.
 ABSOLUTE, SQUARED, MISMATCH = 0, 1, 2
@@ -256,7 +257,7 @@ class ColumnRanges:
 def column_ranges(design: Design) -> ColumnRanges:
     """The ranges of all columns, which must not be infinite; a second reading only where values are missing."""
     minimum, maximum = design.column_range()
-    if not (np.all(np.isfinite(minimum)) and np.all(np.isfinite(maximum))):
+    if not (np.all(minimum >= -LARGEST_VALUE) and np.all(maximum <= LARGEST_VALUE)):  # also where one is NaN
         require_finite(design, allow_nan=True)
     if not np.isnan(minimum).any():
         return ColumnRanges(minimum, maximum, has_missing=False)

@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 )
 
 from zeronorm.registry import register
+from zeronorm.resampling.splits import require_two_classes
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -46,7 +47,7 @@ class IntervalSelector(BaseSelector):
     so every size gives an interval (without groups and forced features).
 
     Use it before a method that chooses single features; an interval alone is a coarse choice. Each step
-    trains ``learner`` on dense columns, the first one on all of them. Scale columns inside
+    trains ``learner`` on dense columns, the first one on all of them. Scale columns inside your own
     ``learner`` (a pipeline), so that no test fold is seen.
 
     Parameters
@@ -54,7 +55,7 @@ class IntervalSelector(BaseSelector):
     n_features_to_select
         None: narrow the interval until the error rises.
     learner
-        None: a linear support vector machine, or ridge regression.
+        None: a linear support vector machine, or ridge regression, on columns standardised in each training part.
     cv
         None: five times two folds.
     scoring
@@ -143,6 +144,9 @@ class IntervalSelector(BaseSelector):
         """Cross-validated error of the features from ``first`` to ``last``, on the same folds every time."""
         y = problem.y if problem.classes is None else problem.classes[problem.y]
         splits = list(self._splitter(problem).split(np.zeros((problem.n_samples, 1)), y))
+        if problem.task != "regression":
+            for train, _ in splits:
+                require_two_classes("IntervalSelector", y[train])
         learner = self._learner(problem)
 
         def error_of(first: int, last: int) -> float:
@@ -159,9 +163,13 @@ class IntervalSelector(BaseSelector):
         if self.learner is not None:
             return self.learner
         from sklearn.linear_model import Ridge
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
         from sklearn.svm import SVC
 
-        return Ridge() if problem.task == "regression" else SVC(kernel="linear")
+        # In raw units the time of the support vector machine grows with the scale of the data without bound.
+        machine = Ridge() if problem.task == "regression" else SVC(kernel="linear")
+        return make_pipeline(StandardScaler(), machine)
 
     def _splitter(self, problem: Problem) -> BaseCrossValidator:
         is_regression = problem.task == "regression"

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
-from zeronorm.design import Design
+from zeronorm.design import Design, check_container
 from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import (
     KernelMachines,
@@ -43,7 +43,7 @@ from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, parse_always_keep, parse_feature_groups
-from zeronorm.selectors.base import BaseSelector, WeightedSelector
+from zeronorm.selectors.base import BaseSelector, WeightedSelector, require_labels
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.linear import prefers_gram
 
@@ -80,6 +80,8 @@ class EstimatorElimination(BaseSelector):
         if isinstance(X, Design):
             self._check_names_of(X)
             return X.block(slice(None)), self._check_target_alone(y, X)
+        check_container(X)
+        require_labels(y)
         checked = validate_data(
             self, X, y, accept_sparse="csc", ensure_all_finite=False, multi_output=True, ensure_min_samples=2
         )

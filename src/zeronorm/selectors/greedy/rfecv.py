@@ -24,13 +24,14 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import _safe_split, available_if
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, column_or_1d
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.engines.elimination.kernel import Ranker, Rounds, eliminate_with_estimator
 from zeronorm.engines.elimination.known_models import KnownRanker
 from zeronorm.registry import register
+from zeronorm.resampling.splits import require_two_classes
 from zeronorm.selectors.greedy.rfe import EstimatorElimination, estimator_has
 
 # Scorers that ask an estimator for nothing but predictions.
@@ -177,7 +178,7 @@ class RFECV(EstimatorElimination):
 
     def _checked_by_ourselves(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Data for the built-in machine, which has no ``fit`` of its own to check them."""
-        problem = self._build_problem(as_design(X), y, None)
+        problem = self._build_problem(as_design(X), column_or_1d(y, warn=True), None)
         target = problem.y if problem.task == "regression" else np.asarray(problem.classes)[problem.y]
         return X, target
 
@@ -201,6 +202,8 @@ class RFECV(EstimatorElimination):
         model, scorer = self._working_estimator(), self._scorer()
         X_train, y_train = _safe_split(model, X, y, train)
         X_test, y_test = _safe_split(model, X, y, test, train)
+        if self.estimator is None and self._task_name() == "classification":
+            require_two_classes("RFECV", y_train)
         X_train, X_test = self._on_our_scale(X_train, X_test)
         fit_params = _check_method_params(X, params=routed.estimator.fit, indices=train)
         score_params = _check_method_params(X, params=routed.scorer.score, indices=test)

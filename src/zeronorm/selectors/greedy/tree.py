@@ -21,6 +21,7 @@ from zeronorm.selectors.base import BaseSelector
 CRITERIA = {"classification": ("gini", "entropy"), "regression": ("squared_error",)}
 
 FAR = 1e3  # mean of a column, in units of its range, from which it is moved to zero
+WIDE = 1e30  # range of a column from which it is shrunk: sums over samples overflow in single precision
 NARROW = 1e-2  # range of a column from which it is enlarged: scikit-learn takes differences of 1e-7 for none
 
 
@@ -160,8 +161,8 @@ def _single_precision(design: Design) -> NDArray[np.float32]:
     # Splits do not depend on origin and unit of a column: one far from zero loses its differences to rounding.
     offset = np.where(np.abs(stats.mean) > FAR * (stats.maximum - stats.minimum), stats.mean, 0.0)
     spread = stats.maximum - stats.minimum
-    is_narrow = (spread > 0.0) & (spread < NARROW)
-    factor = np.where(is_narrow, np.exp2(-np.floor(np.log2(np.where(is_narrow, spread, 1.0)))), 1.0)
+    is_extreme = (spread > 0.0) & ((spread < NARROW) | (spread > WIDE))
+    factor = np.where(is_extreme, np.exp2(-np.floor(np.log2(np.where(is_extreme, spread, 1.0)))), 1.0)
     with np.errstate(over="ignore"):
         for columns, block in design.iter_blocks():
             data[:, columns] = (block - offset[columns]) * factor[columns]
