@@ -167,36 +167,37 @@ def get_method(name: str) -> MethodInfo:
 
 
 def parameters_of(cls: type) -> list[dict[str, str]]:
-    """Name, default and meaning of each parameter, from the signature and the docstring of a class."""
+    """Name, type, default and meaning of each parameter, from the signature and the docstring of a class."""
     texts = _documented_parameters(inspect.getdoc(cls) or "")
     signature = list(inspect.signature(cls).parameters.values())
     return [
         {
             "name": parameter.name,
+            "type": texts.get(parameter.name, ("", ""))[0].partition(", default=")[0],
             "default": "required" if parameter.default is parameter.empty else repr(parameter.default),
-            "text": texts.get(parameter.name, ""),
+            "text": texts.get(parameter.name, ("", ""))[1],
         }
         for parameter in signature
     ]
 
 
-def _documented_parameters(doc: str) -> dict[str, str]:
-    """Texts of the section "Parameters" of a docstring, by name."""
+def _documented_parameters(doc: str) -> dict[str, tuple[str, str]]:
+    """Type and text of each parameter in the section "Parameters" of a docstring."""
     _, _, section = doc.partition("Parameters\n----------\n")
-    texts: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     names: list[str] = []
     for line in section.splitlines():
         if line.startswith("---"):  # the heading of the next section is the line before
             for name in names:
-                texts.pop(name, None)
+                found.pop(name, None)
             break
-        head, colon, text = line.partition(" :")
+        head, _, kind = line.partition(" :")
         if line and not line[0].isspace():
             names = [name.strip().lstrip("*") for name in head.split(",")]
-            texts |= dict.fromkeys(names, text.strip() if colon else "")
+            found |= dict.fromkeys(names, (kind.strip(), ""))
         elif line.strip():
-            texts |= {name: f"{texts[name]} {line.strip()}".strip() for name in names}
-    return texts
+            found |= {name: (found[name][0], f"{found[name][1]} {line.strip()}".strip()) for name in names}
+    return found
 
 
 # -- generation of the index --------------------------------------------------------------------------

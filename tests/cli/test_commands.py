@@ -13,6 +13,7 @@ import pytest
 
 import zeronorm
 from zeronorm.cli.main import in_flags, run
+from zeronorm.selection.problem import Progress, RunBar
 from zeronorm.workflow import procedures
 from zeronorm.workflow.result import Result
 
@@ -424,7 +425,10 @@ def test_one_method_is_described_with_its_parameters(capsys):
     assert run(["methods", "rfe", "--json"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert described["class"] == "RFE"
-    assert {"C", "kernel", "step"} <= {row["name"] for row in described["parameters"]}
+    rows = {row["name"]: row for row in described["parameters"]}
+    assert {"C", "kernel", "step"} <= set(rows)
+    assert rows["step"]["type"] == "int or float"
+    assert "default=" not in rows["step"]["text"]
     assert run(["methods", "rfe"]) == 0
     assert "kernel" in capsys.readouterr().out
     assert run(["methods", "rfee"]) == 2
@@ -455,3 +459,38 @@ def test_the_headline_and_chance_are_printed(data_file, tmp_path, capsys):
     assert "2 of 12 features predict label." in printed
     assert "Without any feature it is 50.0 %." in printed
     assert "p = 0.05" in printed
+
+
+def test_a_data_set_is_described_with_how_to_get_it(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("ZERONORM_DATA", str(tmp_path))
+    monkeypatch.setenv("ZERONORM_CACHE", str(tmp_path))
+    assert run(["datasets", "colon"]) == 0
+    assert "Save it with numpy.savez as colon.npz" in capsys.readouterr().out
+    assert run(["datasets", "colonn"]) == 2
+    assert "Did you mean 'colon'" in capsys.readouterr().err
+
+
+def test_a_wrong_parameter_names_the_right_one(data_file, tmp_path, capsys):
+    assert select(data_file, tmp_path / "out", "-m", "rfe", "-p", "c=1") == 2
+    assert "no parameter 'c'. Did you mean C?" in capsys.readouterr().err
+
+
+def test_the_progress_bar_names_method_and_fold_and_starts_at_once(data_file, tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(RunBar, "_update", lambda _self, **changes: said.append(changes))
+    arguments = {"method": "fisher", "features": 2, "cv": 3, "permutations": 2, "verbose": True}
+    zeronorm.select(data_file, "label", **arguments)
+    texts = [change["description"] for change in said if "description" in change]
+    assert texts[:3] == ["fisher, all samples", "fisher, fold 1 of 3", "fisher, fold 2 of 3"]
+    assert "permutation 2 of 2, fisher, fold 3 of 3" in texts
+    total = next(change["total"] for change in said if "total" in change)
+    assert sum(change.get("advance", 0) for change in said) == total == 1 + 3 * 3
+    with Progress(True).whole("Reading") as bar:
+        assert bar._display.tasks[0].description == "Reading"
+
+
+def test_help_shows_whole_sentences(capsys):
+    assert run([]) == 0
+    printed = capsys.readouterr().out
+    assert "..." not in printed.partition("Commands:")[2]
+    assert "Start with" in printed

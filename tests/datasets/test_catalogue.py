@@ -15,7 +15,7 @@ import pytest
 
 from zeronorm.datasets import DataError, known_names, load_dataset
 from zeronorm.datasets import catalogue as openml
-from zeronorm.datasets.catalogue import KNOWN, find_local
+from zeronorm.datasets.catalogue import BUNDLED, KNOWN, describe, find_local
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -111,3 +111,25 @@ def test_real_files(name):
     table = load_dataset(name, missing="median")
     assert table.X.shape == (KNOWN[name].n_samples, KNOWN[name].n_features)
     assert name in known_names()
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_data_of_scikit_learn_need_no_network(name, monkeypatch):
+    monkeypatch.setattr(openml.fetch, "__defaults__", ("http://127.0.0.1:9/",))
+    table = load_dataset(name)
+    assert (table.n_samples, table.n_features) == (BUNDLED[name].n_samples, BUNDLED[name].n_features)
+    assert table.task == ("regression" if name == "diabetes" else "classification")
+    assert table.target_name == BUNDLED[name].target
+    assert describe(name)["where"] == "with scikit-learn"
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_entry_says_how_to_get_it(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("ZERONORM_CACHE", str(tmp_path))
+    monkeypatch.delenv("ZERONORM_DATA", raising=False)
+    with pytest.raises(DataError) as error:
+        load_dataset(name, download=False)
+    entry = KNOWN[name]
+    for text in (entry.origin, f"{name}.npz", str(entry.n_samples), "ZERONORM_DATA", "breast-cancer"):
+        assert text in str(error.value)
+    assert describe(name)["where"] == ("download" if entry.openml else "not here")

@@ -262,11 +262,12 @@ def test_progress_counts_cells(monkeypatch):
     @contextmanager
     def task(self, description, total=None):
         steps.append((description, total, self.verbose))
-        yield steps.append
+        yield lambda *said: steps.append(said)
 
     monkeypatch.setattr("zeronorm.selection.problem.Progress.task", task)
     evaluate({"a": FisherScore(), "b": NoisyOrder()}, X, y, cv=2, sizes=[1], verbose=True)
-    assert steps == [("Evaluating", 4, True), 1, 1, 1, 1]
+    folds = [f"{name}, fold {fold} of 2" for name in "ab" for fold in (1, 2)]
+    assert steps == [("Evaluating", 4, True), (0, folds[0]), *((1, text) for text in [*folds[1:], ""])]
 
 
 def test_own_size_of_the_method():

@@ -114,7 +114,8 @@ def _explain(error: Exception) -> int:
         traceback.print_exc()
     message: Any = getattr(error, "format_message", None)
     if message is not None:  # a usage error of the command-line parser
-        return _complain(f"{message()} Try `zeronorm --help`.", INVALID)
+        text = message().replace("Value error, ", "")
+        return _complain(f"{text} Try `zeronorm --help`.", INVALID)
     if isinstance(error, ValueError) or type(error).__name__ == "DataFileError":
         return _complain(in_flags(str(error)), INVALID)
     if isinstance(error, ModuleNotFoundError) and error.name in ("polars", "jinja2", "markupsafe", "rich"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,7 +128,11 @@ def common(arguments: dict[str, Any], quiet: bool, as_json: bool) -> dict[str, A
     found["permutations"] = _count(found["permutations"])
     found["n_jobs"] = found["n_jobs"] or None
     found["memory_budget"] = n_bytes(found["memory_budget"])
-    return {**found, "verbose": shows_progress(quiet, as_json)}
+    verbose = shows_progress(quiet, as_json)
+    if verbose:  # the packages take a second to load; the bar takes this line over
+        sys.stderr.write("Starting …\r")
+        sys.stderr.flush()
+    return {**found, "verbose": verbose}
 
 
 def _count(text: str) -> int | str:

@@ -120,6 +120,7 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
             "(parameter 'ignore') if they are."
         )
     if draft.groups is None:
+        grouping += encoding.groupings_apart(draft.raw.targets, draft.target_name)
         grouping += [
             str(names[i]) for i in encoding.numeric_groupings(X, names) if names[i] not in numeric_ids
         ]
@@ -201,6 +202,11 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
             f"The 'target' parameter names {shown(name)}, but the targets are {shown_list(list(raw.targets))}."
         )
     places = [place for place, known in enumerate(raw.names) if known == name]
+    if not places and raw.sample_ids is not None:
+        raise DataError(
+            f"{no_such_column(raw.names, name, 'target')} If the target stands in another file, with a row per sample, "
+            "join it (parameter 'samples')."
+        )
     if not places:
         raise no_such_column(raw.names, name, "target")
     if len(places) > 1:
@@ -252,11 +258,15 @@ def _use_distinct_names(draft: Draft) -> Draft:
     names = list(raw.names)
     for place, name in zip(used, found, strict=True):
         names[place] = name
-    copies = sum(name != raw.names[place] for place, name in zip(used, found, strict=True))
-    return replace(draft, raw=replace(raw, names=names)).noted(
-        f"{copies} columns have the name of another one, such as {shown_list(repeated, 3)}; they were renamed, like "
-        f"{shown(next(n for p, n in zip(used, found, strict=True) if n != raw.names[p]))}."
+    renamed = [name for place, name in zip(used, found, strict=True) if name != raw.names[place]]
+    words = (
+        "1 column has the name of another one and was"
+        if len(renamed) == 1
+        else (
+            f"{len(renamed)} columns have the name of another one, such as {shown_list(repeated, 3)}, and were"
+        )
     )
+    return replace(draft, raw=replace(raw, names=names)).noted(f"{words} renamed, like {shown(renamed[0])}.")
 
 
 def _declare_categories(raw: RawTable, names: Sequence[str]) -> RawTable:

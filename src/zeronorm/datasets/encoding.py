@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -135,6 +135,22 @@ def numeric_groupings(X: Any, names: Sequence[str]) -> list[int]:
             continue
         if 2 < len(np.unique(values)) <= 0.5 * len(values):
             found.append(column)
+    return found
+
+
+def groupings_apart(columns: Mapping[str, NDArray[Any]], target: str) -> list[str]:
+    """Columns beside the features, other than the target, that look like patients or batches."""
+    found = []
+    for name, values in columns.items():
+        if name == target:
+            continue
+        if values.dtype.kind in "OU":
+            cells = [None if cell is None else str(cell) for cell in values]
+            is_grouping = is_text_grouping(cells) and not is_text_identifier(cells)
+        else:
+            is_grouping = bool(numeric_groupings(np.asarray(values, dtype=np.float64)[:, None], [name]))
+        if is_grouping:
+            found.append(name)
     return found
 
 

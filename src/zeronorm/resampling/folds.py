@@ -73,13 +73,24 @@ def run_cells(
     """The cells of all tasks by key; the results do not depend on ``n_jobs``."""
     parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes="64K")
     cells: dict[str, Cell] = {}
+    labels = [*_labels(tasks), ""]
     with progress.task(description, len(tasks)) as advance, _quiet_convergence(plan):
+        advance(0, labels[0])
         for key, cell in parallel(delayed(_keyed_cell)(plan, task) for task in tasks):
             cells[key] = cell
             if plan.journal is not None and not plan.journal.holds(key):  # by a worker without the folder
                 plan.journal.write(key, cell)
-            advance(1)
+            advance(1, labels[len(cells)])
     return cells
+
+
+def _labels(tasks: Sequence[CellTask]) -> list[str]:
+    """What a progress bar says about each task: the method and the fold."""
+    n_splits = len({task.split.index for task in tasks})
+    return [
+        ", ".join(part for part in (task.name, f"fold {task.split.index + 1} of {n_splits}") if part)
+        for task in tasks
+    ]
 
 
 def _keyed_cell(plan: FoldPlan, task: CellTask) -> tuple[str, Cell]:

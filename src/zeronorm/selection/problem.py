@@ -6,6 +6,7 @@ import numbers
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from zeronorm.design import ColumnStats, Design, require_finite_stats
 # -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
 
 
-Advance = Callable[[int], None]
+Advance = Callable[..., None]
 
 
 class Progress:
@@ -29,23 +30,93 @@ class Progress:
 
     @contextmanager
     def task(self, description: str, total: int | None = None) -> Iterator[Advance]:
-        """Yield a function that is called with the number of steps just done."""
+        """Yield a function that is called with the number of steps just done and, if known, what comes next.
+
+        Inside ``whole``, the steps are counted on its bar.
+        """
+        run = _RUN.get()
         if not self.verbose:
             yield _ignore
+        elif run is not None:
+            yield run.advance
+        else:
+            with _bar(description, total) as bar:
+                yield bar.advance
+
+    @contextmanager
+    def whole(self, description: str) -> Iterator[RunBar]:
+        """One bar for a run of many tasks; it appears at once, and ``expect`` tells it how many steps there are."""
+        if not self.verbose:
+            yield RunBar(None, None)
             return
-        try:
-            from rich.console import Console
-            from rich.progress import Progress as RichProgress
-        except ImportError:
-            print(f"{description} …", file=sys.stderr)
-            yield _ignore
-            return
-        with RichProgress(console=Console(stderr=True), transient=True) as bar:
-            identifier = bar.add_task(description, total=total)
-            yield lambda steps: bar.advance(identifier, steps)
+        with _bar(description, None) as bar:
+            token = _RUN.set(bar)
+            try:
+                yield bar
+            finally:
+                _RUN.reset(token)
 
 
-def _ignore(steps: int) -> None:
+class RunBar:
+    """A progress bar that says what is being done; without a display it does nothing."""
+
+    def __init__(self, display: Any, identifier: Any) -> None:
+        self._display = display
+        self._identifier = identifier
+        self.stage = ""  # said before what comes next, such as "permutation 3 of 19"
+
+    def expect(self, steps: int) -> None:
+        """The number of steps of the whole run."""
+        self._update(total=steps)
+
+    def say(self, text: str) -> None:
+        """What is being done now."""
+        self._update(description=", ".join(part for part in (self.stage, text) if part))
+
+    def advance(self, steps: int = 0, text: str = "") -> None:
+        """Some steps are done; ``text`` says what comes next."""
+        self._update(advance=steps)
+        if text:
+            self.say(text)
+
+    def _update(self, **changes: Any) -> None:
+        if self._display is not None:
+            self._display.update(self._identifier, **changes)
+
+
+_RUN: ContextVar[RunBar | None] = ContextVar("zeronorm_run_bar", default=None)
+
+
+@contextmanager
+def _bar(description: str, total: int | None) -> Iterator[RunBar]:
+    try:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as RichProgress
+    except ImportError:
+        print(f"{description} …", file=sys.stderr)
+        yield RunBar(None, None)
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with RichProgress(
+        *columns, console=Console(stderr=True), transient=True, speed_estimate_period=300
+    ) as bar:
+        yield RunBar(bar, bar.add_task(description, total=total))
+
+
+def _ignore(steps: int = 0, text: str = "") -> None:
     """Progress that nobody watches."""
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import RunBar
 from zeronorm.workflow import procedures
 from zeronorm.workflow.missing import predictor_for
 from zeronorm.workflow.procedures import Settings
@@ -111,7 +112,9 @@ class NoFeatures(BaseEstimator):
 
 def baseline_records(table: Table, settings: Settings) -> Any:
     """Records of the baseline predictor on the same splits."""
-    return procedures.evaluate_procedures({BASELINE: NoFeatures()}, table, settings, [])
+    return procedures.evaluate_procedures(
+        {BASELINE: NoFeatures()}, table, replace(settings, verbose=False), []
+    )
 
 
 # -- Permutations -------------------------------------------------------------------------------------
@@ -151,6 +154,7 @@ def permutation_test(
     observed: float,
     count: int,
     journal: Any = None,
+    bar: RunBar | None = None,
 ) -> PermutationTest | None:
     """The whole procedure, from the folds to the choice of a size, on permuted targets.
 
@@ -162,6 +166,8 @@ def permutation_test(
     metric, sign = procedures.primary_metric_of(table, settings), direction(table, settings)
     values = []
     for number in range(count):
+        if bar is not None:
+            bar.stage = f"permutation {number + 1} of {count}"
         permuted = replace(table, y=permuted_target(table, settings.random_state, number))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits on meaningless targets may fail to converge
@@ -174,6 +180,8 @@ def permutation_test(
             else records[metric].dropna()
         )
         values.append(float(measured.mean()) if len(measured) else observed)
+    if bar is not None:
+        bar.stage = ""
     as_good = sum(sign * value >= sign * observed - 1e-12 * abs(observed) for value in values)
     return PermutationTest((1 + as_good) / (1 + count), tuple(values))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -206,9 +207,10 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
 def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: str) -> dict[str, Any]:
     for key in params:
         if key not in known:
-            raise ValueError(
-                f"The method {name!r} has no parameter {key!r}. It has {', '.join(sorted(known))}."
-            )
+            alike = [other for other in known if other.casefold() == key.casefold()]
+            close = alike or difflib.get_close_matches(key, known, n=2)
+            hint = f"Did you mean {' or '.join(close)}?" if close else f"It has {', '.join(sorted(known))}."
+            raise ValueError(f"The method {name!r} has no parameter {key!r}. {hint}")
     return dict(params)
 
 
@@ -292,8 +294,8 @@ def metrics_of(table: Table, settings: Settings) -> list[str]:
         parse_metrics(names, table.task)
     except ValueError as error:
         raise ValueError(
-            f"The 'metric' parameter names {settings.metric!r}, which is not known. Use one of {sorted(SCORERS)} or "
-            "the name of a scikit-learn scorer, such as f1_macro."
+            f"The 'metric' parameter names {settings.metric!r}, which is not known. Use one of "
+            f"{', '.join(sorted(SCORERS))} or the name of a scikit-learn scorer, such as f1_macro."
         ) from error
     return names
 

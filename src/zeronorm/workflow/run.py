@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zeronorm._lazy import service
+from zeronorm.selection.problem import Progress, RunBar
 from zeronorm.workflow import chance, checks, files, measured, procedures
 from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
@@ -333,6 +334,7 @@ class Job:
     settings: Settings
     checksum: str | None
     clock: files.Clock
+    bar: RunBar
     call: str
     methods: Any = None
     params: Mapping[str, Any] | None = None
@@ -362,17 +364,27 @@ def _run(function: Callable[..., Result], work: Callable[[Job], Result], argumen
     resume, save_model = arguments.pop("resume"), arguments.pop("save_model", False)
     cluster = arguments.pop("dask")
     arguments["n_jobs"] = jobs_at(arguments["device"], cluster, arguments["n_jobs"])
-    if out is None:
-        with on_cluster(cluster):
-            return work(_job(data, arguments, clock, call, None))
-    place_of_results = files.output_folder(Path(out), force=arguments["force"], resume=resume)
-    with place_of_results as place, on_cluster(cluster):
-        result = work(_job(data, arguments, clock, call, place.journal))
-        files.write_files(result, place.folder, with_model=save_model)
+    with Progress(arguments["verbose"]).whole(f"Reading {_named(data)}") as bar:
+        if out is None:
+            with on_cluster(cluster):
+                return work(_job(data, arguments, clock, call, None, bar))
+        place_of_results = files.output_folder(Path(out), force=arguments["force"], resume=resume)
+        with place_of_results as place, on_cluster(cluster):
+            result = work(_job(data, arguments, clock, call, place.journal, bar))
+            bar.say("Writing the report")
+            files.write_files(result, place.folder, with_model=save_model)
     return result
 
 
-def _job(data: Any, arguments: dict[str, Any], clock: files.Clock, call: str, journal: Path | None) -> Job:
+def _named(data: Any) -> str:
+    if not isinstance(data, (str, os.PathLike)):
+        return "the data"
+    return "standard input" if str(data) == "-" else Path(data).name
+
+
+def _job(
+    data: Any, arguments: dict[str, Any], clock: files.Clock, call: str, journal: Path | None, bar: RunBar
+) -> Job:
     options = dict(arguments)
     method, methods, params = options.pop("method", None), options.pop("methods", None), options.pop("params")
     force, write_table = options.pop("force"), options.pop("write_table", None)
@@ -391,6 +403,7 @@ def _job(data: Any, arguments: dict[str, Any], clock: files.Clock, call: str, jo
         settings=settings,
         checksum=files.file_checksum(data),
         clock=clock,
+        bar=bar,
         call=call,
         methods=methods,
         params=params or {},
@@ -482,6 +495,9 @@ class Fitted:
 def _select(job: Job) -> Result:
     table, settings = job.table, job.settings
     sizes = procedures.sizes_to_try(table, settings)
+    job.bar.expect(
+        1 + settings.cv * settings.repeats * (1 + chance.permutation_count(table, settings, sizes))
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = _fit(job, sizes)
@@ -502,7 +518,7 @@ def _measure(job: Job, label: str, procedure: Any, records: Any, sizes: list[int
     found = measured.measure(label, records, baseline, table, settings)
     count = chance.permutation_count(table, settings, sizes)
     permuted = chance.permutation_test(
-        label, procedure, table, settings, found["value"], count, journal=job.journal
+        label, procedure, table, settings, found["value"], count, journal=job.journal, bar=job.bar
     )
     return (
         found if permuted is None else measured.measure(label, records, baseline, table, settings, permuted)
@@ -514,6 +530,7 @@ def _fit(job: Job, sizes: list[int]) -> Fitted:
 
     table, settings = job.whole, job.settings
     name = job.method or procedures.default_method(table)
+    job.bar.say(f"{name}, all samples")
     procedure = procedures.build_procedure(name, table, settings, sizes, job.params)
     try:
         selector = procedures.fit_procedure(procedure, table, settings)
@@ -523,6 +540,7 @@ def _fit(job: Job, sizes: list[int]) -> Fitted:
         raise ValueError(
             f"The method {name!r} cannot use the parameters {dict(job.params)}: {error}"
         ) from error
+    job.bar.advance(1)
     path = fitted_path(selector, table.n_features)
     columns = own_support(selector, path)
     ordered = columns[np.argsort(path.position()[columns], kind="stable")]
@@ -608,6 +626,8 @@ def _compare(job: Job) -> Result:
     metric = procedures.primary_metric_of(table, settings)
     sizes = procedures.sizes_to_try(table, settings)
     built = _built_methods(job, sizes)
+    n_permutations = int(settings.permutations) if settings.permutations != "auto" else 0
+    job.bar.expect(len(built) * settings.cv * settings.repeats * (1 + n_permutations))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
@@ -658,7 +678,7 @@ def _measured_method(
     if found["value"] is None or count == 0:
         return found
     permuted = chance.permutation_test(
-        name, procedure, job.table, job.settings, found["value"], count, journal=job.journal
+        name, procedure, job.table, job.settings, found["value"], count, journal=job.journal, bar=job.bar
     )
     return measured.measure(name, records, baseline, job.table, job.settings, permuted)
 

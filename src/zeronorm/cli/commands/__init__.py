@@ -8,13 +8,14 @@ from zeronorm.cli.commands import compare, first_steps, listings, pack, saved_ru
 
 app = typer.Typer(
     name="zeronorm",
-    help="Find the few features that matter in very wide data, and prove it honestly.",
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 for command in (select, compare, pack, listings, saved_runs, study, first_steps):
     command.add_to(app)
+for entry in app.registered_commands:  # the whole first sentence, which the parser would cut off
+    entry.short_help = (getattr(entry.callback, "__doc__", None) or "").partition("\n")[0]
 
 
 def _version(value: bool) -> None:
@@ -33,5 +34,5 @@ def root(
 ) -> None:
     """Find the few features that matter in very wide data, and prove it honestly.
 
-    Start with: zeronorm select DATA.csv --target COLUMN
+    Start with: zeronorm select DATA.csv --target COLUMN. An example that needs no data: zeronorm demo.
     """

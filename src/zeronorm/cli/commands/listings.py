@@ -17,9 +17,9 @@ def add_to(app: typer.Typer) -> None:
     app.command("methods", epilog="Examples: zeronorm methods --task regression | zeronorm methods rfe")(
         methods
     )
-    app.command("datasets", epilog="Example: ZERONORM_DATA=~/data zeronorm select colon --features 10")(
-        datasets
-    )
+    app.command(
+        "datasets", epilog="Examples: zeronorm datasets colon | zeronorm select breast-cancer --features 5"
+    )(datasets)
 
 
 def methods(
@@ -72,15 +72,30 @@ def _show(info: MethodInfo, as_json: bool) -> None:
         return
     say(f"{info.name} ({info.cls.__name__}): {info.summary}")
     say(f"tasks: {', '.join(info.tasks)}; reference: {info.reference}")
-    rows = [[row["name"], row["default"], row["text"]] for row in parameters]
-    print_table("Parameters, set with -p NAME=VALUE", ["name", "default", "meaning"], rows, longest=400)
+    rows = [[row["name"], row["type"], row["default"], row["text"]] for row in parameters]
+    heads = ["name", "values", "default", "meaning"]
+    print_table("Parameters, set with -p NAME=VALUE", heads, rows, longest=400)
 
 
-def datasets(as_json: o.AsJson = False) -> None:
-    """List the data sets and synthetic problems that can be used by name."""
-    from zeronorm.cli.printing import print_json, print_table
-    from zeronorm.datasets.catalogue import describe, known_names
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="Say what this one is and how to get it.", show_default=False)
+    ] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """List the data sets and synthetic problems that can be used by name, or describe one."""
+    from zeronorm.cli.printing import print_json, print_table, say
+    from zeronorm.datasets.catalogue import describe, known_names, unknown_name
 
+    if name is not None:
+        if name not in known_names():
+            raise unknown_name(name)
+        entry = describe(name)
+        if as_json:
+            print_json(entry)
+        else:
+            say(f"{name}: {entry['about']}. {entry['how']}")
+        return
     found = [describe(name) for name in known_names()]
     if as_json:
         print_json(found)
@@ -95,3 +110,4 @@ def datasets(as_json: o.AsJson = False) -> None:
         for entry in found
     ]
     print_table("Data sets", ["name", "samples × features", "about", "where"], rows)
+    say("How to get one: zeronorm datasets NAME. Use one: zeronorm select breast-cancer")
