@@ -2,6 +2,7 @@
 
     python benchmarks/gpu.py                          all jobs on the first CUDA device
     python benchmarks/gpu.py --jobs gram,fisher --host    some jobs, and the same on NumPy arrays
+    python benchmarks/gpu.py --jobs relief --cupy     selections on CuPy arrays
     python benchmarks/gpu.py --device cpu --small     a quick look at whether everything runs
 
 Each job prints one line as soon as it is done. Peers are plain products of torch in the same run.
@@ -21,7 +22,7 @@ import torch
 
 import zeronorm
 from zeronorm import AROM, RFE, FisherScore, GolubScore, Relief, WelchScore, ZeroNormSVM, as_design
-from zeronorm.design.devices import kernels_for
+from zeronorm.design.devices import difference_kernels_for, kernels_for
 
 N_INFORMATIVE = 20
 
@@ -32,9 +33,18 @@ class Setting:
     small: bool
     host: bool
     repeat: int
+    cupy: bool = False
 
     def size(self, n: int, p: int) -> tuple[int, int]:
         return (max(40, n // 20), max(60, p // 500)) if self.small else (n, p)
+
+    def as_given(self, X: Any) -> Any:
+        """The data in the library that the selections are measured with."""
+        if not self.cupy:
+            return X
+        import cupy
+
+        return cupy.from_dlpack(X)
 
     def wait(self) -> None:
         if self.device.startswith("cuda"):
@@ -167,7 +177,8 @@ def selection(make: Callable[[], Any], n: int, p: int, repeat: int = 1) -> Calla
     def measure(setting: Setting) -> str:
         size = setting.size(n, p)
         X, y = tensor(*size, setting.device), labels(size[0])
-        seconds, fitted = setting.timed(lambda: make().fit(X, y), repeat)
+        given = setting.as_given(X)
+        seconds, fitted = setting.timed(lambda: make().fit(given, y), repeat)
         found = int(np.count_nonzero(np.flatnonzero(fitted.support_) < N_INFORMATIVE))
         text = f"{1e3 * seconds:9.1f} ms  {found} of {fitted.n_features_} selected features are informative"
         if setting.host:
@@ -210,15 +221,22 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", help="a device of torch")
     parser.add_argument("--small", action="store_true", help="small data: does everything run?")
     parser.add_argument("--host", action="store_true", help="selections on NumPy arrays too")
+    parser.add_argument(
+        "--cupy", action="store_true", help="selections on CuPy arrays in place of torch tensors"
+    )
     parser.add_argument("--jobs", default=",".join(JOBS), help="names with commas between them")
     parser.add_argument("--repeat", type=int, default=5)
     given = parser.parse_args()
-    setting = Setting(given.device, given.small, given.host, given.repeat)
+    setting = Setting(given.device, given.small, given.host, given.repeat, given.cupy)
     on_cuda = given.device.startswith("cuda")
     name = torch.cuda.get_device_name(given.device) if on_cuda else "the processor"
     print(f"zeronorm {zeronorm.__version__}, torch {torch.__version__}, {name}, {time.strftime('%Y-%m-%d')}")
-    kernels = kernels_for(torch.empty((1, 1), device=given.device))
-    print("sums in one reading:", "no kernels, in blocks" if kernels is None else "kernels of Triton")
+    sample = torch.empty((1, 1), device=given.device)
+    for what, find in (
+        ("sums in one reading", kernels_for),
+        ("differences of samples", difference_kernels_for),
+    ):
+        print(f"{what}:", "no kernels, in blocks" if find(sample) is None else "kernels of Triton")
     for job in given.jobs.split(","):
         start = time.perf_counter()
         try:

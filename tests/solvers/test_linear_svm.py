@@ -196,3 +196,13 @@ def test_badly_scaled_data(shape, C, loss):
     machine = solve_linear_svm(as_design(X), y, C=C, loss=loss)
     assert machine.converged
     assert machine.gap < 1e-5 * (1.0 + machine.objective)
+
+
+def test_an_interior_point_method_near_a_solution_takes_fewer_iterations():
+    X, y = classification(2000, 30, seed=4)
+    whole = solve_linear_svm(as_design(X), y, C=0.5)
+    fewer = as_design(np.ascontiguousarray(X[:, :25]))
+    cold, warm = (solve_linear_svm(fewer, y, C=0.5, warm_start=start) for start in (None, whole))
+    assert warm.converged
+    assert warm.n_iter < cold.n_iter
+    np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-7)

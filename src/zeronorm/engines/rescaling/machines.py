@@ -136,13 +136,15 @@ class LinearMachine:
         return np.column_stack([part.solution.weights for part in self.parts])
 
     def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, place: int) -> TallSolution:
-        """Squared losses start from the weights before: on new scales they give the same decisions."""
-        if not problem.ridge.any():
-            return solve_linear_loss(design, problem, tol=SOLVER_TOL)
+        """Start from the weights before: on new scales they give the same decisions."""
         start = None
         if self._earlier_weights is not None:
             start = (self._earlier_weights[:, place] / scale, float(self.bias[place]))
-        return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
+        if problem.ridge.any():
+            return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
+        before = self.parts[place].solution
+        near = None if start is None or before is None else (*start, before.alpha)
+        return solve_linear_loss(design, problem, near, tol=SOLVER_TOL)
 
     def _options(self, part: Part) -> dict[str, Any]:
         base = "hinge" if self.epsilon is None else "epsilon_insensitive"

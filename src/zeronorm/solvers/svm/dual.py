@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.free_set import pivot_free_set
 from zeronorm.solvers.svm.smo import smo
 
 ClassificationLoss = Literal["hinge", "squared_hinge"]
@@ -99,6 +100,8 @@ def run_smo(
 ) -> tuple[BoxDual, FloatArray, FloatArray, float, float, int, Status]:
     """Solve a box dual on a kernel matrix; the fields of a DualSolution."""
     K = kernel_matrix(K)
+    found = None if start is None else pivot_free_set(K, problem, start)
+    start = start if found is None else found
     alpha = np.zeros(problem.sign.size) if start is None else problem.feasible(start)
     v = problem.signed_sum(alpha)
     f = K @ v + problem.ridge * v if v.any() else np.zeros(problem.n_samples)

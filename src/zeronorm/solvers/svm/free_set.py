@@ -160,7 +160,7 @@ def free_step(
 
 # -- All variables that are on the wrong side change sides at once --
 
-# With fewer samples a few pair steps find the free variables as fast.
+# With fewer free variables pair steps are as fast.
 PIVOT_FROM = 256
 MOST_PIVOTS = 15
 # A diagonal of the factor below this part of the largest: the free vectors depend on each other.
@@ -180,11 +180,13 @@ def pivot_free_set(
     classification, where each sample has one variable.
     """
     n = problem.n_samples
-    if n < PIVOT_FROM or problem.sign.size != n:
+    if n < PIVOT_FROM or problem.sign.size != n:  # regression has two variables for each sample
         return None
     in_play = problem.upper > 0.0
     free = in_play.copy() if all_free else (alpha > 0.0) & (alpha < problem.upper)
     at_upper = np.zeros(n, dtype=bool) if all_free else (alpha >= problem.upper) & in_play
+    if np.count_nonzero(free) < PIVOT_FROM:
+        return None
     fewest = n + 1
     for pivot in range(MOST_PIVOTS):
         found = _optimum_of(K, problem, free, at_upper)

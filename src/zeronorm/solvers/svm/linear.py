@@ -189,11 +189,12 @@ def _solve(
         limit = DEFAULT_MAX_ITER if max_iter is None else max_iter
         dual = DualSolution(*run_smo(K, problem, alpha, tol, limit))
         return _linear(design.transpose_dot(dual.dual_coef), dual)
+    start = None if warm_start is None else _primal_start(design, warm_start)
     if problem.ridge.any():
-        start = None if warm_start is None else _primal_start(design, warm_start)
         tall = solve_squared_loss(design, problem, start, tol=tol, max_iter=max_iter or 200)
     else:
-        tall = solve_linear_loss(design, problem, tol=tol, max_iter=max_iter or 100)
+        near = None if start is None or warm_start is None else (*start, warm_start.alpha)
+        tall = solve_linear_loss(design, problem, near, tol=tol, max_iter=max_iter or 100)
     return _linear(tall.weights, tall)
 
 
