@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from zeronorm import FisherScore, KnockoffSelector, LassoSelector
+from zeronorm.datasets import load_dataset
 from zeronorm.evaluation.significance import corrected_resampled_t
 from zeronorm.evaluation.significance.pooled import metric_interval, paired_test
 from zeronorm.evaluation.stability import nogueira_stability
@@ -383,6 +387,85 @@ def stability(*, sets: int, seed: int, quick: bool = False, full: bool = False) 
         }  # fmt: skip
 
 
+# -- False discoveries with knockoffs --
+
+N_RELEVANT, FALSE_SHARE = 12, 0.2
+
+
+def autoregressive(n: int, p: int, rng: np.random.Generator) -> np.ndarray:
+    """Gaussian columns, neighbours correlated by 0.6."""
+    X = rng.normal(size=(n, p))
+    for j in range(1, p):
+        X[:, j] = 0.6 * X[:, j - 1] + 0.8 * X[:, j]
+    return X
+
+
+def blocks(n: int, p: int, rng: np.random.Generator) -> np.ndarray:
+    """Gaussian columns in blocks of ten, correlated by 0.5 within."""
+    return np.sqrt(0.5) * (np.repeat(rng.normal(size=(n, p // 10)), 10, axis=1) + rng.normal(size=(n, p)))
+
+
+def heavy_tailed(n: int, p: int, rng: np.random.Generator) -> np.ndarray:
+    """A multivariate t distribution with three degrees of freedom, in blocks."""
+    return blocks(n, p, rng) / np.sqrt(rng.chisquare(3, size=(n, 1)) / 3)
+
+
+def expression(n: int, p: int, rng: np.random.Generator) -> np.ndarray:
+    """Real measurements of genes drawn at random (lung tissue, Gordon et al. 2002)."""
+    X = _expression_data()[:n]
+    return X[:, rng.choice(np.flatnonzero(X.std(axis=0) > 0), p, replace=False)]
+
+
+@cache
+def _expression_data() -> np.ndarray:
+    return np.asarray(load_dataset("lung_gordon").X)
+
+
+DRAWS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
+    "Gaussian, autoregressive": (autoregressive, 200, 60),
+    "Gaussian, blocks": (blocks, 200, 60),
+    "lognormal, autoregressive": (lambda n, p, rng: np.exp(autoregressive(n, p, rng)), 200, 60),
+    "heavy-tailed, blocks": (heavy_tailed, 200, 60),
+    "Gaussian, blocks, wide": (blocks, 100, 150),
+    "gene expression": (expression, 181, 100),
+}
+
+
+@table
+def discoveries(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+    """Share of false features among those that KnockoffSelector keeps, twelve features being relevant."""
+    kinds = list(DRAWS)[: 2 if quick else None]
+    scores = {"FisherScore": FisherScore(), "LassoSelector": LassoSelector()}
+    for kind, (score, selector), knockoffs in product(kinds, scores.items(), ("model_x", "normal_scores")):
+        draw, n, p = DRAWS[kind]
+        rng = np.random.default_rng(seed)
+        wrapped = KnockoffSelector(selector, level=FALSE_SHARE, knockoffs=knockoffs)
+        found = np.asarray([_false_and_found(draw(n, p, rng), wrapped, rng) for _ in range(sets)])
+        false, power = found.T
+        yield {
+            "columns": kind, "scores": score, "knockoffs": knockoffs, "n": n, "features": p, "level": FALSE_SHARE,
+            "false discovery rate": round(float(false.mean()), 3),
+            "standard error": round(float(false.std() / np.sqrt(sets)), 3),
+            "power": round(float(power.mean()), 3), "data sets": sets,
+        }  # fmt: skip
+
+
+def _false_and_found(
+    X: np.ndarray, selector: KnockoffSelector, rng: np.random.Generator
+) -> tuple[float, float]:
+    relevant = rng.choice(X.shape[1], N_RELEVANT, replace=False)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    signal = Z[:, relevant] @ rng.choice([-0.7, 0.7], N_RELEVANT)
+    y = (signal + rng.normal(size=len(X)) > 0).astype(int)
+    selector.set_params(random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an empty answer has no false discovery
+        chosen = selector.fit(X, y).get_support(indices=True)
+    if selector.path_.own_size == 0:
+        return 0.0, 0.0
+    return float(np.mean(~np.isin(chosen, relevant))), float(np.isin(relevant, chosen).mean())
+
+
 # -- Writing --
 
 
@@ -406,6 +489,7 @@ SUMMARIES = {
     "size": (("test", "metric"), ("rejected",)),
     "verdict": (("methods",), ("claims a false one",)),
     "stability": (("selections",), ("covered",)),
+    "discoveries": (("scores", "knockoffs"), ("false discovery rate", "power")),
 }
 
 

@@ -121,6 +121,23 @@ def test_more_features_than_weights_are_filled_by_reduced_cost():
     assert selector.support_[kept].all()
 
 
+def test_pairs_of_classes_match_full_programs_on_their_samples():
+    X, _ = classes(0, n=60, p=25)
+    y = np.digitize(X[:, 3] + X[:, 8], [-0.7, 0.7])
+    weight = np.random.default_rng(1).integers(1, 3, size=len(y)).astype(float)
+    s = L1SVM(C=0.2, n_steps=3, multi_class="one_vs_one", standardize=False).fit(X, y, sample_weight=weight)
+    found = np.zeros(X.shape[1], dtype=bool)
+    for machine, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        rows = (y == a) | (y == b)
+        sign = np.where(y[rows] == b, 1.0, -1.0)
+        w, value = l1_machine(X[rows], sign, 0.2 * weight[rows])
+        margin = sign * (X[rows] @ s.coef_[machine] + s.intercept_[machine])
+        loss = float(np.sum(0.2 * weight[rows] * np.maximum(0.0, 1.0 - margin)))
+        assert np.abs(s.coef_[machine]).sum() + loss == pytest.approx(value, rel=1e-7)
+        found |= np.abs(w) > 1e-7
+    assert np.array_equal(s.support_, found)
+
+
 def test_classes_are_taken_against_the_rest():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -50,7 +51,8 @@ class L1SVM(WeightedSelector):
     Where several solutions are optimal, as happens with few samples of few distinct values, the vertex that is found
     may depend on the order of the columns.
 
-    Several classes: one machine against the rest for each at the same C; the support is the union.
+    Several classes: one machine against the rest for each at the same C, or one for each pair of classes, trained on
+    the samples of the two; the support is the union.
 
     Use it for a small, stable number of features when the classes overlap. Of two equally good features it
     often keeps one alone.
@@ -65,6 +67,8 @@ class L1SVM(WeightedSelector):
         (three folds) is within one standard error of the best.
     n_steps
         Each is a value of C; 1 solves for ``C`` alone.
+    multi_class
+        "one_vs_rest", or "one_vs_one" for all pairs; "auto" of C is chosen with machines against the rest.
     epsilon
         Half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread (the median
         distance from the median, as a standard deviation), so that the unit of y does not matter.
@@ -99,6 +103,7 @@ class L1SVM(WeightedSelector):
         C: float | Literal["auto"] = "auto",
         n_steps: int = 10,
         epsilon: float | Literal["auto"] = "auto",
+        multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         task: Literal["classification", "regression"] = "classification",
         standardize: bool = True,
         estimator: Any = None,
@@ -110,6 +115,7 @@ class L1SVM(WeightedSelector):
         self.C = C
         self.n_steps = n_steps
         self.epsilon = epsilon
+        self.multi_class = multi_class
         self.task = task
         self.standardize = standardize
         self.estimator = estimator
@@ -123,7 +129,7 @@ class L1SVM(WeightedSelector):
         automatic = isinstance(self.C, str)
         chosen = automatic_l1_price(problem, self.epsilon_, n_steps) if automatic else float(self.C)
         prices = l1_path(problem, n_steps) if automatic else _prices(problem, chosen, n_steps)
-        walk = _PriceWalk(problem, self.epsilon_, n_steps)
+        walk = _PriceWalk(problem, _tasks(problem, self.multi_class), self.epsilon_, n_steps)
         own_size = 0
         with problem.progress.task("Prices", n_steps) as advance:
             for C in prices:
@@ -154,31 +160,51 @@ def _prices(problem: Problem, last: float, n_steps: int) -> FloatArray:
     return np.asarray([last]) if n_steps == 1 else l1_path(problem, n_steps, last)
 
 
+def _tasks(problem: Problem, multi_class: str) -> list[tuple[IntArray | None, FloatArray]]:
+    """Samples (None: all) and target of each machine."""
+    if problem.task == "multiclass" and multi_class == "one_vs_one":
+        pairs = list(combinations(range(problem.n_classes), 2))
+        rows = [np.flatnonzero(np.isin(problem.y, pair)) for pair in pairs]
+        return [(r, np.where(problem.y[r] == b, 1.0, -1.0)) for r, (_, b) in zip(rows, pairs, strict=True)]
+    return [(None, target) for target in np.ascontiguousarray(problem.targets().T)]
+
+
 class _PriceWalk:
     """Machines solved for one C after the other."""
 
-    def __init__(self, problem: Problem, epsilon: float | None, n_steps: int) -> None:
-        self.problem = problem
-        targets = np.ascontiguousarray(problem.targets().T)
+    def __init__(
+        self,
+        problem: Problem,
+        tasks: list[tuple[IntArray | None, FloatArray]],
+        epsilon: float | None,
+        n_steps: int,
+    ) -> None:
+        self.problem, self.rows = problem, [rows for rows, _ in tasks]
         # The weight of copies is shared in no particular way: the program sees the first alone.
         self.distinct, self.position = np.unique(first_copies(problem.design), return_inverse=True)
         every = self.distinct.size == problem.n_features
         design = problem.design if every else problem.design.take(self.distinct)
         self.programs = [
-            l1_svm_program(design, y, C=problem.sample_costs(1.0), epsilon=epsilon, n_steps=n_steps)
-            for y in targets
+            l1_svm_program(
+                design if rows is None else design.take_rows(rows),
+                y,
+                C=self._costs(1.0, rows),
+                epsilon=epsilon,
+                n_steps=n_steps,
+            )
+            for rows, y in tasks
         ]
         self.machines: list[L1Svm] = []
         self.weights = np.zeros((len(self.programs), problem.n_features))
-        self.unit = float(np.abs(targets - targets.mean()).max()) if problem.task == "regression" else 1.0
+        self.unit = max(float(np.abs(y - y.mean()).max()) for _, y in tasks) if epsilon is not None else 1.0
         self.visited: list[tuple[float, IntArray, FloatArray]] = []
         self.pull = np.zeros(problem.n_features)
         self.converged = True
 
     def solve(self, C: float) -> int:
         """Solve for C; returns the number of features with a weight."""
-        for program in self.programs:
-            program.set_price(self.problem.sample_costs(C))
+        for program, rows in zip(self.programs, self.rows, strict=True):
+            program.set_price(self._costs(C, rows))
         self.machines = [program.solve() for program in self.programs]
         self.converged &= all(machine.converged for machine in self.machines)
         self.pull = np.max([np.abs(machine.pull) for machine in self.machines], axis=0)[self.position]
@@ -189,6 +215,10 @@ class _PriceWalk:
         support = np.flatnonzero(total)
         self.visited.append((C, support, total[support]))
         return int(support.size)
+
+    def _costs(self, C: float, rows: IntArray | None) -> float | FloatArray:
+        costs = self.problem.sample_costs(C)
+        return costs if rows is None or isinstance(costs, float) else costs[rows]
 
     def _drop_rounding(self) -> None:
         """Set weights to zero that are, up to rounding: next to the largest, or in what they decide."""
