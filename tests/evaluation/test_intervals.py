@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 from zeronorm import FisherScore, evaluate
 from zeronorm.evaluation import METRICS, Metric, register_metric
 from zeronorm.evaluation.significance import metric_interval, paired_test
-from zeronorm.evaluation.significance.pooled import placements
+from zeronorm.evaluation.significance.pooled import placements, why_no_interval
 from zeronorm.evaluation.summary import compare, error_curves, primary_metric
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "trust" / "simulate.py"
@@ -100,6 +100,47 @@ def test_exact_fits_have_no_interval():
     y = np.linspace(0, 1, 20)
     rows = [row | {"mse": 0.0} for row in parts(y, y)]
     assert metric_interval(METRICS["mse"], rows) is None
+
+
+def residual_rows(y, predictions, n_parts):
+    rows = parts(y > 0, y > 0, n_parts=n_parts)
+    for row in rows:
+        test = row["test_rows"]
+        row |= {"truth": y[test], "predictions": predictions[test]}
+        row |= {name: METRICS[name].function(y[test], predictions[test]) for name in ("mse", "mae")}
+    return rows
+
+
+@pytest.mark.parametrize("name", ["mse", "mae"])
+@pytest.mark.parametrize(
+    ("n", "n_parts", "noise"), [(40, 2, 0.3), (50, 10, 0.3), (100, 2, 0.3), (40, 2, 0.9)]
+)
+def test_a_moving_target_has_no_interval_but_a_reason(name, n, n_parts, noise):
+    """Few training samples and much explained: whether all models find the decisive features is unknown."""
+    rng = np.random.default_rng(0)
+    y, error = rng.normal(size=(2, n))
+    error *= noise / np.sqrt(np.mean(error**2) / y.var())
+    rows = residual_rows(y, y + error, n_parts)
+    refused = n * (n_parts - 1) / n_parts < 45 and noise < np.sqrt(0.3)
+    assert (metric_interval(METRICS[name], rows) is None) == refused
+    reason = why_no_interval(METRICS[name], rows)
+    assert bool(reason) == refused
+    assert not refused or "training parts of 20 samples may miss a decisive feature" in reason
+
+
+def test_squared_residuals_are_taken_for_no_less_spread_than_normal_ones():
+    y = np.random.default_rng(1).normal(size=60)
+    low, high = metric_interval(METRICS["mse"], residual_rows(y, y + np.tile([-1.0, 1.001], 30), 5))
+    assert 0 < low < 0.75
+    assert high > 1.5  # nearly equal residuals would make an interval of hardly any width
+
+
+def test_two_folds_widen_an_interval_most():
+    """1 + n / n_train is 3 in two parts, 2.5 at least."""
+    y = np.arange(200) % 2
+    wrong = np.where(np.arange(200) % 4 < 2, 1 - y, y)  # half of each class
+    width = {k: np.ptp(metric_interval(METRICS["error_rate"], parts(y, wrong, n_parts=k))) for k in (2, 4)}
+    assert width[2] / width[4] == pytest.approx(np.sqrt(3 / 2.5), rel=0.02)
 
 
 def test_equal_differences_are_not_certainty():

@@ -17,20 +17,21 @@ from zeronorm.evaluation.significance import (
     corrected_resampled_t,
     score_matrix_of_records,
 )
-from zeronorm.evaluation.significance.pooled import POOLED_COLUMNS, metric_interval
+from zeronorm.evaluation.significance.pooled import POOLED_COLUMNS, metric_interval, why_no_interval
 from zeronorm.evaluation.stability import stability_of_records
 from zeronorm.resampling.metrics import METRICS, Metric, as_metric
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Mean of a metric over the test parts, with a 95 % interval (None where there is none)."""
+    """Mean of a metric over the test parts, with a 95 % interval (None where there is none, with a reason if known)."""
 
     size: float
     mean: float
     low: float | None
     high: float | None
     n_splits: int
+    no_interval: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _point(columns: Any, rows: list[int], metric: Metric) -> CurvePoint:
     selected = float(np.mean([columns["n_selected"][row] for row in rows]))
     low, high = metric_interval(metric, parts) or (None, None)
     mean = float(np.mean([part[metric.name] for part in parts]))
-    return CurvePoint(selected, mean, low, high, len(parts))
+    return CurvePoint(selected, mean, low, high, len(parts), why_no_interval(metric, parts))
 
 
 def metric_label(metric: str | Metric) -> str:

@@ -54,7 +54,7 @@ def _procedure_tiles(facts: Facts) -> list[Tile]:
     own = facts.own_point(label)
     if own is None:
         return []
-    interval = ""
+    interval = f" ({own.no_interval})" if own.no_interval else ""
     if own.low is not None and own.high is not None:
         interval = f" (95 %: {facts.format(own.low)} to {facts.format(own.high)})"
     direction = "higher" if facts.greater_is_better else "lower"
@@ -158,7 +158,7 @@ def error_sentence(facts: Facts) -> str:
     own = facts.own_point(facts.result.chosen_method)
     if own is None:
         return "The error could not be measured."
-    interval = ""
+    interval = f" ({own.no_interval})" if own.no_interval else ""
     if own.low is not None and own.high is not None:
         interval = f" (95 % interval {facts.format(own.low)} to {facts.format(own.high)})"
     return (

@@ -41,6 +41,7 @@ def measure(
         "value": None if own is None else own.mean,
         "low": None if own is None else own.low,
         "high": None if own is None else own.high,
+        "no_interval": "" if own is None else own.no_interval,
         "n_splits": 0 if own is None else own.n_splits,
         "chance": chance,
         "p_value": None if permuted is None else permuted.p_value,
@@ -133,7 +134,7 @@ def error_sentence(found: dict[str, Any]) -> str:
     interval = (
         f" (95 % interval {shown(found['low'])} to {shown(found['high'])})"
         if found["low"] is not None
-        else ""
+        else f" ({found['no_interval']})" * bool(found.get("no_interval"))
     )
     others = "".join(
         f", {summary.metric_label(name)} {summary.format_metric(value, name)}"

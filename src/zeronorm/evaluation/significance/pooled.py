@@ -3,10 +3,12 @@ r"""Intervals and tests of a metric that was measured by resampling one data set
 Both come from the outcomes of single samples, averaged over the repeats, not from the few values of the test
 parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. The variance of independent
 samples is too small, because training parts overlap and models depend on the samples that others are tested on.
-The corrected variance of Nadeau & Bengio (2003), :math:`1/J + n_{test}/n_{train}` instead of :math:`1/J`, is about
-twice as large for the J parts of a cross-validation. That factor is used here, for shares in proportion to
-:math:`4p(1-p)`: a procedure that hardly errs is stable. How often the intervals cover and how often the tests
-reject without reason is simulated in docs/trust.
+The corrected variance of Nadeau & Bengio (2003), :math:`1/J + n_{test}/n_{train}` instead of :math:`1/J`, is
+:math:`1 + n/n_{train}` times as large for the J parts of a cross-validation: 3 times with two of them, twice with
+many. Intervals use that factor, at least 2.5, which unstable procedures need; of shares in proportion to
+:math:`4p(1-p)` and of areas to :math:`\min(1, 6a(1-a))`: a procedure that hardly errs is stable. Tests, where most of
+the difference between data sets cancels, use 2. How often the intervals cover and how often the tests reject without
+reason is simulated in docs/trust.
 """
 
 from __future__ import annotations
@@ -21,12 +23,19 @@ from scipy import optimize, stats
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.evaluation.significance.effects import EffectSize, standard_error
-from zeronorm.resampling.metrics import Metric
+from zeronorm.resampling.metrics import Metric, absolute_residuals, squared_residuals
 
-OVERLAP = 2.0  # variance with overlapping training parts over that of independent samples
+OVERLAP = 2.0  # variance with overlapping training parts over that of independent samples, in tests
+LEAST_OVERLAP = 2.5  # the same for the errors of one procedure, at its least stable
 SMALLEST_OVERLAP = 0.5  # repeats average a part of the variance out, but never all
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
 MOST_BLOCKS = 50
+
+# Squares and sizes of residuals: what a few of them show is too narrow and too symmetric where large ones are rare.
+# Variance over the squared mean is at least that of normal residuals, skewness about two thirds of theirs.
+LEAST_SPREAD: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: float(np.pi / 2 - 1)}
+LEAST_SKEWNESS: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: 0.7}
+FEWEST_TO_TRAIN, MOST_EXPLAINED = 45, 0.7
 
 # Columns of the records that tell what happened to single samples.
 POOLED_COLUMNS = ("truth", "predictions", "decision", "test_rows", "test_groups")
@@ -125,7 +134,7 @@ def metric_interval(metric: Metric, rows: Sequence[Row], *, confidence: float = 
     """
     values = np.asarray([row[metric.name] for row in rows], dtype=np.float64)
     found = _interval(metric, rows, values, confidence)
-    if found is None or not np.all(np.isfinite(found)):
+    if found is None or not np.all(np.isfinite(found)) or why_no_interval(metric, rows):
         return None
     center = float(values.mean())
     low, high = max(metric.bounds[0], min(found[0], center)), min(metric.bounds[1], max(found[1], center))
@@ -142,10 +151,31 @@ def _interval(metric: Metric, rows: Sequence[Row], values: FloatArray, confidenc
         return _jackknife_interval(metric, rows, confidence)
     pooled = pool_outcomes(rows, outcomes_of(metric))
     if metric.outcomes == "class mean":
-        return _class_mean_interval(pooled, z)
+        return _class_mean_interval(pooled, rows, z)
     if metric.bounds == (0.0, 1.0):
-        return _share_interval(pooled, z)
-    return _positive_interval(pooled, rows, values, confidence)
+        return _share_interval(pooled, rows, z)
+    return _positive_interval(metric, pooled, rows, values, confidence)
+
+
+def why_no_interval(metric: Metric, rows: Sequence[Row]) -> str:
+    """The reason why residuals of such training parts get no interval; empty where they get one.
+
+    Models on few samples that explain most of the target have found decisive features. On other samples they would
+    miss one now and then, and err several times as much; one data set does not show how often.
+    """
+    if metric.sample_outcomes not in LEAST_SPREAD or not has_outcomes(metric, rows):
+        return ""
+    n_train = float(np.mean([row["n_train"] for row in rows]))
+    pooled = pool_outcomes(rows, outcomes_of(metric))
+    is_squared = metric.sample_outcomes is squared_residuals
+    deviation = np.abs(pooled.labels - (np.mean if is_squared else np.median)(pooled.labels))
+    left = float(pooled.mean.mean()) / max(float(np.mean(deviation ** (2 if is_squared else 1))), 1e-300)
+    if n_train >= FEWEST_TO_TRAIN or 1 - left ** (1 if is_squared else 2) <= MOST_EXPLAINED:
+        return ""
+    return (
+        f"no interval: training parts of {n_train:.0f} samples may miss a decisive feature of this target, and one "
+        f"data set cannot tell how often; from {FEWEST_TO_TRAIN} training samples there is one"
+    )
 
 
 def has_outcomes(metric: Metric, rows: Sequence[Row]) -> bool:
@@ -166,24 +196,24 @@ def outcomes_of(metric: Metric) -> Callable[[Row], FloatArray]:
     return lambda row: function(row["truth"], row["predictions"])
 
 
-def _share_interval(pooled: PooledOutcomes, z: float) -> Interval:
+def _share_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) -> Interval:
     p = _shrunk(pooled.mean, PSEUDO_ERRORS)
-    overlap = _overlap(p, p * (1 - p) / pooled.n, pooled.by_repeat)
+    overlap = _overlap(4 * p * (1 - p), p * (1 - p) / pooled.n, pooled.by_repeat, rows)
     return _wilson(float(pooled.mean.mean()), pooled.n / (overlap * pooled.clustering), z)
 
 
-def _class_mean_interval(pooled: PooledOutcomes, z: float) -> Interval:
+def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) -> Interval:
     """A mean of shares, with pseudo-outcomes divided among the classes (Price & Bonett 2004)."""
     members = [pooled.labels == label for label in np.unique(pooled.labels)]
     pseudo = PSEUDO_ERRORS / len(members)
-    shares = np.asarray([_shrunk(pooled.mean[rows], pseudo) for rows in members])
-    counts = np.asarray([rows.sum() + 2 * pseudo for rows in members])
+    shares = np.asarray([_shrunk(pooled.mean[inside], pseudo) for inside in members])
+    counts = np.asarray([inside.sum() + 2 * pseudo for inside in members])
     variance = float(np.sum(shares * (1 - shares) / counts)) / len(members) ** 2
     by_repeat = pooled.by_repeat
     if by_repeat is not None:
-        by_repeat = np.stack([by_repeat[:, rows].mean(axis=1) for rows in members], axis=1)
+        by_repeat = np.stack([by_repeat[:, inside].mean(axis=1) for inside in members], axis=1)
     center = float(shares.mean())
-    factor = _overlap(center, variance, by_repeat) * pooled.clustering
+    factor = _overlap(4 * center * (1 - center), variance, by_repeat, rows) * pooled.clustering
     half = z * float(np.sqrt(factor * variance))
     return center - half, center + half
 
@@ -192,13 +222,18 @@ def _shrunk(outcomes: FloatArray, pseudo: float) -> float:
     return float((outcomes.sum() + pseudo) / (outcomes.size + 2 * pseudo))
 
 
-def _overlap(p: float, variance: float, by_repeat: FloatArray | None) -> float:
+def _overlap(instability: float, variance: float, by_repeat: FloatArray | None, rows: Sequence[Row]) -> float:
     """The factor for overlapping training parts, less what the repeats have averaged out."""
-    factor = 1 + (OVERLAP - 1) * 4 * p * (1 - p)
+    factor = 1 + (_largest_overlap(rows) - 1) * instability
     if by_repeat is not None:
         n_repeats = len(by_repeat)
         factor -= (1 - 1 / n_repeats) * float(by_repeat.mean(axis=1).var(ddof=1)) / variance
     return max(SMALLEST_OVERLAP, factor)
+
+
+def _largest_overlap(rows: Sequence[Row]) -> float:
+    """The factor of Nadeau and Bengio, 1 + n / n_train, within limits."""
+    return max(LEAST_OVERLAP, 2.0 + _ratio(rows))
 
 
 def _wilson(share: float, n: float, z: float) -> Interval:
@@ -228,7 +263,8 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
     by_repeat = None
     if pooled.by_repeat is not None:
         by_repeat = np.stack([pooled.by_repeat[:, pooled.labels == c].mean(axis=1) for c in labels], axis=1)
-    factor = z * z * _overlap(shrunk, variance(shrunk), by_repeat) * pooled.clustering
+    instability = min(1.0, 6 * shrunk * (1 - shrunk))
+    factor = z * z * _overlap(instability, variance(shrunk), by_repeat, rows) * pooled.clustering
 
     def excess(a: float) -> float:
         return (area - a) ** 2 - factor * variance(a)
@@ -256,23 +292,24 @@ def placements(row: Row) -> FloatArray:
 
 
 def _positive_interval(
-    pooled: PooledOutcomes, rows: Sequence[Row], values: FloatArray, confidence: float
+    metric: Metric, pooled: PooledOutcomes, rows: Sequence[Row], values: FloatArray, confidence: float
 ) -> Interval | None:
     """Mean of outcomes that are skewed to the right, by Hall's (1992) transformed t statistic."""
     n, spread = pooled.n, float(pooled.mean.var(ddof=1)) if pooled.n > 2 else 0.0
     if spread <= 1e-20 * float(pooled.mean.max(initial=0.0)) ** 2:
         return None
-    error = float(np.sqrt(OVERLAP * pooled.clustering * spread / n))
+    center, kind = float(pooled.mean.mean()), metric.sample_outcomes
+    spread = max(spread, LEAST_SPREAD.get(kind, 0.0) * center**2)
+    error = float(np.sqrt(_largest_overlap(rows) * pooled.clustering * spread / n))
     if len(values) > 1:
         # Models that differ much between the training parts show in the spread of the parts.
         error = max(error, standard_error(values, _ratio(rows)))
-    skewness = max(float(stats.skew(pooled.mean, bias=False)), 1e-3) / np.sqrt(n)
+    skewness = max(float(stats.skew(pooled.mean, bias=False)), LEAST_SKEWNESS.get(kind, 1e-3)) / np.sqrt(n)
     t = float(stats.t.ppf((1 + confidence) / 2, n - 1))
 
     def transformed(x: float) -> float:
         return float(3 / skewness * (np.cbrt(1 + skewness * (x - skewness / 6)) - 1))
 
-    center = float(pooled.mean.mean())
     return center - error * transformed(t), center - error * transformed(-t)
 
 
@@ -295,7 +332,7 @@ def _jackknife_interval(metric: Metric, rows: Sequence[Row], confidence: float) 
     n_blocks = left.size
     if n_blocks < 3:
         return None
-    error = np.sqrt(OVERLAP * (n_blocks - 1) / n_blocks * np.sum((left - left.mean()) ** 2))
+    error = np.sqrt(_largest_overlap(rows) * (n_blocks - 1) / n_blocks * np.sum((left - left.mean()) ** 2))
     half = float(stats.t.ppf((1 + confidence) / 2, n_blocks - 1) * error)
     return (center - half, center + half) if half > 0 else None
 
