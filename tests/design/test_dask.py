@@ -157,3 +157,33 @@ def test_tall_arrays_are_used_by_rows():
     np.testing.assert_allclose(design.sandwich(np.ones(300)), X.T @ X, rtol=1e-12)
     np.testing.assert_allclose(design.dot(np.ones(4)), X.sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(design.transpose_dot(np.ones(300)), X.sum(axis=0), rtol=1e-12)
+
+
+def test_an_operation_reads_each_chunk_once_and_only_those_it_needs(monkeypatch):
+    """Also after selections of selections, in any order, which copy nothing."""
+    monkeypatch.setattr("zeronorm.design.dask._KEPT_SHARE", 0.0)
+    X = np.random.default_rng(0).normal(size=(12, 40))
+    seen = []
+
+    def read(block, block_info=None):
+        seen.append(block_info[None]["chunk-location"][1])
+        return block
+
+    array = da.from_array(X, chunks=(-1, 10)).map_blocks(read, dtype=X.dtype, meta=np.empty((0, 0)))
+    rows, first = np.array([7, 2, 9, 4, 0]), np.array([35, 3, 17, 4, 39, 12])
+    part = as_design(array, check_finite=False).standardized().take(first).take_rows(rows).take([4, 1, 0, 2])
+    expected = as_design(X).standardized().take(first).take_rows(rows).take([4, 1, 0, 2])
+    v = np.arange(5.0)
+    for operation in (
+        lambda d: d.gram(np.arange(4.0)),
+        lambda d: d.transpose_dot(v),
+        lambda d: d.dot(np.arange(4.0)),
+        lambda d: d.gram_adjoint(np.outer(v, v)),
+        lambda d: d.column_stats(np.array([0, 1, 0, 1, 1])).class_mean,
+        lambda d: d.squared_norms(),
+        lambda d: np.array(d.column_range()),
+        lambda d: d.cross_gram(expected),
+    ):
+        seen.clear()
+        np.testing.assert_allclose(operation(part), operation(expected), atol=1e-12)
+        assert sorted(seen) == [0, 1, 3]

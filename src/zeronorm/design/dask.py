@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._threads import available_bytes
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.design.dense import DenseDesign
-from zeronorm.design.index import Index, as_selector
+from zeronorm.design.index import Index, as_index, as_selector, compose
 from zeronorm.design.standardized import StandardizedDesign
 from zeronorm.design.stats import ColumnStats, StatsAccumulator
 
@@ -24,40 +25,84 @@ Affine = tuple[FloatArray, FloatArray] | None
 _KEPT_SHARE = 1 / 4
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """All samples of the features in one chunk, as a task.
+
+    ``place`` is where these features stand in the design, ``columns`` where in the chunk; None means all of it.
+    """
+
+    place: slice | IntArray
+    columns: Index | None
+    chunk: Any
+
+
 class DaskDesign(Design):
     """A two-dimensional ``dask.array`` of real numbers, in memory, in files or on a cluster.
 
     Each operation is one Dask graph that computes every chunk once and lets the design of that chunk do the
     work. Chunks that hold all samples of some features, ``x.rechunk((-1, "auto"))``, suit wide data best; others
-    are joined on the way. Blocks are computed when they are asked for.
+    are joined on the way. Blocks are computed when they are asked for. Selections are kept as indices, which the
+    design of a chunk applies block by block; only chunks with a selected feature are computed.
 
     Parameters
     ----------
     array : the data
     affine : shift and factor of each column; the design is then ``(x - shift) * factor``
+    rows, columns : the selected part of an array whose chunks hold all samples, by default all
     """
 
     def __init__(
-        self, array: Any, feature_names: NDArray[Any] | None = None, *, affine: Affine = None
+        self,
+        array: Any,
+        feature_names: NDArray[Any] | None = None,
+        *,
+        affine: Affine = None,
+        rows: Index | None = None,
+        columns: Index | None = None,
     ) -> None:
         self._array = array
         self._affine_part = affine
-        super().__init__((int(array.shape[0]), int(array.shape[1])), array.dtype, feature_names)
+        self._rows: Index = range(int(array.shape[0])) if rows is None else rows
+        self._columns: Index = range(int(array.shape[1])) if columns is None else columns
+        super().__init__((len(self._rows), len(self._columns)), array.dtype, feature_names)
+
+    @property
+    def _keeps_indices(self) -> bool:
+        return bool(self._array.numblocks[0] == 1)
 
     def _take(self, columns: Index) -> DaskDesign:
-        chosen = as_selector(columns)
-        affine = _part_of(self._affine_part, chosen)
-        return DaskDesign(self._array[:, chosen], self._names_of(columns), affine=affine)
+        affine, names = _part_of(self._affine_part, as_selector(columns)), self._names_of(columns)
+        if not self._keeps_indices:
+            return DaskDesign(self._array[:, as_selector(columns)], names, affine=affine)
+        chosen = compose(self._columns, columns)
+        return DaskDesign(self._array, names, affine=affine, rows=self._rows, columns=chosen)
 
     def _take_rows(self, rows: Index) -> DaskDesign:
-        return DaskDesign(self._array[as_selector(rows)], self.feature_names, affine=self._affine_part)
+        names, affine = self.feature_names, self._affine_part
+        if not self._keeps_indices:
+            return DaskDesign(self._array[as_selector(rows)], names, affine=affine)
+        chosen = compose(self._rows, rows)
+        return DaskDesign(self._array, names, affine=affine, rows=chosen, columns=self._columns)
 
     def _affine(self, shift: FloatArray, factor: FloatArray) -> DaskDesign | None:
-        return None if self._is_empty else DaskDesign(self._array, affine=(shift, factor))
+        if self._is_empty:
+            return None
+        return DaskDesign(self._array, affine=(shift, factor), rows=self._rows, columns=self._columns)
+
+    def _selected(self, columns: Index | None = None) -> Any:
+        """The selected part as a Dask array."""
+        chosen = self._columns if columns is None else compose(self._columns, columns)
+        array = self._array
+        if len(chosen) != array.shape[1] or not isinstance(chosen, range):
+            array = array[:, as_selector(chosen)]
+        if len(self._rows) != array.shape[0] or not isinstance(self._rows, range):
+            array = array[as_selector(self._rows)]
+        return array
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         if out.size:
-            np.copyto(out, _computed([self._array[:, as_selector(columns)]])[0])
+            np.copyto(out, _computed([self._selected(columns)])[0])
             if self._affine_part is not None:
                 shift, factor = self._affine_part
                 out -= shift[as_selector(columns)]
@@ -75,69 +120,97 @@ class DaskDesign(Design):
 
     # Graphs
 
-    def _by_columns(self) -> list[tuple[slice, Any]]:
-        """Pieces with all samples of some features, as tasks."""
-        array = self._array if self._array.numblocks[0] == 1 else self._array.rechunk((-1, "auto"))
-        return _pieces(array, axis=1)
+    def _by_columns(self) -> list[_Piece]:
+        """Pieces with all samples of some features, in the order of the chunks."""
+        array = self._array if self._keeps_indices else self._array.rechunk((-1, "auto"))
+        pieces = _pieces(array, axis=1)
+        chosen = self._columns
+        if isinstance(chosen, range) and len(chosen) == array.shape[1]:
+            return [_Piece(place, None, chunk) for place, chunk in pieces]
+        wanted = np.asarray(chosen, dtype=np.intp)
+        home = np.searchsorted([place.stop for place, _ in pieces], wanted, side="right")
+        order = np.argsort(home, kind="stable")
+        bounds = np.searchsorted(home[order], np.arange(len(pieces) + 1))
+        found = []
+        for (place, chunk), (begin, end) in zip(pieces, itertools.pairwise(bounds.tolist()), strict=True):
+            if end > begin:
+                here = order[begin:end]
+                local = as_index(wanted[here] - place.start, place.stop - place.start, "column")
+                found.append(_Piece(here, local, chunk))
+        return found
 
     def _by_rows(self) -> list[tuple[slice, Any]]:
         """Pieces with all features of some samples, as tasks."""
-        array = self._array if self._array.numblocks[1] == 1 else self._array.rechunk({1: -1})
-        return _pieces(array, axis=0)
+        array = self._selected()
+        return _pieces(array if array.numblocks[1] == 1 else array.rechunk({1: -1}), axis=0)
 
     @property
     def _prefers_rows(self) -> bool:
         return self._is_tall and self._array.numblocks[0] > 1
 
+    @functools.cached_property
+    def _own_rows(self) -> Index | None:
+        """The rows of a chunk that belong to this design; None for all of them."""
+        all_rows = range(int(self._array.shape[0]))
+        return None if isinstance(self._rows, range) and self._rows == all_rows else self._rows
+
     def _each(
-        self, operation: str, arguments: Callable[[slice], tuple[Any, ...]] = lambda columns: ()
-    ) -> list[Any]:
+        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda place: ()
+    ) -> tuple[list[_Piece], list[Any]]:
         """One task for each piece of columns: an operation of its design with arguments for these columns."""
-        return [
-            _task(_operate, piece, _part_of(self._affine_part, columns), operation, arguments(columns))
-            for columns, piece in self._by_columns()
-        ]
+        pieces = self._by_columns()
+        tasks = [self._task_on(piece, operation, arguments(piece.place)) for piece in pieces]
+        return pieces, tasks
+
+    def _task_on(self, piece: _Piece, operation: str, arguments: tuple[Any, ...]) -> Any:
+        affine = _part_of(self._affine_part, piece.place)
+        return _task(_operate, piece.chunk, self._own_rows, piece.columns, affine, operation, arguments)
 
     def _each_row_piece(self, operation: str, arguments: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
         return [
-            _task(_operate, piece, self._affine_part, operation, arguments(rows))
+            _task(_operate, piece, None, None, self._affine_part, operation, arguments(rows))
             for rows, piece in self._by_rows()
         ]
+
+    def _per_feature(
+        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda place: ()
+    ) -> FloatArray:
+        """An operation with one result, or row of results, for each feature."""
+        pieces, tasks = self._each(operation, arguments)
+        return _in_place([piece.place for piece in pieces], _computed(tasks), self.n_features)
 
     # Products
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if self._is_empty:
             return super()._gram(scale_sq)
-        tasks = self._each("_gram", lambda columns: (None if scale_sq is None else scale_sq[columns],))
-        return _sum(tasks)
+        return _sum(self._each("_gram", lambda place: (None if scale_sq is None else scale_sq[place],))[1])
 
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         if self._is_empty or other.n_samples == 0:
             return super()._cross_gram(other, scale_sq)
         other = other._fused()
-        pieces = self._by_columns()
-        rights = _matching_pieces(other, [columns for columns, _ in pieces])
         tasks = []
-        for (columns, piece), (right, right_affine) in zip(pieces, rights, strict=True):
-            scale = None if scale_sq is None else scale_sq[columns]
-            tasks.append(
-                _task(_cross, piece, _part_of(self._affine_part, columns), right, right_affine, scale)
-            )
+        for piece in self._by_columns():
+            right, right_affine = _columns_of(other, piece.place)
+            scale = None if scale_sq is None else scale_sq[piece.place]
+            left_affine = _part_of(self._affine_part, piece.place)
+            left = (piece.chunk, self._own_rows, piece.columns, left_affine)
+            tasks.append(_task(_cross, *left, right, right_affine, scale))
         return _sum(tasks)
 
     def _gram_adjoint(self, M: FloatArray) -> FloatArray:
         if self._is_empty:
             return super()._gram_adjoint(M)
         matrix = _shared(M)
-        return np.concatenate(_computed(self._each("_gram_adjoint", lambda columns: (matrix,))))
+        return self._per_feature("_gram_adjoint", lambda place: (matrix,))
 
     def _dot(self, w: FloatArray) -> FloatArray:
         if self._is_empty:
             return super()._dot(w)
         if self._prefers_rows:
             return np.concatenate(_computed(self._each_row_piece("_dot", lambda rows: (w,))))
-        return _sum(self._each("_dot", lambda columns: (w[columns],)))
+        return _sum(self._each("_dot", lambda place: (w[place],))[1])
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_empty:
@@ -145,7 +218,7 @@ class DaskDesign(Design):
         if self._prefers_rows:
             return _sum(self._each_row_piece("_transpose_dot", lambda rows: (V[rows],)))
         vectors = _shared(V)
-        return np.concatenate(_computed(self._each("_transpose_dot", lambda columns: (vectors,))))
+        return self._per_feature("_transpose_dot", lambda place: (vectors,))
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if self._is_empty:
@@ -155,29 +228,31 @@ class DaskDesign(Design):
     # Statistics of the columns
 
     def squared_norms(self) -> FloatArray:
-        return (
-            super().squared_norms()
-            if self._is_empty
-            else np.concatenate(_computed(self._each("squared_norms")))
-        )
+        return super().squared_norms() if self._is_empty else self._per_feature("squared_norms")
 
     def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
         if self._is_empty:
             return super().column_stats(y, sample_weight)
         StatsAccumulator((self.n_samples, 0), y, sample_weight)  # refuses wrong arguments here, not in a task
-        parts = _computed(self._each("column_stats", lambda columns: (y, sample_weight)))
+        pieces, tasks = self._each("column_stats", lambda place: (y, sample_weight))
+        parts, places = _computed(tasks), [piece.place for piece in pieces]
         joined = ("class_mean", "class_variance", "mean", "variance", "minimum", "maximum")
-        fields = {name: np.concatenate([getattr(part, name) for part in parts], axis=-1) for name in joined}
+        fields = {
+            name: _in_place(places, [getattr(part, name).T for part in parts], self.n_features).T
+            for name in joined
+        }
         return ColumnStats(count=parts[0].count, weight=parts[0].weight, **fields)
 
     def column_range(self) -> tuple[FloatArray, FloatArray]:
         if self._is_empty:
             return super().column_range()
-        low, high = np.concatenate(_computed(self._each("column_range")), axis=1)
+        pieces, tasks = self._each("column_range")
+        parts = [np.transpose(part) for part in _computed(tasks)]
+        low, high = _in_place([piece.place for piece in pieces], parts, self.n_features).T
         return low, high
 
     def _surely_finite(self) -> bool:
-        return self._is_empty or all(_computed(self._each("_surely_finite")))
+        return self._is_empty or all(_computed(self._each("_surely_finite")[1]))
 
 
 def is_dask_array(X: Any) -> bool:
@@ -234,18 +309,34 @@ def _shared(values: NDArray[Any]) -> Any:
     return delayed(values, pure=False, traverse=False)
 
 
-def _operate(chunk: NDArray[Any], affine: Affine, operation: str, arguments: tuple[Any, ...]) -> Any:
-    return getattr(_design_of(chunk, affine), operation)(*arguments)
+def _operate(
+    chunk: NDArray[Any],
+    rows: Index | None,
+    columns: Index | None,
+    affine: Affine,
+    operation: str,
+    arguments: tuple[Any, ...],
+) -> Any:
+    return getattr(_design_of(chunk, rows, columns, affine), operation)(*arguments)
 
 
 def _cross(
-    left: NDArray[Any], left_affine: Affine, right: NDArray[Any], right_affine: Affine, scale_sq: Any
+    left: NDArray[Any],
+    rows: Index | None,
+    columns: Index | None,
+    left_affine: Affine,
+    right: NDArray[Any],
+    right_affine: Affine,
+    scale_sq: Any,
 ) -> FloatArray:
-    return _design_of(left, left_affine)._cross_gram(_design_of(right, right_affine), scale_sq)
+    own = _design_of(left, rows, columns, left_affine)
+    return own._cross_gram(_design_of(right, None, None, right_affine), scale_sq)
 
 
-def _design_of(chunk: NDArray[Any], affine: Affine) -> Design:
+def _design_of(chunk: NDArray[Any], rows: Index | None, columns: Index | None, affine: Affine) -> Design:
     design = DenseDesign.of_part(np.asarray(chunk))
+    design = design if rows is None else design._take_rows(rows)
+    design = design if columns is None else design._take(columns)
     if affine is None:
         return design
     shift, factor = affine
@@ -253,12 +344,21 @@ def _design_of(chunk: NDArray[Any], affine: Affine) -> Design:
     return StandardizedDesign(design, shift, 1.0 / np.where(zero, 1.0, factor), zero_columns=zero)
 
 
-def _matching_pieces(other: Design, slices: Sequence[slice]) -> list[tuple[Any, Affine]]:
-    """Columns of another design in the same pieces, each with its affine part."""
+def _columns_of(other: Design, place: slice | IntArray) -> tuple[Any, Affine]:
+    """Some columns of another design as one task, with their affine part."""
     if not isinstance(other, DaskDesign):
-        return [(_shared(other.block(columns)), None) for columns in slices]
-    array = other._array.rechunk((-1, tuple(columns.stop - columns.start for columns in slices)))
-    return [(piece, _part_of(other._affine_part, columns)) for columns, piece in _pieces(array, axis=1)]
+        return _shared(other.block(place)), None
+    columns = as_index(place, other.n_features, "column")
+    chunk = other._selected(columns).rechunk((-1, -1)).to_delayed()[0, 0]
+    return chunk, _part_of(other._affine_part, place)
+
+
+def _in_place(places: list[slice | IntArray], parts: list[FloatArray], size: int) -> FloatArray:
+    """Results of the pieces, each feature where it stands in the design."""
+    result = np.empty((size, *parts[0].shape[1:]))
+    for place, part in zip(places, parts, strict=True):
+        result[place] = part
+    return result
 
 
 def _part_of(affine: Affine, columns: Any) -> Affine:
