@@ -110,7 +110,7 @@ def test_known_classifiers_rank_as_in_scikit_learn(name, step, shape):
     assert ours.score(X, y) == theirs.score(X, y)
 
 
-@pytest.mark.parametrize("name", ["svc", "linear svc", "ridge classifier"])
+@pytest.mark.parametrize("name", ["svc", "linear svc", "ridge classifier", "logistic"])
 def test_known_classifiers_with_three_classes(name):
     X, y = classes(1, (60, 20), 3)
     assert is_known(CLASSIFIERS[name], X, y)
@@ -274,3 +274,58 @@ def test_known_models_answer_most_rounds():
     assert isinstance(ranker, KnownRanker)
     ranker.importances(np.arange(12))
     assert ranker.is_exact
+
+
+class CountedRefits:
+    """The estimator itself, and how often it was asked."""
+
+    def __init__(self, refits):
+        self.refits, self.n_asked = refits, 0
+
+    def __getattr__(self, name):
+        return getattr(self.refits, name)
+
+    def importances(self, features):
+        self.n_asked += 1
+        return self.refits.importances(features)
+
+
+@pytest.mark.parametrize("shape", [(30, 80), (80, 30)])
+@pytest.mark.parametrize("estimator", [Ridge(), LinearRegression(), LinearRegression(fit_intercept=False)])
+def test_least_squares_is_hardly_ever_refitted(estimator, shape):
+    """Only where as many features as samples are left, and the solution hangs on the last digits."""
+    X, y = numbers(16, shape)
+    ranker = RFE(estimator)._ranker(X, y, {})
+    ranker.refits = CountedRefits(ranker.refits)
+    assert ranker.one_by_one(1) is not None
+    assert ranker.refits.n_asked <= 3
+
+
+@pytest.mark.parametrize("shape", [(90, 20), (40, 60)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_logistic_regression_follows_every_number_of_classes(weighted, n_classes, shape):
+    X, y = classes(17, shape, n_classes)
+    estimator = LogisticRegression(C=2.0, tol=1e-11, max_iter=10**5)
+    params = {"sample_weight": np.random.default_rng(0).uniform(0.5, 2.0, len(y))} if weighted else {}
+    ours, theirs = (cls(estimator, n_features_to_select=1).fit(X, y, **params) for cls in (RFE, ReferenceRFE))
+    assert ours.ranking_.tolist() == theirs.ranking_.tolist()
+    ranker = RFE(estimator)._ranker(X, y, params)
+    ranker.refits = CountedRefits(ranker.refits)
+    ranker.one_by_one(1)
+    assert ranker.refits.n_asked == 0
+
+
+def test_the_weights_of_a_followed_softmax_are_those_of_the_estimator():
+    X, y = classes(18, (70, 12), 3)
+    model = known_model(LogisticRegression(C=0.5), X, y, {})
+    for gone in ([3], [0, 7], [11]):
+        model.remove(np.array(gone))
+        assert model.train()
+        exact = LogisticRegression(C=0.5, tol=1e-12, solver="newton-cg", max_iter=10**4).fit(
+            X[:, model.alive], y
+        )
+        np.testing.assert_allclose(model.weights, exact.coef_, atol=1e-7)
+        np.testing.assert_allclose(model.intercept - model.intercept.mean(),
+                                   exact.intercept_ - exact.intercept_.mean(), atol=1e-7)  # fmt: skip
+        assert abs(model.intercept.sum()) < 1e-9

@@ -7,12 +7,10 @@ that cannot be done to full accuracy, the round is left to the estimator itself.
 from __future__ import annotations
 
 import numbers
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -20,12 +18,12 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
-from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import Refits, Rounds
-from zeronorm.engines.elimination.linear import LogisticMachines
-from zeronorm.engines.elimination.loop import Downdating, Elimination
+from zeronorm.engines.elimination.loop import Elimination
+from zeronorm.engines.elimination.smooth_models import KnownModel, LeastSquares, Logistic, SquaredHinge
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
@@ -33,223 +31,12 @@ from zeronorm.solvers.svm.box_dual import BoxDual
 TOLERANCE = 1e-8  # of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X beyond which nothing is copied
 MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
+MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
 SIGNIFICANT_BITS = 2.0**36  # weights that agree in so many are tied: those of identical columns do
-RESIDUAL = 1e-12  # of normal equations, relative to their terms
 AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound and be there
-WORST_CONDITION = 1e8
-WEAKEST_PENALTY = 1e-10  # relative to the sum of squares of X
-DOWNDATES = 64  # removals after which an inverse is computed afresh
-NEWTON_STEPS = 200
 
 
-class KnownModel(ABC):
-    """The exact solution on a shrinking set of features: one row of weights and one intercept per output."""
-
-    weights: FloatArray
-    intercept: FloatArray
-
-    def __init__(self, n_features: int) -> None:
-        self.alive: IntArray = np.arange(n_features)
-
-    @abstractmethod
-    def train(self) -> bool:
-        """Solve on the features that are left; False where the solution is not accurate."""
-
-    def remove(self, features: IntArray) -> None:
-        """Take features out."""
-        self.alive = self.alive[~np.isin(self.alive, features)]
-
-
-# -- Least squares: Ridge, LinearRegression, RidgeClassifier --
-
-
-class LeastSquares(KnownModel):
-    r"""Closed form: the inverse of :math:`X^\top X + \lambda I` without some features is a Schur complement of it.
-
-    With more features than samples, the n×n matrix :math:`X X^\top + \lambda I` is factored in every round.
-    """
-
-    def __init__(
-        self, X: FloatArray, Y: FloatArray, penalty: float, sample_weight: FloatArray | None, intercept: bool
-    ) -> None:
-        super().__init__(X.shape[1])
-        weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        self.x_mean = np.average(X, axis=0, weights=weight) if intercept else np.zeros(X.shape[1])
-        self.y_mean = np.average(Y, axis=0, weights=weight) if intercept else np.zeros(Y.shape[1])
-        root = np.sqrt(weight)[:, None]
-        self.X, self.Y = root * (X - self.x_mean), root * (Y - self.y_mean)
-        self.penalty = penalty
-        self.normal: tuple[FloatArray, FloatArray] | None = None
-        self.K: FloatArray | None = None
-        self.inverse: FloatArray | None = None
-        self.n_downdates = 0
-
-    def train(self) -> bool:
-        columns = self.X[:, self.alive]
-        solve = self._in_samples if columns.shape[1] > columns.shape[0] else self._in_features
-        found = solve(columns)
-        if found is None:
-            return False
-        self.weights = found.T
-        self.intercept = self.y_mean - self.weights @ self.x_mean[self.alive]
-        return True
-
-    def _in_samples(self, columns: FloatArray) -> FloatArray | None:
-        if self.penalty <= WEAKEST_PENALTY * (self.X**2).sum():
-            return None
-        if self.K is None:
-            self.K = columns @ columns.T
-            self.downdating = Downdating(as_design(self.X))
-            self.downdating.start(self.alive)
-        system = self.K + self.penalty * np.eye(len(self.K))
-        try:
-            solution = cho_solve(cho_factor(system), self.Y)
-        except LinAlgError:
-            return None
-        return np.asarray(columns.T @ solution) if _solves(system, solution, self.Y) else None
-
-    def _in_features(self, columns: FloatArray) -> FloatArray | None:
-        if self.normal is None:
-            self.normal_of = self.alive
-            self.normal = columns.T @ columns, columns.T @ self.Y
-        place = np.searchsorted(self.normal_of, self.alive)
-        system, right = self.normal[0][np.ix_(place, place)], self.normal[1][place]
-        system.flat[:: len(system) + 1] += self.penalty
-        for attempt in range(2):
-            if self.inverse is None or len(self.inverse) != len(system) or self.n_downdates > DOWNDATES:
-                try:
-                    self.inverse = cho_solve(cho_factor(system), np.eye(len(system)))
-                except LinAlgError:
-                    return None
-                self.n_downdates = 0
-            solution = np.asarray(self.inverse @ right)
-            solution += self.inverse @ (right - system @ solution)
-            if _solves(system, solution, right) and _is_regular(system, self.inverse):
-                return solution
-            if attempt == 0:
-                self.inverse = None
-        return None
-
-    def remove(self, features: IntArray) -> None:
-        gone = np.isin(self.alive, features)
-        if self.inverse is not None:
-            stay = ~gone
-            block = self.inverse[np.ix_(gone, gone)]
-            cross = self.inverse[np.ix_(stay, gone)]
-            try:
-                self.inverse = self.inverse[np.ix_(stay, stay)] - cross @ np.linalg.solve(block, cross.T)
-                self.n_downdates += 1
-            except LinAlgError:
-                self.inverse = None
-        if self.K is not None:
-            columns = self.X[:, features]
-            self.K = self.K - columns @ columns.T
-            if self.downdating.is_due(features, self.alive[~gone]):
-                self.K = None
-        super().remove(features)
-
-
-def _solves(system: FloatArray, solution: FloatArray, right: FloatArray) -> bool:
-    """Whether the residual is as small as rounding allows."""
-    residual = np.abs(system @ solution - right).max()
-    terms = np.abs(system).max() * np.abs(solution).max() + np.abs(right).max()
-    return bool(np.isfinite(residual) and residual <= RESIDUAL * terms)
-
-
-def _is_regular(system: FloatArray, inverse: FloatArray) -> bool:
-    """Whether columns of unit length would be far from dependent (condition number in the 1-norm)."""
-    scale = np.sqrt(np.diagonal(system))
-    if not np.all(scale > 0.0):
-        return False
-    lengths = np.outer(scale, scale)
-    condition = np.abs(system / lengths).sum(axis=0).max() * np.abs(inverse * lengths).sum(axis=0).max()
-    return bool(condition < WORST_CONDITION)
-
-
-# -- LinearSVC: squared hinge loss, the intercept penalised with the weights --
-
-
-class SquaredHinge(KnownModel):
-    r"""Newton's method on :math:`\tfrac12\|w\|^2 + \sum_i C_i \max(0, 1 - y_i f_i)^2`, from the last solution.
-
-    The loss is quadratic while the same samples lie inside the margin: with few changes of that set, few systems are
-    solved. In samples, w is a combination of rows and the system one of the kernel matrix.
-    """
-
-    def __init__(
-        self, X: FloatArray, targets: FloatArray, cost: FloatArray, intercept_scaling: float
-    ) -> None:
-        super().__init__(X.shape[1])
-        self.X, self.targets, self.cost = X, targets, cost
-        self.scaling = intercept_scaling
-        self.K: FloatArray | None = None
-        self.downdating = Downdating(as_design(X))
-        self.decision = np.zeros((targets.shape[1], len(X)))
-        self.norm_sq = np.zeros(targets.shape[1])
-
-    def train(self) -> bool:
-        columns = np.column_stack([self.X[:, self.alive], np.full(len(self.X), self.scaling)])
-        in_samples = columns.shape[1] > columns.shape[0]
-        if in_samples and self.K is None:
-            self.K = columns @ columns.T
-            self.downdating.start(self.alive)
-        weights = []
-        for c in range(self.targets.shape[1]):
-            found = self._newton(c, columns, self.K if in_samples else None)
-            if found is None:
-                return False
-            weights.append(found)
-        stacked = np.stack(weights)
-        self.weights, self.intercept = stacked[:, :-1], stacked[:, -1] * self.scaling
-        return True
-
-    def _newton(self, c: int, columns: FloatArray, K: FloatArray | None) -> FloatArray | None:
-        y = self.targets[:, c]
-        # Signs of the last decision values tell which samples are inside; the rest starts from zero.
-        inside = y * self.decision[c] < 1.0
-        decision, weights = np.zeros(len(y)), np.zeros(columns.shape[1])
-        objective = np.inf
-        for _ in range(NEWTON_STEPS):
-            target = self._minimiser(columns, K, y, inside)
-            new_decision = columns @ target
-            if np.array_equal(y * new_decision < 1.0, inside):
-                self.decision[c] = new_decision
-                return target
-            length, step, change = 1.0, target - weights, new_decision - decision
-            while length > 1e-12:
-                trial, trial_decision = weights + length * step, decision + length * change
-                value = self._objective(trial, trial_decision, y)
-                if value < objective:
-                    break
-                length *= 0.5
-            else:
-                return None
-            weights, decision, objective = trial, trial_decision, value
-            inside = y * decision < 1.0
-        return None
-
-    def _minimiser(
-        self, columns: FloatArray, K: FloatArray | None, y: FloatArray, inside: BoolArray
-    ) -> FloatArray:
-        rows, price = columns[inside], 2.0 * self.cost[inside]
-        if K is None:
-            system = np.eye(columns.shape[1]) + rows.T @ (price[:, None] * rows)
-            return np.asarray(cho_solve(cho_factor(system), rows.T @ (price * y[inside])))
-        system = K[np.ix_(inside, inside)]
-        system.flat[:: len(system) + 1] += 1.0 / price
-        return np.asarray(rows.T @ cho_solve(cho_factor(system), y[inside]))
-
-    def _objective(self, weights: FloatArray, decision: FloatArray, y: FloatArray) -> float:
-        return float(0.5 * weights @ weights + self.cost @ np.maximum(0.0, 1.0 - y * decision) ** 2)
-
-    def remove(self, features: IntArray) -> None:
-        super().remove(features)
-        if self.K is not None:
-            columns = self.X[:, features]
-            self.K = None if self.downdating.is_due(features, self.alive) else self.K - columns @ columns.T
-
-
-# -- SVC and SVR with a linear kernel, LogisticRegression for two classes --
+# -- SVC and SVR with a linear kernel --
 
 
 class SupportVectors(KnownModel):
@@ -301,24 +88,6 @@ class SupportVectors(KnownModel):
         return rounds
 
 
-class Logistic(KnownModel):
-    """Newton's method on the Gram matrix, from the last solution."""
-
-    def __init__(self, problem: Problem, C: float) -> None:
-        super().__init__(problem.n_features)
-        self.machines = LogisticMachines(problem, C=C, tol=TOLERANCE, max_iter=100)
-
-    def train(self) -> bool:
-        self.machines.status = Status.CONVERGED
-        self.machines.train()
-        self.weights, self.intercept = self.machines.weights().T, self.machines.bias.copy()
-        return self.machines.status <= Status.STALLED
-
-    def remove(self, features: IntArray) -> None:
-        super().remove(features)
-        self.machines.remove(features)
-
-
 # -- which estimator is which model --
 
 
@@ -348,7 +117,10 @@ def _least_squares(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | N
     if y.dtype.kind not in "fiu" or not np.all(np.isfinite(y)):
         return None
     targets = y.reshape(len(X), -1).astype(np.float64)
-    return LeastSquares(X, targets, float(penalty), weight, estimator.fit_intercept)
+    minimum_norm = isinstance(estimator, LinearRegression)
+    return LeastSquares(
+        X, targets, float(penalty), weight, estimator.fit_intercept, minimum_norm=minimum_norm
+    )
 
 
 def _ridge_classifier(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
@@ -402,13 +174,27 @@ def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) 
     ridge = not getattr(estimator, "l1_ratio", 0.0)
     if not (penalised and ridge and estimator.fit_intercept) or estimator.solver == "liblinear":
         return None
-    if not np.isfinite(estimator.C) or type_of_target(y) != "binary":
+    kind = type_of_target(y)
+    one_softmax = kind == "binary" or getattr(estimator, "multi_class", "auto") in (
+        "auto",
+        "deprecated",
+        "multinomial",
+    )
+    if not np.isfinite(estimator.C) or kind not in ("binary", "multiclass") or not one_softmax:
         return None
     codes = np.unique(y, return_inverse=True)[1]
+<<<<<<< HEAD
     if not codes.any():
         return None  # scikit-learn says what is wrong
     problem = Problem(as_design(X), codes, "binary", sample_weight=_weights_of(estimator, y, weight))
     return Logistic(problem, float(estimator.C))
+=======
+    weights = _weights_of(estimator, y, weight)
+    unknowns = min(X.shape) * (1 if kind == "binary" else int(codes.max()) + 1)
+    if unknowns > MOST_UNKNOWNS:
+        return None
+    return Logistic(X, codes, float(estimator.C) * (np.ones(len(X)) if weights is None else weights))
+>>>>>>> 677039d (RFE in place of scikit-learn's: least squares with more features than samples and softmax regressions are followed, not refitted)
 
 
 BUILDERS: dict[type, Any] = {
@@ -483,23 +269,41 @@ class KnownRanker:
     def importances(self, features: IntArray) -> FloatArray:
         if not self.is_usable:
             return self.refits.importances(features)
-        gone = self.model.alive[~np.isin(self.model.alive, features)]
-        if gone.size:
-            self.model.remove(gone)
+        if features.size < self.model.alive.size:
+            self.model.remove(self.model.alive[~np.isin(self.model.alive, features)])
         if self.refits.verbose > 0:
             self.refits.announce(features)
+        return self._importances()
+
+    def _importances(self) -> FloatArray:
+        """Squared weights on the features that are left."""
         self.is_exact = self.model.train()
         if not self.is_exact:
-            return self.refits.importances(features)
+            return self.refits.importances(self.model.alive)
         mantissa, exponent = np.frexp((self.model.weights**2).sum(axis=0))
         return np.asarray(np.ldexp(np.round(mantissa * SIGNIFICANT_BITS) / SIGNIFICANT_BITS, exponent))
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
-        """All rounds of one feature each, where the model has a shortcut for them."""
-        if not isinstance(self.model, _Reversed) or len(self.model.inner.machines) > 1:
-            return None
-        rounds = self.model.one_by_one(n_stop)
-        self.is_usable = rounds is not None
+        """All rounds of one feature each, with as little as possible between two trainings."""
+        model = self.model
+        if isinstance(model, _Reversed):
+            if len(model.inner.machines) > 1:
+                return None
+            found = model.one_by_one(n_stop)
+            self.is_usable = found is not None
+            return found
+        p = model.alive.size
+        rounds = Rounds(np.ones(p, dtype=bool), np.ones(p, dtype=np.intp), values=np.zeros(p))
+        for size in range(p, n_stop, -1):
+            value = self._importances()
+            place = int(np.argmin(value))
+            feature = int(model.alive[place])
+            rounds.values[feature] = value[place]
+            rounds.eliminated.append(feature)
+            rounds.ranking[feature] = size - n_stop + 1
+            rounds.support[feature] = False
+            model.remove(model.alive[place : place + 1])
+        rounds.sizes = list(range(p, n_stop, -1))
         return rounds
 
     def fitted(self) -> Any:

@@ -229,8 +229,8 @@ class RFE(EstimatorElimination, WeightedSelector):
     scikit-learn does: the estimator ranks the features by ``importance_getter``, is refitted in every round, and
     predicts. ``step`` is then a fraction of all features, features that leave together share a rank, of equal values
     the lower index leaves first, and the columns are taken as they are. The settings of the machine below (``kernel``
-    to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC (squared hinge), SVC and SVR
-    with a linear kernel, and LogisticRegression for two classes are not refitted: their exact solution is followed as
+    to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC (squared hinge),
+    LogisticRegression, and SVC and SVR with a linear kernel are not refitted: their exact solution is followed as
     features leave, which is the ranking scikit-learn finds when ``tol`` is tight.
 
     Parameters

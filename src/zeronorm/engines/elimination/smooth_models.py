@@ -1,0 +1,514 @@
+"""Linear models with smooth losses, whose exact solution is followed as features leave."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import expit
+
+from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm.design import as_design
+from zeronorm.engines.elimination.loop import Downdating
+
+RESIDUAL = 1e-12  # of normal equations, relative to their terms
+WORST_CONDITION = 1e8
+WEAKEST_PENALTY = 1e-10  # relative to the sum of squares of X
+DOWNDATES = 64  # removals after which a matrix is computed afresh
+CHECKED_EVERY = 8  # removals between two looks at the condition of an inverse
+LEAST_LEFT = 1e-6  # of a column's share in the inverse: below, too many digits are lost
+NEWTON_STEPS = 200
+SLOWEST = 0.1  # factor by which a step must reduce the residual for the same inverse to be used again
+SMALLEST_STEP = 1e-9  # relative to the solution: the iteration ends
+ROUNDED_STEP = 1e-7  # a step below which rounding may keep the residual from falling
+
+
+class KnownModel(ABC):
+    """The exact solution on a shrinking set of features: one row of weights and one intercept per output."""
+
+    weights: FloatArray
+    intercept: FloatArray
+
+    def __init__(self, n_features: int) -> None:
+        self.alive: IntArray = np.arange(n_features)
+
+    @abstractmethod
+    def train(self) -> bool:
+        """Solve on the features that are left; False where the solution is not accurate."""
+
+    def remove(self, features: IntArray) -> None:
+        """Take features out."""
+        self.alive = without(self.alive, np.searchsorted(self.alive, features))
+
+
+# -- Least squares: Ridge, LinearRegression, RidgeClassifier --
+
+
+class LeastSquares(KnownModel):
+    r"""Closed form with an inverse that follows as features leave.
+
+    With at most as many features as samples it is that of :math:`X^\top X + \lambda I`, which without some features is
+    a Schur complement. With more, the weights are :math:`X^\top A^{-1} Y`, :math:`A = X X^\top + \lambda I`, and
+    without the column x
+
+    .. math:: (A - x x^\top)^{-1} = A^{-1} + \frac{u u^\top}{1 - x^\top u}, \qquad u = A^{-1} x.
+
+    ``minimum_norm`` is for :math:`\lambda = 0`: of all solutions the shortest. Centred rows are orthogonal to the roots
+    of the weights; these are added to :math:`X X^\top`, which makes it regular and leaves the solution as it is.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        Y: FloatArray,
+        penalty: float,
+        sample_weight: FloatArray | None,
+        intercept: bool,
+        *,
+        minimum_norm: bool = False,
+    ) -> None:
+        super().__init__(X.shape[1])
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        self.x_mean = np.average(X, axis=0, weights=weight) if intercept else np.zeros(X.shape[1])
+        self.y_mean = np.average(Y, axis=0, weights=weight) if intercept else np.zeros(Y.shape[1])
+        root = np.sqrt(weight)[:, None]
+        self.columns = Columns(root * (X - self.x_mean))
+        self.Y = root * (Y - self.y_mean)
+        self.penalty = penalty
+        self.root = root if intercept else None
+        total = float((self.columns.rows**2).sum())
+        self.in_samples_allowed = minimum_norm or penalty > WEAKEST_PENALTY * total
+        self.normal: tuple[FloatArray, FloatArray] | None = None
+        self.system: FloatArray | None = None
+        self.inverse: FloatArray | None = None
+        self.n_downdates = 0
+
+    def train(self) -> bool:
+        solve = self._in_samples if self.alive.size > len(self.Y) else self._in_features
+        found = solve()
+        if found is None:
+            return False
+        self.weights = found.T
+        self.intercept = self.y_mean - self.weights @ self.x_mean[self.alive]
+        return True
+
+    def _in_samples(self) -> FloatArray | None:
+        if not self.in_samples_allowed:
+            return None
+        for _ in range(2):
+            if self.inverse is None or self.n_downdates > DOWNDATES:
+                self._start_in_samples()
+            if self.inverse is None or self.system is None:
+                return None
+            solution = self.inverse @ self.Y
+            solution += self.inverse @ (self.Y - self.system @ solution)
+            must_look = self.n_downdates % CHECKED_EVERY == 0
+            is_regular = not must_look or _is_regular(self.system, self.inverse)
+            if is_regular and _solves(self.system, solution, self.Y):
+                return self.columns.transpose_dot(solution)
+            self.inverse = None
+        return None
+
+    def _start_in_samples(self) -> None:
+        K = self.columns.gram()
+        K.flat[:: len(K) + 1] += self.penalty
+        if self.root is not None:
+            K += (float(np.trace(K)) / len(K) / float((self.root**2).sum())) * (self.root @ self.root.T)
+        self.system, self.inverse, self.n_downdates = K, _inverse_of(K), 0
+
+    def _in_features(self) -> FloatArray | None:
+        if self.normal is None:
+            self.normal_of, self.system, self.inverse = self.alive, None, None
+            X = self.columns.left().T
+            self.normal = X.T @ X, X.T @ self.Y
+        place = np.searchsorted(self.normal_of, self.alive)
+        system, right = self.normal[0][np.ix_(place, place)], self.normal[1][place]
+        system.flat[:: len(system) + 1] += self.penalty
+        for attempt in range(2):
+            if self.inverse is None or len(self.inverse) != len(system) or self.n_downdates > DOWNDATES:
+                self.inverse, self.n_downdates = _inverse_of(system), 0
+            if self.inverse is None:
+                return None
+            solution = np.asarray(self.inverse @ right)
+            solution += self.inverse @ (right - system @ solution)
+            if _solves(system, solution, right) and _is_regular(system, self.inverse):
+                return solution
+            if attempt == 0:
+                self.inverse = None
+        return None
+
+    def remove(self, features: IntArray) -> None:
+        if self.inverse is not None and self.normal is None:
+            self._downdate_samples(self.columns.of(np.searchsorted(self.alive, features)))
+        elif self.inverse is not None:
+            gone = np.zeros(self.alive.size, dtype=bool)
+            gone[np.searchsorted(self.alive, features)] = True
+            self.inverse = without_rows(self.inverse, gone)
+            self.n_downdates += 1
+        self.columns.remove(np.searchsorted(self.alive, features))
+        super().remove(features)
+
+    def _downdate_samples(self, x: FloatArray) -> None:
+        """Take columns out of the inverse of the n×n matrix; a change too large for it leaves no inverse."""
+        if self.system is None or self.inverse is None or x.shape[1] > len(x) // 4:
+            self.inverse = None
+            return
+        u = self.inverse @ x
+        left = np.eye(x.shape[1]) - x.T @ u
+        if np.diagonal(left).min() < LEAST_LEFT:
+            self.inverse = None
+            return
+        self.inverse += u @ (u.T / left if left.size == 1 else np.linalg.solve(left, u.T))
+        self.system -= x @ x.T
+        self.n_downdates += 1
+
+
+def without(values: IntArray, positions: IntArray) -> IntArray:
+    """The values that are not at these positions; quick for one position."""
+    if positions.size == 1:
+        k = int(positions[0])
+        return np.concatenate((values[:k], values[k + 1 :]))
+    return np.delete(values, positions)
+
+
+class Columns:
+    """The columns that are left, as rows of an array that is packed anew when a quarter of them has gone."""
+
+    def __init__(self, X: FloatArray) -> None:
+        self.rows = np.ascontiguousarray(X.T)
+        self.place = np.arange(len(self.rows))
+
+    def of(self, positions: IntArray) -> FloatArray:
+        """Some columns, by their position among those left."""
+        return self.rows[self.place[positions]].T
+
+    def left(self) -> FloatArray:
+        """All columns that are left, as rows."""
+        if self.place.size < len(self.rows):
+            self.rows, self.place = self.rows[self.place], np.arange(self.place.size)
+        return self.rows
+
+    def gram(self) -> FloatArray:
+        rows = self.left()
+        return np.asarray(rows.T @ rows)
+
+    def dot(self, w: FloatArray) -> FloatArray:
+        """The sum of the columns times ``w``."""
+        if self.place.size < len(self.rows):
+            spread = np.zeros((len(self.rows), w.shape[1]))
+            spread[self.place] = w
+            w = spread
+        return np.asarray(self.rows.T @ w)
+
+    def transpose_dot(self, v: FloatArray) -> FloatArray:
+        """Inner products of the columns with ``v``."""
+        products = self.rows @ v
+        return np.asarray(products if self.place.size == len(self.rows) else products[self.place])
+
+    def remove(self, positions: IntArray) -> None:
+        self.place = without(self.place, positions)
+        if self.place.size < 0.75 * len(self.rows):
+            self.left()
+
+
+def without_rows(inverse: FloatArray, gone: BoolArray) -> FloatArray | None:
+    """The inverse of a matrix without some rows and columns, from the inverse with them."""
+    stay = ~gone
+    rows = inverse[stay]
+    try:
+        share = np.linalg.solve(inverse[np.ix_(gone, gone)], inverse[np.ix_(gone, stay)])
+    except LinAlgError:
+        return None
+    return np.asarray(rows[:, stay] - rows[:, gone] @ share)
+
+
+def _inverse_of(system: FloatArray) -> FloatArray | None:
+    try:
+        return np.asarray(cho_solve(cho_factor(system), np.eye(len(system))))
+    except LinAlgError:
+        return None
+
+
+def _solves(system: FloatArray, solution: FloatArray, right: FloatArray) -> bool:
+    """Whether the residual is as small as rounding allows."""
+    residual = np.abs(system @ solution - right).max()
+    terms = np.abs(system).max() * np.abs(solution).max() + np.abs(right).max()
+    return bool(np.isfinite(residual) and residual <= RESIDUAL * terms)
+
+
+def _is_regular(system: FloatArray, inverse: FloatArray) -> bool:
+    """Whether columns of unit length would be far from dependent (condition number in the 1-norm)."""
+    scale = np.sqrt(np.diagonal(system))
+    if not np.all(scale > 0.0):
+        return False
+    lengths = np.outer(scale, scale)
+    condition = np.abs(system / lengths).sum(axis=0).max() * np.abs(inverse * lengths).sum(axis=0).max()
+    return bool(condition < WORST_CONDITION)
+
+
+# -- LinearSVC: squared hinge loss, the intercept penalised with the weights --
+
+
+class SquaredHinge(KnownModel):
+    r"""Newton's method on :math:`\tfrac12\|w\|^2 + \sum_i C_i \max(0, 1 - y_i f_i)^2`, from the last solution.
+
+    The loss is quadratic while the same samples lie inside the margin: with few changes of that set, few systems are
+    solved. In samples, w is a combination of rows and the system one of the kernel matrix.
+    """
+
+    def __init__(
+        self, X: FloatArray, targets: FloatArray, cost: FloatArray, intercept_scaling: float
+    ) -> None:
+        super().__init__(X.shape[1])
+        self.X, self.targets, self.cost = X, targets, cost
+        self.scaling = intercept_scaling
+        self.K: FloatArray | None = None
+        self.downdating = Downdating(as_design(X))
+        self.decision = np.zeros((targets.shape[1], len(X)))
+        self.norm_sq = np.zeros(targets.shape[1])
+
+    def train(self) -> bool:
+        columns = np.column_stack([self.X[:, self.alive], np.full(len(self.X), self.scaling)])
+        in_samples = columns.shape[1] > columns.shape[0]
+        if in_samples and self.K is None:
+            self.K = columns @ columns.T
+            self.downdating.start(self.alive)
+        weights = []
+        for c in range(self.targets.shape[1]):
+            found = self._newton(c, columns, self.K if in_samples else None)
+            if found is None:
+                return False
+            weights.append(found)
+        stacked = np.stack(weights)
+        self.weights, self.intercept = stacked[:, :-1], stacked[:, -1] * self.scaling
+        return True
+
+    def _newton(self, c: int, columns: FloatArray, K: FloatArray | None) -> FloatArray | None:
+        y = self.targets[:, c]
+        # Signs of the last decision values tell which samples are inside; the rest starts from zero.
+        inside = y * self.decision[c] < 1.0
+        decision, weights = np.zeros(len(y)), np.zeros(columns.shape[1])
+        objective = np.inf
+        for _ in range(NEWTON_STEPS):
+            target = self._minimiser(columns, K, y, inside)
+            new_decision = columns @ target
+            if np.array_equal(y * new_decision < 1.0, inside):
+                self.decision[c] = new_decision
+                return target
+            length, step, change = 1.0, target - weights, new_decision - decision
+            while length > 1e-12:
+                trial, trial_decision = weights + length * step, decision + length * change
+                value = self._objective(trial, trial_decision, y)
+                if value < objective:
+                    break
+                length *= 0.5
+            else:
+                return None
+            weights, decision, objective = trial, trial_decision, value
+            inside = y * decision < 1.0
+        return None
+
+    def _minimiser(
+        self, columns: FloatArray, K: FloatArray | None, y: FloatArray, inside: BoolArray
+    ) -> FloatArray:
+        rows, price = columns[inside], 2.0 * self.cost[inside]
+        if K is None:
+            system = np.eye(columns.shape[1]) + rows.T @ (price[:, None] * rows)
+            return np.asarray(cho_solve(cho_factor(system), rows.T @ (price * y[inside])))
+        system = K[np.ix_(inside, inside)]
+        system.flat[:: len(system) + 1] += 1.0 / price
+        return np.asarray(rows.T @ cho_solve(cho_factor(system), y[inside]))
+
+    def _objective(self, weights: FloatArray, decision: FloatArray, y: FloatArray) -> float:
+        return float(0.5 * weights @ weights + self.cost @ np.maximum(0.0, 1.0 - y * decision) ** 2)
+
+    def remove(self, features: IntArray) -> None:
+        super().remove(features)
+        if self.K is not None:
+            columns = self.X[:, features]
+            self.K = None if self.downdating.is_due(features, self.alive) else self.K - columns @ columns.T
+
+
+# -- LogisticRegression, for two classes and for more (one softmax) --
+
+
+class Softmax:
+    """Probabilities and curvatures of ``n_outputs`` decision values: a sigmoid for one, a softmax for more."""
+
+    def __init__(self, codes: IntArray, n_classes: int, cost: FloatArray) -> None:
+        self.n_outputs = 1 if n_classes == 2 else n_classes
+        self.target = codes[:, None] * 1.0 if n_classes == 2 else np.eye(n_classes)[codes]
+        self.cost = cost[:, None]
+
+    def slope(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Derivative of the loss in the decision values, and the probabilities."""
+        if self.n_outputs == 1:
+            found = expit(f)
+        else:  # over the first axis, which is many times quicker than over a short last one
+            across = np.ascontiguousarray(f.T)
+            across = np.exp(across - across.max(axis=0))
+            found = (across / across.sum(axis=0)).T
+        return self.cost * (found - self.target), found
+
+    def curvature(self, probability: FloatArray) -> FloatArray:
+        """Second derivatives, one n_outputs × n_outputs matrix per sample."""
+        if self.n_outputs == 1:
+            return np.asarray((self.cost * probability * (1.0 - probability))[:, :, None])
+        outer = -probability[:, :, None] * probability[:, None, :]
+        np.einsum("ikk->ik", outer)[...] += probability
+        return np.asarray(self.cost[:, :, None] * outer)
+
+
+def broyden(inverse: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
+    """The nearest inverse Jacobian that explains the change of the residual over the last step."""
+    found = inverse @ change
+    denominator = float(step @ found)
+    if abs(denominator) <= 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(found)):
+        return inverse
+    inverse += np.outer((step - found) / denominator, step @ inverse)
+    return inverse
+
+
+class Logistic(KnownModel):
+    r"""Newton's method from the last solution, with an inverse Hessian that is used again while it serves.
+
+    The feature that leaves had the smallest weight, so little changes: a few steps with the last inverse, without that
+    feature, reach the new solution. With at most as many features as samples the unknowns are the weights,
+    and Broyden's update improves the inverse after each step; with more, they are the dual variables a of
+    :math:`w = X^\top a`, for which :math:`a = -\partial L / \partial f` at :math:`f = X X^\top a + b`.
+    """
+
+    def __init__(self, X: FloatArray, codes: IntArray, cost: FloatArray) -> None:
+        super().__init__(X.shape[1])
+        self.columns = Columns(X)
+        self.loss = Softmax(codes, int(codes.max()) + 1, cost)
+        # The intercepts of a softmax are determined up to a common number; this makes their sum zero.
+        self.gauge = float(cost.max()) if self.loss.n_outputs > 1 else 0.0
+        self.in_samples = X.shape[1] > len(X)
+        self.state = np.zeros((min(X.shape) + 1, self.loss.n_outputs))  # the last row: the intercepts
+        self.K: FloatArray | None = None
+        self.inverse: FloatArray | None = None
+        self.n_downdates = 0
+
+    def train(self) -> bool:
+        n_samples = len(self.loss.target)
+        if self.in_samples and self.alive.size <= n_samples:
+            weights = self.columns.transpose_dot(self.state[:-1])
+            self.in_samples, self.inverse, self.state = False, None, np.vstack([weights, self.state[-1:]])
+        if self.in_samples and (self.K is None or self.n_downdates > DOWNDATES):
+            self.K, self.n_downdates = self.columns.gram(), 0
+        if not self._iterate():
+            self.inverse, self.state = None, np.zeros_like(self.state)
+            return False
+        rows = self.state[:-1]
+        self.weights = (self.columns.transpose_dot(rows) if self.in_samples else rows).T
+        self.intercept = self.state[-1].copy()
+        return True
+
+    def _iterate(self) -> bool:
+        state = self.state
+        residual, curvature = self._residual(state)
+        norm, is_fresh = float(np.linalg.norm(residual)), False
+        for _ in range(NEWTON_STEPS):
+            if self.inverse is None:
+                self.inverse, is_fresh = self._inverse(curvature()), True
+                if self.inverse is None:
+                    return False
+            step = -(self.inverse @ residual.ravel()).reshape(state.shape)
+            size = float(np.abs(step).max()) / max(float(np.abs(state).max()), 1e-300)
+            trial = state + step
+            residual_there, curvature_there = self._residual(trial)
+            norm_there = float(np.linalg.norm(residual_there))
+            if (size <= SMALLEST_STEP and norm_there <= norm) or norm == 0.0:
+                self.state = trial
+                return True
+            if not norm_there <= SLOWEST * norm:
+                if not is_fresh:
+                    self.inverse = None
+                    continue
+                length = 1.0
+                while not norm_there < norm:
+                    length *= 0.5
+                    if length < 1e-6:
+                        self.state = state
+                        return size <= ROUNDED_STEP
+                    trial = state + length * step
+                    residual_there, curvature_there = self._residual(trial)
+                    norm_there = float(np.linalg.norm(residual_there))
+                self.inverse = None
+            elif not self.in_samples:
+                self.inverse = broyden(self.inverse, step.ravel(), (residual_there - residual).ravel())
+            state, residual, curvature, norm = trial, residual_there, curvature_there, norm_there
+            is_fresh = False
+        return False
+
+    def _residual(self, state: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
+        """What vanishes at the solution, and the curvatures of the loss there, when they are asked for."""
+        rows, intercept = state[:-1], state[-1]
+        f = (self.K @ rows if self.K is not None and self.in_samples else self.columns.dot(rows)) + intercept
+        slope, probability = self.loss.slope(f)
+        if self.in_samples:
+            inner, outer = rows + slope, rows.sum(axis=0)
+        else:
+            inner, outer = rows + self.columns.transpose_dot(slope), slope.sum(axis=0)
+        residual = np.vstack([inner, outer + self.gauge * intercept.sum()])
+        return residual, lambda: self.loss.curvature(probability)
+
+    def _inverse(self, curvature: FloatArray) -> FloatArray | None:
+        n, m = curvature.shape[:2]
+        if self.in_samples and self.K is not None:
+            self.curvature = curvature
+            system = np.zeros((n + 1, m, n + 1, m))
+            system[:n, :, :n] = np.einsum("ikl,ij->ikjl", curvature, self.K)
+            system[:n, :, n] = curvature
+            system[n, :, :n] = np.eye(m)[:, None, :]
+        else:
+            rows = np.vstack([self.columns.left(), np.ones(n)])
+            system = np.empty((len(rows), m, len(rows), m))
+            for k in range(m):
+                for other in range(k, m):
+                    block = (rows * curvature[:, k, other]) @ rows.T
+                    system[:, k, :, other] = system[:, other, :, k] = block
+        system[-1, :, -1] += self.gauge
+        size = system.shape[0] * m
+        square = system.reshape(size, size)
+        square.flat[: (size - m) * (size + 1) : size + 1] += 1.0
+        try:
+            return np.asarray(np.linalg.inv(square))
+        except np.linalg.LinAlgError:
+            return None
+
+    def remove(self, features: IntArray) -> None:
+        positions = np.searchsorted(self.alive, features)
+        if self.in_samples:
+            if self.K is not None:
+                x = self.columns.of(positions)
+                self.K -= x @ x.T
+                self.n_downdates += 1
+                self.inverse = self._without_column(x[:, 0]) if x.shape[1] == 1 else None
+        else:
+            gone = np.zeros(self.alive.size + 1, dtype=bool)
+            gone[positions] = True
+            self.state = self.state[~gone]
+            if self.inverse is not None:
+                self.inverse = without_rows(self.inverse, np.repeat(gone, self.loss.n_outputs))
+        self.columns.remove(positions)
+        super().remove(features)
+
+    def _without_column(self, x: FloatArray) -> FloatArray | None:
+        """The inverse when x xᵀ leaves the Gram matrix, a change of as many ranks as there are outputs."""
+        if self.inverse is None:
+            return None
+        n, m = self.curvature.shape[:2]
+        left = np.zeros((n + 1, m, m))
+        left[:n] = self.curvature * x[:, None, None]
+        moved = self.inverse @ left.reshape(-1, m)
+        seen = x @ self.inverse.reshape(n + 1, -1)[:n]
+        share = np.eye(m) - (x @ moved.reshape(n + 1, -1)[:n]).reshape(m, m)
+        try:
+            self.inverse += moved @ np.linalg.solve(share, seen.reshape(m, -1))
+        except LinAlgError:
+            return None
+        return self.inverse
