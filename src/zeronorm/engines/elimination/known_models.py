@@ -183,18 +183,13 @@ def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) 
     if not np.isfinite(estimator.C) or kind not in ("binary", "multiclass") or not one_softmax:
         return None
     codes = np.unique(y, return_inverse=True)[1]
-<<<<<<< HEAD
     if not codes.any():
         return None  # scikit-learn says what is wrong
-    problem = Problem(as_design(X), codes, "binary", sample_weight=_weights_of(estimator, y, weight))
-    return Logistic(problem, float(estimator.C))
-=======
     weights = _weights_of(estimator, y, weight)
     unknowns = min(X.shape) * (1 if kind == "binary" else int(codes.max()) + 1)
     if unknowns > MOST_UNKNOWNS:
         return None
     return Logistic(X, codes, float(estimator.C) * (np.ones(len(X)) if weights is None else weights))
->>>>>>> 677039d (RFE in place of scikit-learn's: least squares with more features than samples and softmax regressions are followed, not refitted)
 
 
 BUILDERS: dict[type, Any] = {
