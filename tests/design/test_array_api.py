@@ -74,6 +74,23 @@ def test_no_operation_of_the_standardized_view_brings_data_to_the_host(xp, monke
         view.column_stats(np.arange(n) % 3, np.arange(n) + 1.0)
 
 
+def test_a_rescaled_view_of_the_standardized_view_computes_where_the_data_live(xp):
+    X = data((20, 7))
+    X[:, 3] = 2.0
+    scale = np.linspace(0.5, 2.0, 7)
+    view, host = (
+        StandardizedDesign(as_design(values).standardized(), np.zeros(7), scale)
+        for values in (xp.asarray(X), X)
+    )
+    assert isinstance(view._fused(), ArrayApiDesign)
+    d = np.linspace(0.0, 1.0, 20)
+    np.testing.assert_allclose(view.sandwich(d), host.sandwich(d), atol=1e-12)
+    np.testing.assert_allclose(view.gram(), host.gram(), atol=1e-12)
+    np.testing.assert_allclose(
+        view.take([5, 3]).transpose_dot(d), host.take([5, 3]).transpose_dot(d), atol=1e-12
+    )
+
+
 def test_too_little_memory_is_met_with_smaller_blocks(xp, monkeypatch):
     X = data((6, 40))
     double = ArrayApiDesign._double

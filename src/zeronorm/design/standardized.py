@@ -53,6 +53,10 @@ class StandardizedDesign(Design):
     def _inner(self) -> Design | None:
         return self.base._affine(self.mean, self._factor)
 
+    def _affine(self, shift: FloatArray, factor: FloatArray) -> Design | None:
+        """A view of this view; rescaling alone, which is what the rescaling methods need."""
+        return None if shift.any() else self.base._affine(self.mean, self._factor * factor)
+
     def _fused(self) -> Design:
         return self if self._inner is None else self._inner
 

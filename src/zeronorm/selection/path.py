@@ -22,7 +22,7 @@ def order_by_score(scores: ArrayLike) -> IntArray:
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
         return np.empty(0, dtype=np.intp)
-    by_value, falling = _by_falling_value(values)
+    by_value, falling = by_falling_value(values)
     tolerance = TIE_TOLERANCE * _largest_magnitude(values, falling)
     with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
         apart = (falling[:-1] - falling[1:]) > tolerance
@@ -48,7 +48,7 @@ def _largest_magnitude(values: FloatArray, falling: FloatArray) -> float:
 _MANY = 1 << 14
 
 
-def _by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
+def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
     """Indices by falling value, NaN last, and the values in this order.
 
     Many values are sorted as whole numbers: the leading bits of a value, which sort as the value does, and its
@@ -72,11 +72,12 @@ def _by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
         return order, values[order]
     leading = keys >> n_bits
     same = np.unique(leading[rising])
-    for start, stop in zip(
-        np.searchsorted(leading, same), np.searchsorted(leading, same, side="right"), strict=True
-    ):
-        order[start:stop] = order[start:stop][np.argsort(-falling[start:stop], kind="stable")]
-        falling[start:stop] = values[order[start:stop]]
+    starts, stops = np.searchsorted(leading, same), np.searchsorted(leading, same, side="right")
+    sizes = stops - starts
+    run = np.repeat(np.arange(same.size), sizes)
+    places = np.arange(run.size) + np.repeat(stops - np.cumsum(sizes), sizes)
+    order[places] = order[places][np.lexsort((-falling[places], run))]
+    falling[places] = values[order[places]]
     return order, falling
 
 
