@@ -19,9 +19,10 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-$(VENV)/.app: pyproject.toml
+# Only what the commands and the report need; modules are compiled when they are first used, not all before.
+$(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[app]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
@@ -32,7 +33,7 @@ $(VENV)/.docs: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
-demo: $(VENV)/.app  ## run the main job on bundled data and end with the path of a report
+demo: $(VENV)/.demo  ## run the main job on bundled data and end with the path of a report
 	$(BIN)/zeronorm demo --out demo-report --force
 
 test: $(VENV)/.dev  ## all tests but the slow ones

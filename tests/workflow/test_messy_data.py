@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,6 +13,7 @@ from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
 from zeronorm.workflow import procedures
 from zeronorm.workflow.inputs import DataOptions, load_data
+from zeronorm.workflow.models import LinearModel, apply_model
 from zeronorm.workflow.procedures import Settings
 
 QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
@@ -177,3 +180,25 @@ def test_kept_columns_may_be_patterns(gappy):
     X, y = gappy
     result = zeronorm.select(X, y, keep=["x9", "re:^x1$"], **(QUICK | {"features": 3}))
     assert {"x1", "x9"} <= set(result.features)
+
+
+def test_a_model_fills_gaps_of_new_samples_and_knows_renamed_columns(gappy, tmp_path):
+    X, y = gappy
+    names = ["a", "a", *(f"g{k}" for k in range(2, 10))]
+    lines = [
+        ",".join([*names, "y"]),
+        *(",".join(map(str, [*row, label])) for row, label in zip(X, y, strict=True)),
+    ]
+    (tmp_path / "d.csv").write_text("\n".join(lines).replace("nan", "") + "\n")
+    result = zeronorm.select(tmp_path / "d.csv", "y", **QUICK)
+    assert result.features == ["a (2)", "a"] or result.features == ["a", "a (2)"]
+    result.model.save(tmp_path / "model.json")
+    model = LinearModel.load(tmp_path / "model.json")
+    columns = [0 if name == "a" else 1 for name in model.features]
+    np.testing.assert_allclose(model.fill, np.nanmedian(X[:, columns], axis=0))
+    predicted = apply_model(model, tmp_path / "d.csv")["prediction"]
+    by_hand = np.where(np.isnan(X[:, columns]), model.fill, X[:, columns])
+    assert predicted == model.predict(by_hand).tolist()
+    complete = LinearModel(**{**asdict(model), "fill": []})
+    with pytest.raises(ValueError, match="no finite value"):
+        apply_model(complete, tmp_path / "d.csv")

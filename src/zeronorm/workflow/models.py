@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm.datasets.encoding import column_medians, fill
+from zeronorm.datasets.raw import distinct_names
 from zeronorm.workflow.chance import WithBaseline
 from zeronorm.workflow.inputs import dense_columns
 
@@ -41,6 +43,7 @@ class LinearModel:
     intercepts : one per row.
     scheme : "single", "pairs" or "classes".
     classes : labels, empty for regression.
+    fill : what stands for a missing value of each feature, where the training data had gaps; empty otherwise.
     """
 
     task: str
@@ -52,6 +55,7 @@ class LinearModel:
     intercepts: list[float]
     scheme: str
     classes: list[Any]
+    fill: list[float] = field(default_factory=list)
 
     def decision(self, X: Any) -> NDArray[np.float64]:
         """Values of the linear functions, one column per row of weights."""
@@ -110,17 +114,27 @@ class LinearModel:
         sizes = {len(self.mean), len(self.scale), *(len(row) for row in self.weights)}
         n_classes = len(self.classes)
         expected = {"single": 1, "pairs": n_classes * (n_classes - 1) // 2, "classes": n_classes}
-        numbers = [*self.mean, *self.scale, *self.intercepts, *(v for row in self.weights for v in row)]
-        if sizes != {k} or rows != len(self.weights) or expected.get(self.scheme) != rows:
+        numbers = [*self.mean, *self.scale, *self.intercepts, *self.fill]
+        numbers += [v for row in self.weights for v in row]
+        if (
+            sizes != {k}
+            or len(self.fill) not in (0, k)
+            or rows != len(self.weights)
+            or expected.get(self.scheme) != rows
+        ):
             raise ValueError("The numbers of features and weights in the model do not agree. Save it again.")
         if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in numbers) or 0 in self.scale:
             raise ValueError("The model holds values that are not finite numbers. Save it again.")
 
 
-def fit_model(table: Table, columns: Any) -> LinearModel | None:
-    """The default predictor fitted on some columns of all samples; None without columns."""
+def fit_model(table: Table, columns: Any, *, with_gaps: Table | None = None) -> LinearModel | None:
+    """The default predictor fitted on some columns of all samples; None without columns.
+
+    ``with_gaps`` is the table before its gaps were filled; the model then fills those of new samples as well.
+    """
     if columns.size == 0:
         return None
+    has_gaps = with_gaps is not None and with_gaps.n_missing > 0
     fitted = WithBaseline.for_table(table).fit(dense_columns(table.X, columns), table.y).estimator_
     scaler, predictor = fitted[0], fitted[-1]
     weights = np.atleast_2d(np.asarray(predictor.coef_, dtype=np.float64))
@@ -138,6 +152,7 @@ def fit_model(table: Table, columns: Any) -> LinearModel | None:
         intercepts=np.atleast_1d(np.asarray(predictor.intercept_, dtype=np.float64)).tolist(),
         scheme=scheme,
         classes=classes,
+        fill=column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else [],
     )
 
 
@@ -161,8 +176,11 @@ def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]
         samples = None
     else:
         raw = _read(data, reading)
+        raw = replace(raw, names=distinct_names(raw.names)[0])
         X = np.column_stack([_column(raw, name) for name in model.features])
         samples = raw.sample_ids
+    if model.fill:
+        X = fill(X, np.asarray(model.fill))
     wrong = np.argwhere(~np.isfinite(X))
     if wrong.size:
         row, column = wrong[0]
@@ -188,8 +206,6 @@ def _read(data: Any, reading: dict[str, Any]) -> RawTable:
 def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
     """The values of a feature: a column of numbers, or whether a text column has the level in its name."""
     places = [place for place, known in enumerate(raw.names) if known == name]
-    if len(places) > 1:
-        raise ValueError(f"The new data have the column {name!r} {len(places)} times. Rename the others.")
     if places and places[0] not in raw.texts:
         return np.asarray(raw.column(places[0]), dtype=np.float64)
     if places:

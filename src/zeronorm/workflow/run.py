@@ -554,7 +554,7 @@ def _selection_result(
 
     table, settings = job.whole, job.settings
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
-    model = fit_model(table, fitted.columns)
+    model = fit_model(table, fitted.columns, with_gaps=job.table)
     selected = describe_selected(table, fitted.path, fitted.columns, dict(frequencies.shares), model)
     figures = _figures(table, fitted, sizes)
     named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
