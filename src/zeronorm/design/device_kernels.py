@@ -25,6 +25,7 @@ _MOST_VECTORS = 4  # products with more vectors are left to the matrix product
 _COLUMNS_PER_PART = 16384  # of a sum along a row
 _CENTER_SAMPLES = 16
 _TILE = 64  # samples on each side of a tile of distances
+_AT_ONCE = 4  # columns in one turn of the loop
 _PROGRAMS = 4096  # enough to keep a device busy
 
 
@@ -109,7 +110,7 @@ def _column_moments(
 
 @triton.jit
 def _distances(
-    columns, out, n, n_columns, part_size, SQUARED: tl.constexpr, TILE: tl.constexpr
+    columns, out, n, n_columns, part_size, SQUARED: tl.constexpr, TILE: tl.constexpr, AT_ONCE: tl.constexpr
 ):  # pragma: no cover
     """out[part, i, j] = sum_k |columns[k, i] - columns[k, j]| over one part of the columns, for tiles with j >= i"""
     top, left, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
@@ -119,32 +120,39 @@ def _distances(
         total = tl.zeros((TILE, TILE), dtype=tl.float64)
         begin = part * part_size
         values = columns + begin.to(tl.int64) * n
-        for _ in range(begin, tl.minimum(begin + part_size, n_columns)):
-            a = tl.load(values + row, mask=is_row, other=0.0)
-            b = tl.load(values + column, mask=is_column, other=0.0)
-            difference = a[:, None] - b[None, :]
-            if SQUARED:
-                total += difference * difference
-            else:
-                total += tl.abs(difference)
-            values += n
+        for _start in range(begin, tl.minimum(begin + part_size, n_columns), AT_ONCE):
+            for _ in tl.static_range(AT_ONCE):
+                a = tl.load(values + row, mask=is_row, other=0.0)
+                b = tl.load(values + column, mask=is_column, other=0.0)
+                difference = a[:, None] - b[None, :]
+                if SQUARED:
+                    total += difference * difference
+                else:
+                    total += tl.abs(difference)
+                values += n
         place = out + (part.to(tl.int64) * n + row[:, None]) * n + column[None, :]
         tl.store(place, total, mask=is_row[:, None] & is_column[None, :])
 
 
 @triton.jit
 def _difference_sums(
-    x, stride, first, second, weights, out, n_pairs, n_columns, COLUMNS: tl.constexpr
+    x, stride, first, second, weights, out, n_pairs, n_columns, PAIRS: tl.constexpr, COLUMNS: tl.constexpr
 ):  # pragma: no cover
     """out[k] = sum_t weights[t] |x[first[t], k] - x[second[t], k]|"""
     column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < n_columns
-    total = tl.zeros((COLUMNS,), dtype=tl.float64)
-    for pair in range(n_pairs):
-        a = tl.load(x + tl.load(first + pair) * stride + column, mask=inside, other=0.0).to(tl.float64)
-        b = tl.load(x + tl.load(second + pair) * stride + column, mask=inside, other=0.0).to(tl.float64)
-        total += tl.load(weights + pair) * tl.abs(a - b)
-    tl.store(out + column, total, mask=inside)
+    total = tl.zeros((PAIRS, COLUMNS), dtype=tl.float64)
+    for start in range(0, n_pairs, PAIRS):
+        pair = start + tl.arange(0, PAIRS)
+        known = pair < n_pairs
+        weight = tl.load(weights + pair, mask=known, other=0.0)
+        a_row = tl.load(first + pair, mask=known, other=0)
+        b_row = tl.load(second + pair, mask=known, other=0)
+        both = known[:, None] & inside[None, :]
+        a = tl.load(x + a_row[:, None] * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
+        b = tl.load(x + b_row[:, None] * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
+        total += weight[:, None] * tl.abs(a - b)
+    tl.store(out + column, tl.sum(total, axis=0), mask=inside)
 
 
 def transpose_dot(x: Any, V: Any) -> Any:
@@ -193,9 +201,11 @@ def distances(block: Any, squared: bool) -> Any:
     n_tiles = triton.cdiv(n, _TILE)
     n_parts = max(1, min(p // 64, 2 * _PROGRAMS // (n_tiles * (n_tiles + 1))))
     out = torch.zeros((n_parts, n, n), dtype=torch.float64, device=block.device)
+    part_size = _AT_ONCE * triton.cdiv(p, _AT_ONCE * n_parts)
+    columns = torch.nn.functional.pad(block.T, (0, 0, 0, -p % _AT_ONCE)).contiguous()  # zeros add nothing
     with _on_its_device(block):
         _distances[(n_tiles, n_tiles, n_parts)](
-            block.T.contiguous(), out, n, p, triton.cdiv(p, n_parts), SQUARED=squared, TILE=_TILE
+            columns, out, n, len(columns), part_size, SQUARED=squared, TILE=_TILE, AT_ONCE=_AT_ONCE
         )
     upper = out.sum(dim=0).triu(1)
     return upper + upper.T
@@ -206,8 +216,8 @@ def difference_sums(x: Any, first: Any, second: Any, weights: Any) -> Any:
     p = x.shape[1]
     out = torch.empty(p, dtype=torch.float64, device=x.device)
     with _on_its_device(x):
-        _difference_sums[(triton.cdiv(p, 256),)](
-            x, x.stride(0), first, second, weights, out, first.shape[0], p, COLUMNS=256, num_warps=2
+        _difference_sums[(triton.cdiv(p, 128),)](
+            x, x.stride(0), first, second, weights, out, first.shape[0], p, PAIRS=8, COLUMNS=128
         )
     return out
 
