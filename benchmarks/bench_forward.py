@@ -65,7 +65,7 @@ def grafting() -> Measurement:
     centred = signs - signs.mean()
 
     def ours():
-        return Grafting(loss="squared", penalty_l1=penalty).fit(X, y)
+        return Grafting(loss="squared_error", penalty_l1=penalty).fit(X, y)
 
     def peer():
         return lasso_path(standard, centred, alphas=[penalty], tol=1e-12, max_iter=100_000)[1][:, 0]

@@ -281,7 +281,7 @@ def test_a_loss(outside):
         "    print(error)\n"
     )
     said = outside(LOSS, code)
-    assert "The 'loss' parameter of Grafting must be 'auto', 'squared'" in said
+    assert "The 'loss' parameter of Grafting must be 'auto', 'squared_error'" in said
 
 
 def test_a_broken_extension_says_so(outside, tmp_path):

@@ -33,7 +33,7 @@ def half_masked(network, seed=1):
     )
 
 
-CASES = [("logistic", 1, False), ("logistic", 3, True), ("squared", 2, False)]
+CASES = [("logistic", 1, False), ("logistic", 3, True), ("squared_error", 2, False)]
 
 
 @pytest.mark.parametrize(("loss", "outputs", "weighted"), CASES)
@@ -89,7 +89,7 @@ def test_training_reaches_a_stationary_point_inside_the_mask():
 def test_without_inputs_the_network_is_the_best_constant():
     for loss, constant in (
         ("logistic", lambda y: np.log((y > 0).sum() / (y < 0).sum())),
-        ("squared", np.mean),
+        ("squared_error", np.mean),
     ):
         objective, network = setting(loss=loss)
         nothing = network.masked(np.zeros((5, 4), dtype=bool), np.zeros((4, 1), dtype=bool))

@@ -197,7 +197,8 @@ def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArr
     if not task_was_given and whole and len(np.unique(numbers)) == len(numbers):
         raise DataError(
             f"The target {shown(name)} is a different whole number in each of the {len(y)} samples, like an "
-            "identifier. Choose another column (parameter 'target'), or set task='regression' if it is meant."
+            "identifier. Choose another column (parameter 'target'), or set task='regression' if these are "
+            "measurements."
         )
     return numbers
 

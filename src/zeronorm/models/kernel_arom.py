@@ -64,15 +64,13 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
 
     Parameters
     ----------
-    degree
-        Largest degree of the monomials.
     space
         "explicit" has one column per monomial. "implicit" uses a kernel, takes n⁴ operations for n samples and
         suits a few hundred samples.
     C
         The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
     zero_tol
-        Explicit space: such monomials leave for good.
+        In the explicit space such monomials are removed and never come back.
     tol
         The iteration ends when no scaling factor (implicit: no entry of the kernel matrix) changes by more than
         this, relative to the largest.
@@ -300,7 +298,7 @@ class ImplicitSpace:
 
     def _is_at_rest(self, kernel: FloatArray, rescaled: FloatArray, first: FloatArray, tol: float) -> bool:
         if np.trace(rescaled) <= COLLAPSED**2 * np.trace(first):
-            self.remedy = "all weights shrank to zero, no monomial is worth its price; raise C."
+            self.remedy = "all weights shrank to zero, because errors cost too little; raise C."
             return True
         return bool(np.abs(rescaled - kernel).max() <= tol * np.abs(kernel).max())
 

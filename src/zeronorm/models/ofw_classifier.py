@@ -68,10 +68,10 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
     estimator
         Here: the classifier that votes. None: the learner of the selector, one-vs-rest for learners of two classes.
     subset_size
-        Features drawn for each voter. None: as in the selector. Of several sizes the best in cross-validation is
-        taken.
+        Here: the features of each classifier. None: as in the selector. Of several numbers cross-validation
+        chooses the best.
     cv
-        Used to choose between several subset sizes.
+        Used to choose between several numbers in ``subset_size``.
 
     Attributes
     ----------

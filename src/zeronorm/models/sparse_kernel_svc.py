@@ -59,11 +59,11 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     C
         Factor of the hinge loss.
     q
-        Here of the coefficients: 0 gives the fewest support vectors.
+        Here: of the coefficients. 0 gives the fewest support vectors.
     n_candidates
         None: all distinct rows.
     zero_tol
-        Such support vectors leave for good.
+        Such support vectors are removed and never come back.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter

@@ -91,7 +91,9 @@ _COMMON = {
     ),
     "selector": Parameter(ESTIMATOR, "The selector to be wrapped. It is cloned, never changed."),
     "selectors": Parameter(
-        SELECTORS, "The selectors to be combined, or their names; None: a few unlike methods for the task."
+        SELECTORS,
+        "The selectors to choose from or to combine: selectors, names of methods, or pairs (name, selector). "
+        "None: a few different methods that serve the task.",
     ),
     "learner": Parameter(
         LEARNER, "Model that is trained during the selection to judge features; it does not predict."
@@ -110,7 +112,7 @@ _COMMON = {
     "random_state": Parameter(
         SEED, "Seed of everything random. None: a new seed in every fit. One seed gives one result."
     ),
-    "verbose": Parameter(VERBOSITY, "Show progress."),
+    "verbose": Parameter(VERBOSITY, "Whether to show progress."),
     "tol": Parameter(POSITIVE, "Accuracy: smaller is more exact and slower."),
     "zero_tol": Parameter(
         number(least=0, below=1), "Weights up to this fraction of the largest weight count as zero."
@@ -164,7 +166,9 @@ _SEARCH = {
         STEP, "How many features (or groups) change per round: a count, or a fraction of those that are left."
     ),
     "importance_getter": Parameter(
-        IMPORTANCES, "Where the fitted estimator has its importances; 'auto' looks."
+        IMPORTANCES,
+        "Where the fitted estimator has its importances: the path of an attribute, such as "
+        "'named_steps.svc.coef_', or a function of it. 'auto' takes ``coef_`` or ``feature_importances_``.",
     ),
     "min_features_to_select": Parameter(count(), "Fewest features that are tried."),
     "rule": Parameter(None, "Rule by which the method decides."),
@@ -174,7 +178,7 @@ _SEARCH = {
     "gain": Parameter(None, "Which gain decides the next feature."),
     "sensitivity_of": Parameter(None, "Whose sensitivity to a feature is measured."),
     "bound": Parameter(None, "Bound or estimate of the generalisation error that is made small."),
-    "sign": Parameter(None, "Whether the sign of the derivative counts."),
+    "sign": Parameter(None, "Whether the sign of the derivative matters."),
     "order": Parameter(None, "Order of the derivative; 0 is the change when the feature is removed."),
     "search": Parameter(None, "Direction of the search."),
     "difference_step": Parameter(
@@ -253,7 +257,7 @@ _RESAMPLING = {
     "n_subsamples": Parameter(count(2), "Number of subsamples, each half of the samples."),
     "sampling": Parameter(None, "How the halves are drawn."),
     "aggregation": Parameter(None, "How the ranks of several selectors become one."),
-    "weights": Parameter(None, "How much each selector counts."),
+    "weights": Parameter(None, "Weight of each selector."),
     "assumption": Parameter(None, "Assumption behind the bound on false selections."),
 }
 
@@ -268,7 +272,7 @@ _WEIGHTING = {
         "Standard deviation of the diffusion at the start, in units of the uniform weight.",
     ),
     "batch_size": Parameter(count(), "Number of subsets per step."),
-    "window": Parameter(count(2), "The run is compared with its state this fraction of the steps ago."),
+    "window": Parameter(count(2), "The run is compared with its state 1/window of the steps ago."),
     "cost": Parameter(None, "Error that is made small."),
     "fisher_threshold": Parameter(
         NOT_NEGATIVE, "Features with a smaller Fisher score are left out beforehand."

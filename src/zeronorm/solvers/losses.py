@@ -49,7 +49,7 @@ def register_loss(name: str) -> Callable[[L], L]:
     return enter
 
 
-@register_loss("squared")
+@register_loss("squared_error")
 class SquaredLoss(Loss):
     """(f - y)² / 2."""
 
@@ -102,7 +102,7 @@ def find_loss(name: str) -> Loss | None:
 
 LOSS_NAME = Kind(
     "loss",
-    ("'squared'", "'logistic'", "'squared_hinge'", "the name of another registered loss"),
+    ("'squared_error'", "'logistic'", "'squared_hinge'", "the name of another registered loss"),
     "str",
     lambda value: isinstance(value, str) and find_loss(value) is not None,
 )

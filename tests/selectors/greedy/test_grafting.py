@@ -39,7 +39,7 @@ def convex_optimum(X, y, loss, penalty_l1=0.0, penalty_l2=0.0, weight=None):
     w, b = cp.Variable(X.shape[1]), cp.Variable()
     f = X @ w + b
     losses = {
-        "squared": 0.5 * cp.square(f - y),
+        "squared_error": 0.5 * cp.square(f - y),
         "logistic": cp.logistic(-cp.multiply(y, f)),
         "squared_hinge": 0.5 * cp.square(cp.pos(1 - cp.multiply(y, f))),
     }
@@ -202,7 +202,7 @@ def test_objective_falls_at_every_step():
 
 def test_features_that_others_replace_leave_again():
     X, y = two_classes(8, n=30, p=150)
-    s = Grafting(penalty_l1=0.003, loss="squared").fit(X, y)
+    s = Grafting(penalty_l1=0.003, loss="squared_error").fit(X, y)
     visited = set(np.concatenate(s.path_.subsets).tolist())
     assert visited > set(np.flatnonzero(s.coef_).tolist())
     assert np.array_equal(s.path_.subsets[-1], np.flatnonzero(s.support_))
@@ -228,8 +228,11 @@ def test_nothing_pays_for_a_huge_penalty():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"loss": "hinge"}, "'loss' parameter of Grafting must be 'auto', 'squared'"),
-        ({"loss": "logistic", "task": "regression"}, "must be 'auto' or 'squared' for task='regression'"),
+        ({"loss": "hinge"}, "'loss' parameter of Grafting must be 'auto', 'squared_error'"),
+        (
+            {"loss": "logistic", "task": "regression"},
+            "'squared_error' or another loss of real numbers for task='regression'",
+        ),
         ({"penalty_l1": -1.0}, "'penalty_l1' parameter of Grafting must be a finite number of at least 0"),
         ({"penalty_l0": np.inf}, "'penalty_l0' parameter of Grafting must be a finite number of at least 0"),
         ({"penalty_l2": "much"}, "'penalty_l2' parameter of Grafting must be a finite number of at least 0"),

@@ -146,4 +146,4 @@ def _number(cell: str, file: Opened) -> float:
     try:
         return float("nan") if cell in MISSING_TEXTS else float(cell)
     except ValueError as error:
-        raise DataError(f"{file.subject} has {shown(cell)} where a number is due. Correct it.") from error
+        raise DataError(f"{file.subject} has {shown(cell)} where a number must be. Correct it.") from error

@@ -108,9 +108,9 @@ Rule = Callable[[FloatArray, FloatArray], FloatArray]
 
 # Once the survivors are this small a part of the features, they are held in memory as one dense block.
 RESIDENT_SHARE = 1 / 8
-# Weights this small against those of the first iterate: no feature is worth its price.
+# Weights this small against those of the first iterate: errors cost too little for any feature to help.
 COLLAPSED = 1e-10
-SHRUNK = "all weights shrank to zero, no feature is worth its price; raise C."
+SHRUNK = "all weights shrank to zero, because errors cost too little; raise C."
 UNFINISHED = "raise max_iter or loosen tol."
 # The solver's own tolerance is far below what the rescaling needs: an answer at the limit of precision will do.
 ACCURATE = (Status.CONVERGED, Status.STALLED)

@@ -52,7 +52,7 @@ def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> li
 
 
 def _pairs(problem: Problem, price: FloatArray) -> list[Part]:
-    """A price of zero takes the samples of the other classes out of the game."""
+    """Errors on samples of the other classes cost nothing, so these samples have no influence."""
     parts = []
     for a in range(problem.n_classes):
         for b in range(a + 1, problem.n_classes):

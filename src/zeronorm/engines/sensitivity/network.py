@@ -44,7 +44,7 @@ class NetworkMachines:
         return self._objective
 
     def _objective_of(self, design: Design) -> NetworkObjective:
-        loss = LOSSES["squared" if self.problem.task == "regression" else "logistic"]
+        loss = LOSSES["squared_error" if self.problem.task == "regression" else "logistic"]
         return NetworkObjective(design, self.targets, loss, self.penalty, self.problem.sample_weight)
 
     def train(self) -> None:

@@ -59,7 +59,7 @@ class SizesChart(Chart):
         largest = " It is the largest size that was tried: more may be better." if self.is_largest else ""
         return (
             f"Mean score on the inner folds of all samples, with one standard error; higher is better. Chosen: {rule}. "
-            f"These scores were used for the choice, so they flatter.{largest}"
+            f"These scores were used for the choice, so they are too good.{largest}"
         )
 
     @property

@@ -54,8 +54,8 @@ class Grafting(WeightedSelector):
     n_features_to_select
         None: as many as the penalties allow. A count ends the search at that size.
     loss
-        "squared", "logistic", "squared_hinge", or the name of a loss entered with ``register_loss``. "auto" is
-        "logistic" for classes and "squared" for regression.
+        "squared_error", "logistic", "squared_hinge", or the name of a loss entered with ``register_loss``. "auto"
+        is "logistic" for classes and "squared_error" for regression.
     tol
         Largest remaining derivative, relative to the largest derivative at zero weights.
     max_iter
@@ -132,12 +132,14 @@ class Grafting(WeightedSelector):
 
     def _check_parameters(self) -> None:
         if self.task == "regression" and self.loss != "auto" and LOSSES[self.loss].for_classes_only:
-            raise parameter_error(self, "loss", "'auto', 'squared' or another loss for task='regression'")
+            raise parameter_error(
+                self, "loss", "'auto', 'squared_error' or another loss of real numbers for task='regression'"
+            )
 
     def _objective(self, problem: Problem) -> PenalizedLoss:
         name = self.loss
         if name == "auto":
-            name = "squared" if problem.task == "regression" else "logistic"
+            name = "squared_error" if problem.task == "regression" else "logistic"
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         share = weight / weight.sum()
         y = problem.targets()[:, 0]

@@ -236,9 +236,8 @@ class RFE(EstimatorElimination, WeightedSelector):
     Parameters
     ----------
     estimator
-        Ranks the features by its weights and predicts. None: the machine described here, without ``predict``.
-    importance_getter
-        "auto", an attribute path such as "named_steps.svc.coef_", or a function of the fitted estimator.
+        Here it also ranks the features, by its weights. None: the machine described above ranks, and there is no
+        ``predict``.
     n_features_to_select
         None: half of the features.
     kernel

@@ -70,25 +70,23 @@ class RFECV(EstimatorElimination):
 
     It takes the place of the class of that name in scikit-learn: the same parameters, the same folds, the same results,
     without refitting the estimators that ``RFE`` knows. The scores in ``cv_results_`` chose the size, so they
-    flatter: judge the result on other data, e.g. with ``evaluate``. ``SelectorCV`` does the same for any selector.
+    are too good: judge the result on other data, e.g. with ``evaluate``. ``SelectorCV`` does the same for any selector.
 
     Parameters
     ----------
     estimator
-        Ranks, predicts and is scored. None: a linear support vector machine on standardised columns, without
-        ``predict``.
+        Here it also ranks the features, and is scored. None: a linear support vector machine on standardised
+        columns, without ``predict``.
     step
-        With an estimator, a fraction is one of all features.
+        With an estimator, a fraction refers to the number of all features.
     cv
         None: five folds, as in scikit-learn.
     scoring
         None: accuracy, or R² for regression.
-    importance_getter
-        "auto", an attribute path, or a function of the fitted estimator.
     n_features_to_select
         None: cross-validation chooses.
     task
-        For ``estimator=None``; an estimator knows its task.
+        Used when ``estimator`` is None; an estimator knows its task.
 
     Attributes
     ----------

@@ -41,30 +41,30 @@ class AutoSelector(BaseSelector):
 
     .. math:: \bar s_m \ge \bar s_{m^*} - \hat\sigma_{m^*} / \sqrt{J}, \qquad m^* = \arg\max_m \bar s_m .
 
-    The scores have been used for a choice, so they flatter. Evaluated as a whole, with ``evaluate`` or
-    ``zeronorm.select(method="auto")``, the error includes the price of the choice.
+    The scores were used to choose, so they are too good. The error of the whole procedure, choice included, comes from
+    ``evaluate`` or ``zeronorm.select(method="auto")``.
 
     Parameters
     ----------
     selectors
-        Names of registered methods, or pairs of a name and a selector; None takes fisher, rfe, lasso, l1-svm and
-        zeronorm-svm. Methods that do not serve the target (binary methods with more classes) are left out.
+        None: fisher, rfe, lasso, l1-svm and zeronorm-svm. Methods that do not serve the target (binary methods
+        with more classes) are left out.
     n_features_to_select
-        Count or fraction for every method; None cross-validates it.
+        None: cross-validation chooses it for every method.
     estimator
-        Predictor that scores the subsets and, when given, is fitted on the chosen features; see ``SelectorCV``.
+        It also scores the subsets; see ``SelectorCV``.
     cv
-        Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
+        A number of folds is shuffled.
     scoring
-        Name of a scikit-learn scorer or a scorer; None uses the estimator's ``score``.
+        None: the estimator's own ``score``.
     rule
-        "best" or "one_se", for the number of features; see ``SelectorCV``.
+        It chooses the number of features; see ``SelectorCV``.
     sizes
-        Sizes to try; None tries twenty, equally spaced on a logarithmic scale up to all features.
+        None: twenty, equally spaced on a logarithmic scale up to all features.
     n_jobs
-        Processes over the folds of each method.
+        They share the folds of each method.
     random_state
-        Seed of the folds and of every unset ``random_state`` inside.
+        It decides the folds, and every ``random_state`` inside that is not set.
 
     Attributes
     ----------

@@ -61,25 +61,21 @@ class Consensus(BaseSelector):
     Parameters
     ----------
     selectors
-        Selectors, or pairs of a name and a selector; None takes four unlike methods for the task.
+        None: four methods.
     n_features_to_select
         None: half of the features.
-    aggregation
-        "log_rank", "mean_rank" or "frequency".
     weights
-        "equal" or "stability"; the latter needs ``n_subsamples``.
+        "stability" needs ``n_subsamples``.
     n_subsamples
-        Number of halves B, even; 0 ranks once, on all samples.
+        An even number. 0: all samples are ranked once.
     subset_size
-        q; None takes the square root of the number of features.
+        The number q above. None: the square root of the number of features.
     task
-        "classification" or "regression"; must be the task of the selectors.
+        It must be the task of the selectors.
     n_jobs
-        Processes over selectors and halves.
+        They share selectors and halves.
     random_state
-        Seed of the halves and of every unset ``random_state`` inside.
-    verbose
-        Whether to show progress.
+        It decides the halves, and every ``random_state`` inside that is not set.
 
     Attributes
     ----------

@@ -90,7 +90,7 @@ class KnockoffSelector(ErrorControlSelector):
     correlation
         Not used with "fixed_x"; with "normal_scores", of the normal scores.
     random_state
-        Every unset ``random_state`` inside follows from it.
+        It also decides every ``random_state`` inside that is not set.
 
     Attributes
     ----------

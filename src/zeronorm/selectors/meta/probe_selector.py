@@ -66,7 +66,7 @@ class ProbeSelector(ErrorControlSelector):
         None: as many as the level needs: with m probes drawn r times no p-value is below 1/(1 + m r), and "fdr" and
         "fwer" compare it with the level divided by the number of features.
     random_state
-        Every unset ``random_state`` inside follows from it.
+        It also decides every ``random_state`` inside that is not set.
 
     Attributes
     ----------

@@ -43,27 +43,26 @@ class SelectorCV(MetaSelector):
     .. math:: \bar s_k \ge \bar s_{k^*} - \hat\sigma_{k^*} / \sqrt{J}, \qquad k^* = \arg\max_k \bar s_k .
 
     The selector is then fitted on all data and cut at that size. The scores in ``cv_results_`` have
-    been used for a choice, so they flatter: judge the result on other data, e.g. with ``evaluate``.
+    been used to choose, so they are too good: judge the result on other data, e.g. with ``evaluate``.
 
     Parameters
     ----------
     n_features_to_select
-        Overrides the choice; None cross-validates it.
+        None: cross-validation chooses it.
     estimator
-        Predictor that scores the subsets and, when given, is fitted on the chosen features. None scores with
-        standardisation and a linear support vector machine (ridge regression for regression) and adds no
-        ``predict``.
+        It also scores the subsets. None: a linear support vector machine on standardised columns scores them
+        (ridge regression for regression), and there is no ``predict``.
     cv
-        Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
+        A number of folds is shuffled.
     scoring
-        A ``Metric`` or its name, the name of a scikit-learn scorer, or a scorer; None uses the estimator's
-        ``score``. The scores are turned so that greater is better.
+        A ``Metric`` or its name is possible too; its values are turned so that greater is better. None: the
+        estimator's own ``score``.
     sizes
-        Sizes to try; None tries twenty, equally spaced on a logarithmic scale up to all features.
+        None: twenty, equally spaced on a logarithmic scale up to all features.
     n_jobs
-        Processes over the folds.
+        They share the folds.
     random_state
-        Seed of the folds and of every unset ``random_state`` inside.
+        It decides the folds, and every ``random_state`` inside that is not set.
 
     Attributes
     ----------

@@ -72,13 +72,13 @@ class StabilitySelection(ErrorControlSelector):
     false_selections
         It decides ``subset_size``.
     subset_size
-        Number of features selected on each half. None: the largest number that keeps the bound.
+        Here: the features selected on each half. None: the largest number that keeps the bound.
     sampling
         "complementary_pairs" uses both halves of each split.
     assumption
         "unimodal" assumes a unimodal distribution of the frequencies and is sharper.
     random_state
-        Every unset ``random_state`` inside follows from it.
+        It also decides every ``random_state`` inside that is not set.
 
     Attributes
     ----------

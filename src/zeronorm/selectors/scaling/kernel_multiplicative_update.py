@@ -72,11 +72,11 @@ class KernelMultiplicativeUpdate(WeightedSelector):
         "auto" chooses it from the data, by generalised cross-validation on the kernel matrix. The errors ξ cost
         (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
     multi_class
-        More than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
+        The weights of the machines are summed.
     stop_at
         None: all iterates are used.
     zero_tol
-        Such features leave for good.
+        Such features are removed and never come back.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter
@@ -90,7 +90,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     scale_ : ndarray of shape (n_features_in_,)
         The factors z that the last machine was trained with.
     C_ : float
-        The price in use.
+        The ``C`` that was used.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift.
 

@@ -52,8 +52,8 @@ class MarginLP(WeightedSelector):
     n_features_to_select
         None: the features with a scaling factor above zero.
     C
-        ``numpy.inf`` (default), the hard margin of the chapter, which needs separable classes. A finite C bounds α
-        and is the ℓ1-norm machine with that price of the hinge loss.
+        ``numpy.inf`` is the hard margin of the chapter, which needs classes that can be separated. A finite C
+        limits α; the result is the ℓ1-norm machine with this C.
     standardize
         The derivation assumes it.
 

@@ -89,7 +89,7 @@ class AROM(WeightedSelector):
     standardize
         Weights are compared, so columns should have one unit.
     zero_tol
-        Such features leave for good. Errors up to this fraction of the margin count as zero too.
+        Such features are removed and never come back. Errors up to this fraction of the margin count as zero too.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter

@@ -72,9 +72,9 @@ class FSV(WeightedSelector):
     growth
         It grows when the sequence has ended, until the selected features no longer change. 1: it stays.
     sparsity
-        λ between 0 and 1, or None for classes that can be separated.
+        None is for classes that can be separated.
     epsilon
-        Half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread.
+        "auto" is a tenth of the spread of the target.
     tol
         Largest change of a weight at the end.
     max_iter
@@ -89,7 +89,7 @@ class FSV(WeightedSelector):
         Weights and bias of the last program, of the columns as standardised; one row for each class where there are
         more than two.
     epsilon_ : float or None
-        The half-width in use, None in classification.
+        The ``epsilon`` that was used. None in classification.
     objective_ : float or ndarray
         The objective after each program, for the α in use.
 

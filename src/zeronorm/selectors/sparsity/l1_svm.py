@@ -62,16 +62,16 @@ class L1SVM(WeightedSelector):
     n_features_to_select
         None: all features with a weight at ``C``.
     C
-        Price of the loss at the end of the path; ``inf`` for a hard margin. "auto" walks from where the first
-        feature enters to a thousand times that price and takes the smallest step whose loss on samples left out
-        (three folds) is within one standard error of the best.
+        Here: its value at the end of the path. ``numpy.inf`` is the hard margin. "auto" tries values from where
+        the first feature enters up to a thousand times that, and takes the smallest whose loss on samples left
+        out (three folds) is within one standard error of the best.
     n_steps
         Each is a value of C; 1 solves for ``C`` alone.
     multi_class
-        "one_vs_rest", or "one_vs_one" for all pairs; "auto" of C is chosen with machines against the rest.
+        With ``C="auto"`` machines of one class against the rest choose C.
     epsilon
-        Half-width of the insensitive tube of a regression; "auto" is a tenth of the target's spread (the median
-        distance from the median, as a standard deviation), so that the unit of y does not matter.
+        "auto" is a tenth of the spread of the target (the median distance from the median, as a standard
+        deviation), so that the unit of y does not matter.
 
     Attributes
     ----------

@@ -41,12 +41,12 @@ class SVMWeights(WeightedSelector):
     n_features_to_select
         None: half of the features.
     C
-        Price of the hinge (ε-insensitive) loss; ``numpy.inf`` for a hard margin, in classification; "auto" chooses
-        it from the data (generalised cross-validation on the kernel matrix; for ``norm="l1"`` three folds).
+        ``numpy.inf`` is the hard margin, for classes that can be separated. "auto" chooses it from the data: by
+        generalised cross-validation on the kernel matrix, or by three folds for ``norm="l1"``.
     multi_class
-        More than two classes by "one_vs_rest" or "one_vs_one" machines, whose weights are summed.
+        The weights of the machines are summed.
     epsilon
-        Half-width of the insensitive tube in regression; "auto" is a tenth of the target's spread.
+        "auto" is a tenth of the spread of the target.
 
     Attributes
     ----------

@@ -86,7 +86,8 @@ class ZeroNormSVM(WeightedSelector):
     standardize
         Weights are compared, so columns should have one unit.
     zero_tol
-        Such features leave for good. None: 1e-3; 1e-4 when q ≥ 1, where small weights may be correct; 0 when q = 2.
+        Such features are removed and never come back. None: 1e-3; 1e-4 when q ≥ 1, where small weights may be
+        correct; 0 when q = 2.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter

@@ -100,25 +100,27 @@ class OptimalFeatureWeighting(BaseSelector):
     n_features_to_select
         None: all features with more than the uniform weight.
     subset_size
-        Features drawn at a time. None: the square root of their number, at most 100.
+        None: the square root of the number of features, at most 100.
     learner
         "linear_svm", "knn", "cart", "lda" and "centroid" are compiled; one of these with settings
         (``SubsetSVM(C=10)``) or any scikit-learn classifier is possible too.
     bootstrap_size
-        T, size of the training and of the test sample of one subset; by default a quarter of the samples, between
-        20 and 100.
-    step_size, step_offset
-        ε and c of the paper's formulas; None for steps that follow from the data. The offset is by default the
-        number of steps, so that the step halves over the run.
+        The training and the test sample of a subset have this size. None: a quarter of the samples, between 20
+        and 100.
+    step_size
+        The ε of the paper's formulas. None: the steps follow from the data.
+    step_offset
+        The c of the paper's formulas. None: the number of steps, so that the step halves over the run.
     batch_size
-        Subsets per step, whose gradients are averaged; None for as many as together hold each feature about once,
-        between 4 and 32.
+        Their gradients are averaged. None: as many as together hold each feature about once, between 4 and 32.
     max_iter
-        Number of steps; None for 4000 draws of each feature under the uniform law, between 20 000 and 400 000
-        subsets in all. Adaptive steps are shorter in longer runs.
-    tol, window
-        Stop when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer falls; the run has
-        converged only then. None for 0.25; for 1e-6, over one step, in the exact methods.
+        One iteration is one step. None: 4000 draws of each feature under the uniform law, between 20 000 and 400
+        000 subsets in all. Adaptive steps are shorter in longer runs.
+    tol
+        The run ends when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer falls; only then
+        it has converged. None: 0.25; in the exact methods 1e-6, over one step.
+    window
+        See ``tol``.
     cost
         "balanced": the mean of the error rates of the classes.
     class_weight
@@ -128,7 +130,7 @@ class OptimalFeatureWeighting(BaseSelector):
     fisher_threshold
         The score is that of FisherScore with ``variant="overall"``; the paper uses 0.01. None: all features stay.
     checkpoint
-        A fit with the same data and settings goes on from there, with the results of an uninterrupted run.
+        A fit with the same data and settings continues from there; its results are those of an uninterrupted run.
 
     Attributes
     ----------
