@@ -206,3 +206,24 @@ def test_an_interior_point_method_near_a_solution_takes_fewer_iterations():
     assert warm.converged
     assert warm.n_iter < cold.n_iter
     np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-7)
+
+
+def test_variables_that_reach_zero_end_the_search_without_a_foreign_error(monkeypatch):
+    """Rounding may put a product exactly at zero; its quotient is then no number."""
+    from zeronorm.solvers.svm import tall
+
+    started = tall._InteriorPoint.start
+
+    def start_at_the_bound(self):
+        point = started(self)
+        point.variables[:, 0] = 0.0
+        return point
+
+    monkeypatch.setattr(tall._InteriorPoint, "start", start_at_the_bound)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    with np.errstate(all="ignore"):
+        solution = solve_linear_svm(as_design(X), y, C=1.0, loss="hinge")
+    assert np.all(np.isfinite(solution.weights))
+    assert not solution.converged

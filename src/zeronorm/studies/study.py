@@ -156,6 +156,7 @@ NAMES: tuple[str, ...] = (
     "gadat2007-faces",
     "guyon2003-spectra",
     "systematic",
+    "defaults",
 )
 
 

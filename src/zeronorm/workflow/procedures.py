@@ -224,13 +224,17 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     info = get_method("auto")
     if params:
         raise ValueError("The 'params' parameter does not apply to the method 'auto'. Name a method.")
-    from zeronorm.selectors.meta.auto import ROSTER
+    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
 
     keep = kept_columns(table, settings.keep)
     usable = usable_methods(table)
     free = Settings(keep=settings.keep, has_own_groups=settings.has_own_groups)
     return info.cls(
-        [(name, build_selector(usable[name], table, free, {})) for name in ROSTER if name in usable],
+        [
+            (name, build_selector(usable[name], table, free, {}))
+            for name in DEFAULT_METHODS[table.task]
+            if name in usable
+        ],
         n_features_to_select=settings.features,
         task=table.task,
         cv=settings.cv,

@@ -61,7 +61,7 @@ def exact_order(X, y, gamma):
 def test_rbf_elimination_survives_an_outlier(size):
     X, y = problem()
     X = with_outlier(X, size)
-    s = RFE(n_features_to_select=2, kernel="rbf", gamma=0.1, standardize=False, tol=1e-9).fit(X, y)
+    s = RFE(n_features_to_select=2, C=1.0, kernel="rbf", gamma=0.1, standardize=False, tol=1e-9).fit(X, y)
     assert np.isfinite(s.scores_).all()
     assert s.path_.order.tolist() == exact_order(X, y, 0.1)
 
@@ -100,9 +100,9 @@ def test_removal_from_an_rbf_kernel_never_overflows():
 @pytest.mark.parametrize(
     "selector",
     [
-        RFE(standardize=False),
-        RFE(standardize=False, step=2),
-        RFE(standardize=False, learner="logistic"),
+        RFE(C=1.0, standardize=False),
+        RFE(C=1.0, standardize=False, step=2),
+        RFE(C=1.0, standardize=False, learner="logistic"),
         BoundElimination(kernel="linear", standardize=False),
     ],
 )
@@ -128,7 +128,7 @@ def test_indefinite_kernel_is_valued_without_its_shift():
         return np.tanh(A @ B.T - 1.0)
 
     with pytest.warns(UserWarning, match="not positive semi-definite"):
-        s = RFE(n_features_to_select=1, kernel=kernel, standardize=False, tol=1e-9).fit(X, y)
+        s = RFE(n_features_to_select=1, C=1.0, kernel=kernel, standardize=False, tol=1e-9).fit(X, y)
     signs, alive, gone = 2.0 * y - 1.0, list(range(12)), []
     while len(alive) > 1:
         K = kernel(X[:, alive], X[:, alive])
@@ -142,7 +142,7 @@ def test_indefinite_kernel_is_valued_without_its_shift():
 def test_a_kernel_without_similar_samples_is_reported():
     X, y = problem()
     for selector in (
-        RFE(n_features_to_select=2, kernel="rbf", standardize=False),
+        RFE(n_features_to_select=2, C=1.0, kernel="rbf", standardize=False),
         BoundElimination(standardize=False),
     ):
         with pytest.warns(UserWarning, match="no two samples are similar"):

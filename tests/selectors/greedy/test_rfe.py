@@ -46,7 +46,7 @@ def test_squared_hinge_order_is_that_of_a_reference():
 
 def test_multiclass_order_is_that_of_one_against_rest():
     X, y = wide_data(2, n=45, p=40, classes=3)
-    ours = RFE(n_features_to_select=1, tol=1e-9).fit(X, y)
+    ours = RFE(n_features_to_select=1, C=1.0, tol=1e-9).fit(X, y)
     alive = list(range(X.shape[1]))
     eliminated = []
     while len(alive) > 1:
@@ -59,7 +59,7 @@ def test_multiclass_order_is_that_of_one_against_rest():
 def test_regression_order_is_that_of_scikit_learn():
     X, y = make_regression(40, 50, n_informative=5, noise=5.0, random_state=0)
     X, y = StandardScaler().fit_transform(X), y / y.std()
-    ours = RFE(n_features_to_select=1, task="regression", epsilon=0.05, tol=1e-9).fit(X, y)
+    ours = RFE(n_features_to_select=1, task="regression", C=1.0, epsilon=0.05, tol=1e-9).fit(X, y)
     theirs = ReferenceRFE(SVR(kernel="linear", epsilon=0.05, tol=1e-9), n_features_to_select=1).fit(X, y)
     assert agreement(ours.path_.ranking(), theirs.ranking_) >= 0.95
 
@@ -114,7 +114,7 @@ def test_wide_and_tall_solvers_agree():
 def test_groups_leave_as_a_whole_by_sum_of_absolute_weights():
     X, y = wide_data(7, p=20)
     groups = np.repeat(np.arange(5), 4)
-    path = RFE(n_features_to_select=4, feature_groups=groups).fit(X, y).path_
+    path = RFE(n_features_to_select=4, C=1.0, feature_groups=groups).fit(X, y).path_
     alive, eliminated = list(range(5)), []
     while len(alive) > 1:
         columns = np.flatnonzero(np.isin(groups, alive))
@@ -167,3 +167,35 @@ def test_iteration_limit_is_reported():
         s = RFE(n_features_to_select=1, max_iter=1).fit(X, y)
     assert not s.converged_
     assert sorted(s.path_.order) == list(range(120))
+
+
+def test_an_automatic_price_keeps_its_meaning_as_features_leave():
+    """By hand: each time half of the features are gone, C grows as the mean diagonal of the kernel shrank."""
+    X, y = wide_data(11, p=48)
+    ours = RFE(n_features_to_select=1, tol=1e-9).fit(X, y)
+    Z = StandardScaler().fit_transform(X)
+    alive, eliminated, renewed_at = list(range(48)), [], 48
+    while len(alive) > 1:
+        if 2 * len(alive) <= renewed_at:
+            renewed_at = len(alive)
+        machine = SVC(kernel="linear", C=ours.C_ * 48 / renewed_at, tol=1e-10).fit(Z[:, alive], y)
+        eliminated.append(alive.pop(int(np.argmin(machine.coef_[0] ** 2))))
+    assert ours.path_.order.tolist() == [*alive, *eliminated[::-1]]
+
+
+@pytest.mark.parametrize("settings", [{}, {"step": 0.3}, {"learner": "logistic", "task": "classification"}])
+def test_an_automatic_price_has_no_unit(settings):
+    X, y = wide_data(12, p=40)
+    expected = RFE(n_features_to_select=1, standardize=False, **settings).fit(X, y).path_.order
+    found = RFE(n_features_to_select=1, standardize=False, **settings).fit(1000.0 * X, y).path_.order
+    assert found.tolist() == expected.tolist()
+
+
+def test_the_tube_of_a_regression_has_no_unit():
+    X, _ = wide_data(13, p=30)
+    y = X[:, 0] + 0.1 * X[:, 1] + 0.05 * np.random.default_rng(0).normal(size=len(X))
+    orders = [
+        RFE(n_features_to_select=1, task="regression").fit(X, unit * y).path_.order
+        for unit in (1e-4, 1.0, 1e4)
+    ]
+    assert orders[0].tolist() == orders[1].tolist() == orders[2].tolist()

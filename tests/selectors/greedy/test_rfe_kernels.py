@@ -67,12 +67,13 @@ def test_elimination_equals_the_naive_algorithm(kernel):
 
 def test_linear_function_and_pieces_equal_the_linear_kernel():
     X, y = data(2, n=24, p=9)
-    linear = RFE(n_features_to_select=1, tol=1e-9).fit(X, y).path_.order
+    linear = RFE(n_features_to_select=1, C=1.0, tol=1e-9).fit(X, y).path_.order
     assert np.array_equal(
-        RFE(n_features_to_select=1, kernel=lambda A, B: A @ B.T, tol=1e-9).fit(X, y).path_.order, linear
+        RFE(n_features_to_select=1, kernel=lambda A, B: A @ B.T, C=1.0, tol=1e-9).fit(X, y).path_.order,
+        linear,
     )
     pieces = np.einsum("ik,jk->kij", X, X)
-    given = RFE(n_features_to_select=1, kernel="precomputed", kernel_pieces=pieces, tol=1e-9).fit(X, y)
+    given = RFE(n_features_to_select=1, kernel="precomputed", kernel_pieces=pieces, C=1.0, tol=1e-9).fit(X, y)
     assert np.array_equal(given.path_.order, linear)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.elimination.linear import LinearValue
-from zeronorm.engines.elimination.loop import Downdating, Elimination, finite_gram
+from zeronorm.engines.elimination.loop import Downdating, Elimination, FollowingPrice, finite_gram
 from zeronorm.engines.elimination.scan import eliminate_in_block, train_machines
 from zeronorm.selection.path import TIE_TOLERANCE
 from zeronorm.selection.problem import Problem
@@ -42,6 +42,7 @@ class GramMachines(LinearValue):
         tol: float,
         max_iter: int,
         tie_share: float = TIE_TOLERANCE,
+        price_follows: bool = False,
     ) -> None:
         self.design = problem.design
         self.alive: IntArray = np.arange(problem.n_features)
@@ -51,6 +52,7 @@ class GramMachines(LinearValue):
         self._set_variables(problem, cost, loss, epsilon)
         self.K = finite_gram(self.design)
         self.downdating = Downdating(self.design)
+        self.price = FollowingPrice.of(problem) if price_follows else None
         self.inaccurate = False
         self.small_block = max(SMALL_BLOCK, SMALL_BYTES // (8 * problem.n_samples))
 
@@ -110,6 +112,15 @@ class GramMachines(LinearValue):
             self.K -= self.design.take(np.sort(features)).gram()
         self._renew()
 
+    def _follow_price(self) -> None:
+        """A larger C where it is due; the dual variables grow with it, so that they stay near the solution."""
+        factor = 1.0 if self.price is None else self.price.growth(self.alive)
+        if factor > 1.0:
+            for grows in (self.upper, self.alpha, self.v):
+                grows *= factor
+            self.ridge = self.ridge / factor
+            self.sets.size[self.sets.size > 0] = 0
+
     def refresh_gram(self) -> None:
         """The Gram matrix of the features that are left, from the data."""
         self.K = np.ascontiguousarray(self.design.take(self.alive).gram())
@@ -154,6 +165,7 @@ class GramMachines(LinearValue):
 
     def _renew(self) -> None:
         """Fresh numbers in place of updated ones: the Gram matrix now and then, f = Kv always."""
+        self._follow_price()
         if self.inaccurate:
             self.refresh_gram()
         else:
@@ -168,8 +180,10 @@ class GramMachines(LinearValue):
         size = self._block_size(value[ascending], tie)
         block = candidates[ascending[:size]]
         outside = float(np.sqrt(value[ascending[size]])) if size < candidates.size else np.inf
-        # Not more than half in one go: the Gram matrix is then computed afresh, see `Downdating`.
+        # Not more than half in one go: the Gram matrix is then computed afresh, see `Downdating`, and so may be C.
         half = max(self.small_block, self.alive.size // 2)
+        if self.price is not None:
+            half = min(half, self.price.room(self.alive.size))
         removed = np.empty(min(size, n_out, half), dtype=np.intp)
         left_value = np.empty(removed.size)
         n_removed, status, n_iter = eliminate_in_block(

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import gathered
-from zeronorm.engines.elimination.loop import Downdating, finite_gram
+from zeronorm.engines.elimination.loop import Downdating, FollowingPrice, finite_gram
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
 from zeronorm.solvers.status import Status
@@ -58,6 +58,7 @@ class TallMachines(LinearValue):
         epsilon: float,
         tol: float,
         max_iter: int | None = None,
+        price_follows: bool = False,
     ) -> None:
         regression = problem.task == "regression"
         self.design = problem.design
@@ -72,6 +73,7 @@ class TallMachines(LinearValue):
         if regression:
             self.settings["epsilon"] = epsilon
         self.alive = alive
+        self.price = FollowingPrice.of(problem, alive) if price_follows else None
         self.solutions: list[LinearSvm | None] = [None] * self.targets.shape[1]
         self.status, self.n_iter = Status.CONVERGED, 0
 
@@ -89,6 +91,8 @@ class TallMachines(LinearValue):
 
     def remove(self, features: IntArray) -> None:
         self.alive = self.alive[~np.isin(self.alive, features)]
+        if self.price is not None:
+            self.settings["C"] = self.settings["C"] * self.price.growth(self.alive)
 
 
 # -- Penalised logistic regression as the learner of an elimination (Zhu and Hastie 2003) --
@@ -97,9 +101,12 @@ class TallMachines(LinearValue):
 class LogisticMachines(LinearValue):
     """One regression per class against the rest; on the Gram matrix for few samples, else by scikit-learn."""
 
-    def __init__(self, problem: Problem, *, C: float, tol: float, max_iter: int) -> None:
+    def __init__(
+        self, problem: Problem, *, C: float, tol: float, max_iter: int, price_follows: bool = False
+    ) -> None:
         self.problem, self.C, self.tol, self.max_iter = problem, C, tol, max_iter
         self.design = problem.design
+        self.price = FollowingPrice.of(problem) if price_follows else None
         self.targets = problem.targets()
         self.alive: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
@@ -151,6 +158,8 @@ class LogisticMachines(LinearValue):
 
     def remove(self, features: IntArray) -> None:
         self.alive = self.alive[~np.isin(self.alive, features)]
+        if self.price is not None:
+            self.C *= self.price.growth(self.alive)
         if self.downdating is None or self.K is None or self.downdating.is_due(features, self.alive):
             self.K = None
         else:

@@ -131,6 +131,44 @@ class Downdating:
         return 2 * alive.size <= self.n_at_start or self.gone > DOWNDATED_ENERGY * left
 
 
+class FollowingPrice:
+    """Lets C keep its meaning as features leave: it grows as the mean diagonal of the kernel shrinks.
+
+    A machine whose C fits a thousand features punishes no error any more when twenty are left, and ranks them as a
+    filter would. C is renewed each time half of the features have gone, so that trainings in between start near their
+    solution.
+    """
+
+    def __init__(self, norm_sq: FloatArray, alive: IntArray) -> None:
+        self.norm_sq = norm_sq
+        self._note(alive)
+
+    def _note(self, alive: IntArray) -> None:
+        self.renewed_at, self.energy = alive.size, float(self.norm_sq[alive].sum())
+
+    @classmethod
+    def of(cls, problem: Problem, alive: IntArray | None = None) -> FollowingPrice:
+        """At the start, with all features or with those that are left."""
+        design, weight = problem.design, problem.sample_weight
+        if weight is None:
+            norm_sq = design.squared_norms()
+        else:  # a sample of weight two counts as two
+            norm_sq = np.concatenate([weight @ block**2 for _, block in design.iter_blocks()])
+        return cls(norm_sq, np.arange(design.n_features) if alive is None else alive)
+
+    def growth(self, alive: IntArray) -> float:
+        """By which factor C grows now; 1 in between."""
+        if 2 * alive.size > self.renewed_at:
+            return 1.0
+        before = self.energy
+        self._note(alive)
+        return before / self.energy if self.energy > 0.0 else 1.0
+
+    def room(self, n_alive: int) -> int:
+        """How many features may leave before C is renewed."""
+        return n_alive - self.renewed_at // 2
+
+
 def finite_gram(design: Design) -> FloatArray:
     """The Gram matrix; an error where squares overflow, since no solver ends on infinite numbers."""
     with np.errstate(over="ignore", invalid="ignore"):

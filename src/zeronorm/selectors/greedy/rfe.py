@@ -36,9 +36,9 @@ from zeronorm.engines.elimination.kernel import (
 )
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
-from zeronorm.engines.elimination.loop import Elimination, Machines, eliminate
+from zeronorm.engines.elimination.loop import Elimination, FollowingPrice, Machines, eliminate
 from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
-from zeronorm.engines.price import price_of, target_spread
+from zeronorm.engines.price import price_of, target_spread, tube_of
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -252,7 +252,8 @@ class RFE(EstimatorElimination, WeightedSelector):
     C
         ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left
         no longer separate the classes, the rest is ordered by the last values. "auto" chooses it from the data by
-        generalised cross-validation on the kernel matrix of all features; ``C_`` reports it.
+        generalised cross-validation on the kernel matrix of all features; ``C_`` reports it. For linear machines it
+        then grows as features leave, in proportion to what the diagonal of the kernel has lost.
     loss
         "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
     standardize
@@ -301,9 +302,9 @@ class RFE(EstimatorElimination, WeightedSelector):
         kernel_pieces: Any = None,
         combine: Literal["sum", "product"] = "sum",
         learner: Literal["svm", "logistic"] = "svm",
-        C: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = "auto",
         loss: Literal["hinge", "squared"] = "hinge",
-        epsilon: float = 0.1,
+        epsilon: float | Literal["auto"] = "auto",
         task: Literal["classification", "regression"] = "classification",
         standardize: bool = True,
         tol: float = 1e-6,
@@ -366,6 +367,7 @@ class RFE(EstimatorElimination, WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.C_ = self._price(problem)
+        self.epsilon_ = tube_of(self, problem)
         record = Elimination(problem)
         if self.learner == "svm" and self.kernel == "linear":
             self._eliminate_linear(record)
@@ -395,30 +397,40 @@ class RFE(EstimatorElimination, WeightedSelector):
         return {
             "C": self.C_ if self.C_ < HARDEST else math.inf,
             "loss": self.loss,
-            "epsilon": self.epsilon,
+            "epsilon": 0.0 if self.epsilon_ is None else self.epsilon_,
             "tol": self.tol,
             "max_iter": self.max_iter,
         }
 
     def _eliminate_linear(self, record: Elimination) -> None:
-        problem = record.problem
+        problem, follows = record.problem, self.C == "auto"
+        settings = self._svm_settings()
         stop_at = smallest_gram_size(*problem.design.shape)
         if problem.n_features >= stop_at:
-            machines = GramMachines(problem, **self._svm_settings())
+            machines = GramMachines(problem, price_follows=follows, **settings)
             one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
             if one_by_one and problem.feature_groups is None:
                 machines.eliminate_one_by_one(record, stop_at)
             else:
                 eliminate(machines, record, self.step, stop_at)
         if stop_at > 1 and record.status is not Status.UNBOUNDED:
-            eliminate(TallMachines(problem, record.alive, **self._svm_settings()), record, self.step)
+            alive = record.alive
+            if follows:
+                settings["C"] *= FollowingPrice.of(problem).growth(alive)
+            eliminate(TallMachines(problem, alive, price_follows=follows, **settings), record, self.step)
 
     def _machines(self, problem: Problem) -> Machines:
         if self.learner == "svm":
             return KernelMachines(problem, self._kernel_source(problem), **self._svm_settings())
         if problem.task == "regression":
             raise parameter_error(self, "learner", "'svm' for task='regression'")
-        return LogisticMachines(problem, C=min(self.C_, HARDEST), tol=self.tol, max_iter=self.max_iter)
+        return LogisticMachines(
+            problem,
+            C=min(self.C_, HARDEST),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            price_follows=self.C == "auto",
+        )
 
     def _kernel_source(self, problem: Problem) -> KernelSource:
         n, p = problem.design.shape

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import get_method, register
+from zeronorm.resampling.estimators import default_estimator, unset_random_states
+from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
+from zeronorm.resampling.metrics import scoring_metric
+from zeronorm.resampling.splits import Split, make_splits
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta.selector_cv import SelectorCV
+from zeronorm.selectors.meta.consensus import Consensus, default_roster
+from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, summary
 from zeronorm.selectors.wrapping import labels_of
 
-# Unlike methods: a filter, elimination, and three kinds of sparsity.
-ROSTER = ("fisher", "rfe", "lasso", "l1-svm", "zeronorm-svm")
+CONSENSUS = "consensus"
+LARGEST_DEFAULT_SIZE = 1000
 
 
 @register(
@@ -33,13 +44,17 @@ ROSTER = ("fisher", "rfe", "lasso", "l1-svm", "zeronorm-svm")
     ),
 )
 class AutoSelector(BaseSelector):
-    r"""Choose one of several methods, and its number of features, by cross-validation.
+    r"""Choose the consensus of several methods, or one of them where it is clearly better.
 
-    Each method gets its number of features from ``SelectorCV`` on the same folds. With :math:`\bar s_m` the mean
-    score of method m at its chosen size over J folds and :math:`\hat\sigma_m` its standard deviation, the method
-    with the fewest features is kept among those with
+    All methods rank the features in each of J folds; so does their consensus, the order of the mean log ranks (see
+    `Consensus`). With :math:`s_{mjk}` the score of the first k features of method m in fold j, and
+    :math:`d_{mj}` the difference to the consensus of its mean over the sizes k, the method with the largest
+    :math:`\bar d_m` replaces the consensus if
 
-    .. math:: \bar s_m \ge \bar s_{m^*} - \hat\sigma_{m^*} / \sqrt{J}, \qquad m^* = \arg\max_m \bar s_m .
+    .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
+
+    The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
+    methods: with the default roster about ten times what one of its machines takes.
 
     The scores were used to choose, so they are too good. The error of the whole procedure, choice included, comes from
     ``evaluate`` or ``zeronorm.select(method="auto")``.
@@ -47,8 +62,8 @@ class AutoSelector(BaseSelector):
     Parameters
     ----------
     selectors
-        None: fisher, rfe, lasso, l1-svm and zeronorm-svm. Methods that do not serve the target (binary methods
-        with more classes) are left out.
+        None: the roster of `Consensus`. Methods that do not serve the target (binary methods with more classes) are left
+        out.
     n_features_to_select
         None: cross-validation chooses it for every method.
     estimator
@@ -60,22 +75,24 @@ class AutoSelector(BaseSelector):
     rule
         It chooses the number of features; see ``SelectorCV``.
     sizes
-        None: twenty, equally spaced on a logarithmic scale up to all features.
+        None: twenty, equally spaced on a logarithmic scale up to all features, a thousand at most.
     n_jobs
-        They share the folds of each method.
+        They share the folds.
     random_state
         It decides the folds, and every ``random_state`` inside that is not set.
 
     Attributes
     ----------
     chosen_ : str
-        Name of the method that was chosen.
-    selector_ : SelectorCV
-        The fitted selector of that method.
+        Name of the method that was kept, or "consensus".
+    selector_ : Consensus
+        The methods, fitted on all samples; ``selector_.ranks_`` has their rankings.
     method_scores_ : dict
-        For each method, its scores on the folds at its chosen number of features.
+        Score of each method in each fold, the mean over the sizes.
     method_sizes_ : dict
-        For each method, its chosen number of features.
+        Number of features that each method would select.
+    cv_results_ : dict
+        Sizes, scores and subsets of the method that was kept, as in ``SelectorCV``.
 
     Examples
     --------
@@ -84,9 +101,9 @@ class AutoSelector(BaseSelector):
     >>> y = np.arange(60) % 2
     >>> X = np.random.default_rng(0).normal(size=(60, 8))
     >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
-    >>> selector = AutoSelector(["fisher", "golub"], sizes=[1, 2, 4, 8], random_state=0).fit(X, y)
+    >>> selector = AutoSelector(cv=3, random_state=0).fit(X, y)
     >>> selector.chosen_, selector.get_support(indices=True).tolist()
-    ('fisher', [0, 1])
+    ('consensus', [0, 1])
     """
 
     def __init__(
@@ -138,46 +155,160 @@ class AutoSelector(BaseSelector):
 
     def verdict(self) -> str:
         """The choice in words."""
-        names = ", ".join(self.method_scores_)
-        means = {name: float(scores.mean()) for name, scores in self.method_scores_.items()}
-        best = max(means, key=lambda name: means[name])
+        names = ", ".join(name for name in self.method_scores_ if name != CONSENSUS)
+        n_methods = len(self.method_scores_) - (CONSENSUS in self.method_scores_)
+        if n_methods == 1:
+            return f"One method ({names}) was given."
         reason = (
-            f"{best} has the best mean score."
-            if best == self.chosen_
-            else f"Of those within one standard error of the best ({best}), {self.chosen_} uses the fewest features."
+            "No method was better than their consensus by more than one standard error."
+            if self.chosen_ == CONSENSUS
+            else f"{self.chosen_} was better than their consensus by more than one standard error."
         )
-        return f"{len(means)} methods ({names}) were compared on the same inner folds. {reason}"
+        return f"{n_methods} methods ({names}) were compared on the same inner folds. {reason}"
 
     def _select(self, problem: Problem) -> SelectionPath:
         target, seed = labels_of(problem), int(problem.rng.integers(2**31))
-        fitted = {}
-        for name, selector in self._candidates(problem):
-            wrapped = self._with_size(selector, problem, seed)
-            fitted[name] = wrapped.fit(problem.design, target, groups=self._sample_groups)
-        self.method_scores_ = {name: _scores_at_choice(found) for name, found in fitted.items()}
-        self.method_sizes_ = {name: int(found.n_features_) for name, found in fitted.items()}
-        self.chosen_ = choose_method(self.method_scores_, self.method_sizes_)
-        self.selector_ = fitted[self.chosen_]
-        path: SelectionPath = self.selector_.path_
-        return replace(path, own_size=int(self.selector_.n_features_))
+        members = self._candidates(problem)
+        splits = make_splits(
+            self.cv, target, self._sample_groups, classification=problem.task != "regression", seed=seed
+        )
+        every_row = np.arange(problem.n_samples)
+        self.selector_ = self._fitted(members, problem, target, every_row, seed)
+        paths = self._paths(members, self.selector_, problem)
+        sizes = self._sizes_to_try(paths, problem.n_features_to_select)
+        scores, selected = self._score_folds(members, problem, target, splits, sizes, seed)
+        self.method_scores_ = {name: found.mean(axis=1) for name, found in scores.items()}
+        at = {name: choose_size(found, self.rule) for name, found in scores.items()}
+        self.method_sizes_ = {name: int(sizes[place]) for name, place in at.items()}
+        self.chosen_ = choose_method(self.method_scores_)
+        self.cv_results_ = summary(sizes, scores[self.chosen_], selected[self.chosen_], splits)
+        return replace(paths[self.chosen_], own_size=self.method_sizes_[self.chosen_])
+
+    def _sizes_to_try(self, paths: dict[str, SelectionPath], fixed: int | None) -> IntArray:
+        path = next(iter(paths.values()))
+        if fixed is not None:
+            return np.asarray([max(fixed, smallest_size(path))], dtype=np.intp)
+        if self.sizes is not None:
+            if max(self.sizes) > path.n_features:
+                raise parameter_error(
+                    self, "sizes", f"a list of counts up to the {path.n_features} features of X"
+                )
+            return np.unique(np.asarray(self.sizes, dtype=np.intp))
+        start = max(smallest_size(found) for found in paths.values())
+        stop = max(start, min(path.n_features, LARGEST_DEFAULT_SIZE))
+        grid = np.geomspace(start, stop, min(LENGTH_OF_DEFAULT_GRID, stop - start + 1))
+        return np.unique(np.round(grid).astype(np.intp))
+
+    def _fitted(
+        self,
+        members: list[tuple[str, Any]],
+        problem: Problem,
+        target: NDArray[Any],
+        rows: IntArray,
+        seed: int,
+    ) -> Consensus:
+        """The methods, fitted on some of the samples."""
+        consensus = Consensus(
+            members,
+            task=self.task,
+            n_features_to_select=1.0,
+            feature_groups=problem.feature_groups,
+            always_keep=problem.always_keep if problem.always_keep.size else None,
+            random_state=seed,
+        )
+        return consensus.fit(problem.design.take_rows(rows), target[rows])
+
+    def _paths(
+        self, members: list[tuple[str, Any]], fitted: Consensus, problem: Problem
+    ) -> dict[str, SelectionPath]:
+        """The path of each method and, of more than one, of their consensus."""
+        orders = {name: np.argsort(ranks) for (name, _), ranks in zip(members, fitted.ranks_, strict=True)}
+        if len(members) > 1:
+            orders[CONSENSUS] = fitted.path_.order
+        whole = fitted.path_
+        return {
+            name: SelectionPath(
+                order=order.astype(np.intp),
+                n_iter=whole.n_iter,
+                converged=whole.converged,
+                remedy=whole.remedy,
+            ).constrained(problem.feature_groups, problem.always_keep)
+            for name, order in orders.items()
+        }
+
+    def _score_folds(
+        self,
+        members: list[tuple[str, Any]],
+        problem: Problem,
+        target: NDArray[Any],
+        splits: list[Split],
+        sizes: IntArray,
+        seed: int,
+    ) -> tuple[dict[str, FloatArray], dict[str, list[Any]]]:
+        """Scores (greater is better) and subsets of all methods: one row per fold, one column per size."""
+
+        def ranked(split: Split) -> dict[str, SelectionPath]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the fit on all samples warns
+                fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index)
+            return self._paths(members, fitted, problem)
+
+        found = Parallel(n_jobs=self.n_jobs)(delayed(ranked)(split) for split in splits)
+        predictor = self.estimator
+        if predictor is None:
+            predictor = default_estimator(self.task, n_samples=problem.n_samples)
+        metric = scoring_metric(self.scoring, predictor)
+        plan = FoldPlan(
+            X=problem.design,
+            y=target,
+            groups=self._sample_groups,
+            sizes=tuple(int(size) for size in sizes),
+            estimator=predictor,
+            unset_in_estimator=unset_random_states(predictor),
+            metrics=(metric,),
+            seed=seed,
+            is_strict=True,
+            lifts_sizes=self.sizes is None,
+        )
+        tasks = [
+            CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}")
+            for split, paths in zip(splits, found, strict=True)
+            for name, path in paths.items()
+        ]
+        cells = run_cells(
+            plan, tasks, n_jobs=self.n_jobs, progress=problem.progress, description="Cross-validating"
+        )
+        scores, selected = {}, {}
+        for name in found[0]:
+            rows = [cells[f"{name}\n{split.index}"]["sizes"] for split in splits]
+            scores[name] = np.asarray(
+                [[metric.score(cell["metrics"][metric.name]) for cell in row] for row in rows],
+                dtype=np.float64,
+            )
+            selected[name] = [[np.asarray(cell["selected"], dtype=np.intp) for cell in row] for row in rows]
+        return scores, selected
 
     def _candidates(self, problem: Problem) -> list[tuple[str, Any]]:
         """Names and unfitted selectors that serve the target."""
         found = []
-        for name, selector in self._named_selectors():
+        for name, selector in self._named_selectors(problem.n_samples * problem.n_features):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.task,)
             if problem.task in tasks:
                 found.append((name, self._configured(selector)))
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.task} target. Got "
-                f"{[name for name, _ in self._named_selectors()]}; add one that serves it."
+                f"{[name for name, _ in self._named_selectors(0)]}; add one that serves it."
             )
         return found
 
-    def _named_selectors(self) -> list[tuple[str, Any]]:
-        given = ROSTER if self.selectors is None else self.selectors
-        return [(item, get_method(item).cls()) if isinstance(item, str) else tuple(item) for item in given]
+    def _named_selectors(self, n_values: int) -> list[tuple[str, Any]]:
+        if self.selectors is None:
+            return default_roster(self.task, n_values)
+        return [
+            (item, get_method(item).cls()) if isinstance(item, str) else tuple(item)
+            for item in self.selectors
+        ]
 
     def _configured(self, selector: Any) -> Any:
         """A clone with the task and the column settings of the whole."""
@@ -197,41 +328,32 @@ class AutoSelector(BaseSelector):
             copy.set_params(**{name: value})
         return copy
 
-    def _with_size(self, selector: Any, problem: Problem, seed: int) -> SelectorCV:
-        fixed = problem.n_features_to_select
-        return SelectorCV(
-            selector,
-            estimator=self.estimator,
-            cv=self.cv,
-            scoring=self.scoring,
-            rule=self.rule,
-            sizes=self.sizes if fixed is None else [fixed],
-            n_jobs=self.n_jobs,
-            random_state=seed,
-            verbose=self.verbose,
-        )
-
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors())
+        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors(0))
 
     @property
     def _allow_nan(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors())
+        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors(0))
 
 
-def choose_method(scores: dict[str, Any], sizes: dict[str, int]) -> str:
-    """The method with the fewest features among those within one standard error of the best mean score."""
-    means = {name: float(np.mean(found)) for name, found in scores.items()}
-    best = min(means, key=lambda name: (-means[name], sizes[name]))
-    n_folds = len(scores[best])
-    error = float(np.std(scores[best], ddof=1)) / np.sqrt(n_folds) if n_folds > 1 else 0.0
-    lowest = means[best] - error - 1e-12 * abs(means[best])
-    near = [name for name in means if means[name] >= lowest]
-    return min(near, key=lambda name: (sizes[name], -means[name]))
+class KnownPath(BaseEstimator):  # type: ignore[misc]
+    """A path that was found before, as something that can be fitted."""
+
+    def __init__(self, path: SelectionPath) -> None:
+        self.path = path
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the path."""
+        self.path_ = self.path
+        return self
 
 
-def _scores_at_choice(selector: SelectorCV) -> Any:
-    results = selector.cv_results_
-    place = int(np.flatnonzero(np.asarray(results["size"]) == selector.path_.own_size)[0])
-    return np.asarray(results["scores"])[:, place]
+def choose_method(scores: dict[str, FloatArray]) -> str:
+    """The consensus, unless a method is better by more than one standard error of the difference over the folds."""
+    best = max(scores, key=lambda name: float(scores[name].mean()))
+    if CONSENSUS not in scores or best == CONSENSUS:
+        return best
+    difference = scores[best] - scores[CONSENSUS]
+    error = float(np.std(difference, ddof=1)) / np.sqrt(difference.size) if difference.size > 1 else 0.0
+    return best if float(difference.mean()) > error else CONSENSUS

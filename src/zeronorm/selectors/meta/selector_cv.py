@@ -138,7 +138,7 @@ class SelectorCV(MetaSelector):
             seed=seed,
         )
         scores, selected = self._score_folds(problem, target, splits, sizes, seed)
-        self.cv_results_ = _summary(sizes, scores, selected, splits)
+        self.cv_results_ = summary(sizes, scores, selected, splits)
         return replace(path, own_size=int(sizes[choose_size(scores, self.rule)]))
 
     def _sizes_to_try(self, path: SelectionPath) -> NDArray[np.intp]:
@@ -207,9 +207,10 @@ def _standard_error(scores: FloatArray) -> FloatArray:
     return np.asarray(spread / np.sqrt(n_folds))
 
 
-def _summary(
+def summary(
     sizes: NDArray[np.intp], scores: FloatArray, selected: list[list[NDArray[np.intp]]], splits: list[Split]
 ) -> dict[str, Any]:
+    """What ``cv_results_`` holds."""
     return {
         "size": sizes,
         "scores": scores,

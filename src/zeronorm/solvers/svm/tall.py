@@ -297,6 +297,8 @@ class _InteriorPoint:
         conditions = (point.variables, self.step, target, self.soft, self.theta)
         set_right_side(*conditions, self.missing, *self.of_samples, self.right, pull)
         wanted = np.append(self.design.transpose_dot(pull) - point.weights, pull.sum())
+        if not np.all(np.isfinite(wanted)):
+            raise LinAlgError("no finite step: variables have reached the smallest numbers")
         change = cho_solve(factor, wanted, check_finite=False)
         along = self.design.dot(change[:-1]) + change[-1]
         return change, set_step(*conditions, self.right, *self.of_samples, along)
@@ -443,6 +445,8 @@ def _threads_for(design: Design) -> AbstractContextManager[Any]:
 def _factor(hessian: FloatArray) -> Any:
     """Cholesky factor; near the optimum rounding may ask for a slightly larger diagonal."""
     largest = float(np.diag(hessian).max())
+    if not np.isfinite(hessian.sum()):
+        raise LinAlgError("not finite: variables have reached the smallest numbers")
     for jitter in (0.0, 1e-15, 1e-13, 1e-11):
         hessian.flat[:: hessian.shape[0] + 1] += jitter * largest
         try:
