@@ -62,8 +62,8 @@ class AutoSelector(BaseSelector):
     Parameters
     ----------
     selectors
-        None: the roster of `Consensus`. Methods that do not serve the target (binary methods with more classes) are left
-        out.
+        None: the roster of `Consensus`. Methods that do not serve the target (binary methods with more classes) are
+        left out.
     n_features_to_select
         None: cross-validation chooses it for every method.
     estimator
