@@ -15,7 +15,7 @@ from zeronorm.datasets.draft import Draft, handle_missing, handle_rows, settle_t
 from zeronorm.datasets.joining import join_samples
 from zeronorm.datasets.raw import RawTable, distinct_names, matching, no_such_column
 from zeronorm.datasets.readers import read_raw
-from zeronorm.datasets.table import DataError, Table, TaskName, missing_labels, shown, shown_list
+from zeronorm.datasets.table import DataError, Table, TaskName, counted, missing_labels, shown, shown_list
 
 
 @dataclass(frozen=True)
@@ -332,8 +332,9 @@ def _encode_texts(
         names += [f"{raw.names[place]}={level}" for level in encoded.levels]
         sources = np.concatenate([sources, np.full(len(encoded.levels), place, dtype=np.intp)])
     note = (
-        f"{len(raw.texts)} text columns were encoded as {sum(b.shape[1] for b in blocks)} indicator columns; "
-        "the levels of one column enter and leave together."
+        f"{counted(len(raw.texts), 'text column')} became "
+        f"{counted(sum(b.shape[1] for b in blocks), 'indicator column')}; the levels of one column enter and leave "
+        "together."
     )
     order = np.argsort(sources, kind="stable")
     X = _side_by_side(raw.values, blocks)[:, order]

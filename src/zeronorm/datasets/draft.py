@@ -15,6 +15,7 @@ from zeronorm.datasets.table import (
     TaskName,
     as_labels,
     check_target,
+    counted,
     infer_task,
     missing_labels,
     shown,
@@ -58,7 +59,7 @@ def handle_rows(draft: Draft, missing: encoding.MissingChoice, drop_unlabelled: 
     if incomplete.all():
         raise DataError("Every row has missing values, so dropping them leaves none. Set missing='median'.")
     reason = "with missing values" if drops_rows else "without a value in the target"
-    return draft.rows(~incomplete).noted(f"{int(incomplete.sum())} of {n} rows {reason} were dropped.")
+    return draft.rows(~incomplete).noted(f"Dropped: {counted(int(incomplete.sum()), 'row')} of {n} {reason}.")
 
 
 def rows_with_missing(raw: RawTable) -> NDArray[np.bool_]:
@@ -87,7 +88,7 @@ def handle_missing(draft: Draft, choice: encoding.MissingChoice) -> Draft:
     if choice == "drop-columns":
         incomplete = [*raw.positions[counts > 0], *(place for place, count in text_counts.items() if count)]
         dropped = replace(draft, raw=raw.without(int(place) for place in incomplete))
-        return dropped.noted(f"{len(incomplete)} columns with missing values were dropped.")
+        return dropped.noted(f"Dropped: {counted(len(incomplete), 'column')} with missing values.")
     empty = np.flatnonzero(counts == raw.n_samples)
     if empty.size:
         names = [raw.numeric_names()[i] for i in empty]
@@ -101,8 +102,8 @@ def handle_missing(draft: Draft, choice: encoding.MissingChoice) -> Draft:
     filled = counts[counts < raw.n_samples]
     if filled.any():
         draft = draft.noted(
-            f"{int(filled.sum())} missing numbers in {int(np.count_nonzero(filled))} columns are filled with the "
-            "median of the column, taken from the training part of each fold."
+            f"Gaps are filled with the median of the column, taken from the training part of each fold: "
+            f"{counted(int(filled.sum()), 'missing number')} in {counted(int(np.count_nonzero(filled)), 'column')}."
         )
     if any(text_counts.values()):
         draft = draft.noted("Missing texts were encoded as a level of their own.")
@@ -140,5 +141,5 @@ def _without_rare_classes(draft: Draft, least: int) -> Draft:
     listed = ", ".join(f"{shown(str(label))} ({count})" for label, count in pairs[:5])
     more = f" and {int(rare.sum()) - 5} more" if rare.sum() > 5 else ""
     return draft.rows(~rare[codes]).noted(
-        f"{int(counts[rare].sum())} samples of classes with fewer than {least} were left out: {listed}{more}."
+        f"Left out: {counted(int(counts[rare].sum()), 'sample')} of classes with fewer than {least}, {listed}{more}."
     )

@@ -47,6 +47,11 @@ def shown_list(names: list[str], limit: int = 5) -> str:
     return listed + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: 1 column, 2 columns."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 TaskName = Literal["classification", "regression"]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets.readers.columnar import raw_from_frame, raw_from_transposed
 from zeronorm.datasets.readers.opening import TEXT_ENDINGS, Opened, as_utf8
-from zeronorm.datasets.table import DataError, shown
+from zeronorm.datasets.table import DataError, counted, shown
 
 DEFAULT_SEPARATORS = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".gct": "\t", ".dat": "\t", ".asc": "\t"}
 SEPARATORS = (",", ";", "\t", "|", " ")
@@ -222,8 +222,8 @@ def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
         if cells < 0:
             raise DataError(f"In {file} a quotation mark in line {line} is never closed. Close or remove it.")
         raise DataError(
-            f"Line {line} of {file} has {cells} cells, but the header has {width}. Correct the line, or name the "
-            "right separator (parameter 'delimiter')."
+            f"Line {line} of {file} has {counted(cells, 'cell')}, but the header has {width}. Correct the line, or name "
+            "the right separator (parameter 'delimiter')."
         )
     return _without_lines(file, layout, {line for line, _ in found}), '"', 0
 
