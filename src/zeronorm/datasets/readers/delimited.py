@@ -222,7 +222,7 @@ def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
         if cells < 0:
             raise DataError(f"In {file} a quotation mark in line {line} is never closed. Close or remove it.")
         raise DataError(
-            f"Line {line} of {file} has {counted(cells, 'cell')}, but the header has {width}. Correct the line, or name "
+            f"Line {line} of {file} has {counted(cells, 'cell')}, but the header has {width}. Correct it, or name "
             "the right separator (parameter 'delimiter')."
         )
     return _without_lines(file, layout, {line for line, _ in found}), '"', 0
