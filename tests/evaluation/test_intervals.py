@@ -201,9 +201,7 @@ def test_intervals_cover_in_a_small_simulation(simulate):
     rows = list(simulate.coverage(sets=60, seed=1, quick=True))
     assert min(row["smallest width"] for row in rows) > 0
     for row in rows:
-        if "heavy" not in row["data"]:
-            misses = 1 - row["covers the expected value"]
-            assert rejected_at_most(misses, 0.05, 60), row
+        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 60), row
 
 
 def test_tests_keep_their_size_in_a_small_simulation(simulate):
@@ -227,8 +225,9 @@ def test_stability_covers_in_a_small_simulation(simulate):
 def test_full_tables(simulate, name):
     """The committed tables, drawn again with another seed, within their simulation error."""
     for row in simulate.TABLES[name](sets=200, seed=7, full=True):
-        if name == "coverage" and "heavy" not in row["data"]:
-            assert row["covers the expected value"] >= 0.92 - 3 * np.sqrt(0.08 * 0.92 / 200), row
+        if name == "coverage":
+            covered = row["covers the expected value"]
+            assert covered == "refused" or covered >= 0.92 - 3 * np.sqrt(0.08 * 0.92 / 200), row
         elif name == "size":
             assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 200), row
         elif name == "verdict":

@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm import FisherScore, SelectionPath, SelectorCV
+from zeronorm import FisherScore, RandomSelector, SelectionPath, SelectorCV
 from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
@@ -144,6 +144,18 @@ def test_seeds_come_from_random_state():
     assert subsets(0) == subsets(0)
     assert subsets(0) != subsets(1)
     assert len({tuple(chosen) for chosen in subsets(0)}) > 1
+
+
+def test_every_inner_fold_has_its_own_seed_and_one_seed_gives_one_result():
+    X, y = np.random.default_rng(0).normal(size=(40, 30)), np.arange(40) % 2
+    first, again, other = (
+        SelectorCV(RandomSelector(), sizes=[5], random_state=seed).fit(X, y).cv_results_["selected"]
+        for seed in (3, 3, 4)
+    )
+    chosen = [tuple(fold[0]) for fold in first]
+    assert len(set(chosen)) == len(chosen)
+    assert chosen == [tuple(fold[0]) for fold in again]
+    assert not set(chosen) & {tuple(fold[0]) for fold in other}
 
 
 def test_finds_the_number_of_informative_features():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +28,9 @@ from zeronorm.selectors.base import BaseSelector
 
 FEWEST_PROBES = 200
 DEFAULT_PROBES = 500
+FEW_FEATURES = (
+    200  # up to here a feature has a say in which samples are neighbours, and probes must have it too
+)
 
 
 @register(
@@ -47,10 +52,12 @@ class GramSchmidtRelief(BaseSelector):
     :math:`G \leftarrow (I - q q^\top) G (I - q q^\top)`; no projected copy of the data is kept.
 
     With ``n_features_to_select=None`` the number of features is chosen by random probes. Columns of the
-    data with permuted values are sent through the same projections; the share of them that scores at least
-    as well as the chosen feature, counted with it, :math:`r_k`, raises the risk that a probe would have been chosen,
-    :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it exceeds ``level``. A probe
-    competes with one feature, not with the best of all, so among very many features some useless ones pass;
+    data with permuted values are sent through the same projections (up to 200 features: the classes are
+    permuted instead, because each feature then has a say in which samples are neighbours); the share of
+    them that scores at least as well as the chosen feature, counted with it, :math:`r_k`, raises the risk that
+    a probe would have been chosen, :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it
+    exceeds ``level``. A probe competes with one feature, not with the best of all, so among very many features
+    some useless ones pass;
     ``correction="max"`` compares with the best of as many probes as there are features left, m, and replaces
     :math:`r_k` by :math:`1 - (1 - r_k)^m`.
 
@@ -147,8 +154,14 @@ class GramSchmidtRelief(BaseSelector):
         for column in problem.always_keep:
             steps.take(int(column))
         if problem.n_features_to_select is None:
-            n_probes = self._probe_count(int(np.count_nonzero(steps.usable)))
-            self.risk_ = self._stop_by_probes(steps, _permuted_columns(problem, steps.constant, n_probes))
+            n_candidates = int(np.count_nonzero(steps.usable))
+            n_probes = self._probe_count(n_candidates)
+            if n_candidates <= FEW_FEATURES:
+                n_draws = -(-n_probes // max(1, n_candidates))
+                null: _Null = _PermutedLabels(problem.rng.permuted(np.tile(problem.y, (n_draws, 1)), axis=1))
+            else:
+                null = _PermutedColumns(_permuted_columns(problem, steps.constant, n_probes))
+            self.risk_ = self._stop_by_probes(steps, null)
         else:
             self._stop_by_count(steps, problem)
         self.step_scores_ = np.asarray(steps.step_scores)
@@ -163,12 +176,10 @@ class GramSchmidtRelief(BaseSelector):
                 steps.take(best)
                 advance(1)
 
-    def _stop_by_probes(self, steps: _Steps, probes: FloatArray) -> FloatArray:
+    def _stop_by_probes(self, steps: _Steps, null: _Null) -> FloatArray:
         risk = [0.0]
         while (best := steps.best()) is not None:
-            share = steps.share_of_probes(probes)
-            if self.correction == "max":
-                share = best_of(share, int(np.count_nonzero(steps.usable)))
+            share = null.share(steps, of_the_best=self.correction == "max")
             risk.append(risk[-1] + share * (1.0 - risk[-1]))
             if risk[-1] > self.level:
                 break
@@ -213,10 +224,7 @@ class _Steps:
         usable = self.usable
         if not (usable.any() and self.columns.has_room):
             return None
-        n = self.codes.size
-        lists = NearestLists.empty(self.codes, self.k)
-        lists.offer(self.columns.squared_distances(), slice(0, n), slice(0, n))
-        self._pairs = class_pairs(lists)
+        self._pairs = self._neighbours(self.codes, self.columns.squared_distances())
         means = np.empty((2, usable.size))
         for columns, rows in self.columns.blocks():
             means[:, columns] = self._mean_differences(rows)
@@ -231,28 +239,80 @@ class _Steps:
         self.columns.project_out(column)
         self.too_near[max(0, column - self.min_separation + 1) : column + self.min_separation] = True
 
-    def share_of_probes(self, probes: FloatArray) -> float:
-        """Share of the probes that score at least as well as the feature found by ``best``, itself counted in.
+    def scores_of(self, columns: FloatArray) -> FloatArray:
+        """Relief scores of any columns in the complement, with the neighbours found by ``best``."""
+        projected = np.ascontiguousarray(self.columns.project(columns))
+        return self._compare(*self._mean_differences(projected))
 
-        With the feature counted among them the share is never 0: some probe might have done as well.
-        """
-        projected = np.ascontiguousarray(self.columns.project(probes))
-        scores = self._compare(*self._mean_differences(projected))
-        return float((1 + np.sum(scores >= self.step_scores[-1])) / (1 + scores.size))
+    def scores_with(self, labels: NDArray[np.intp]) -> FloatArray:
+        """Relief scores of the usable features if the samples had other classes, for each row of ``labels``."""
+        chosen, distances = np.flatnonzero(self.usable), self.columns.squared_distances()
+        rows = np.ascontiguousarray(self.columns.project(self.columns.design.block(chosen)))
+        every = (self._neighbours(codes, distances) for codes in labels)
+        return np.asarray([self._compare(*self._mean_differences(rows, pairs)) for pairs in every])
 
     def order(self) -> NDArray[np.intp]:
         """Chosen features, then the others by their last score."""
         rest = order_by_score(self.scores)
         return np.concatenate([np.asarray(self.chosen, dtype=np.intp), rest[~np.isin(rest, self.chosen)]])
 
-    def _mean_differences(self, rows: FloatArray) -> FloatArray:
+    def _neighbours(self, codes: NDArray[np.intp], distances: FloatArray) -> Any:
+        n = codes.size
+        lists = NearestLists.empty(codes, self.k)
+        lists.offer(distances, slice(0, n), slice(0, n))
+        return class_pairs(lists)
+
+    def _mean_differences(self, rows: FloatArray, neighbours: Any = None) -> FloatArray:
         totals = np.zeros((2, rows.shape[1]))
-        for total, pairs in zip(totals, self._pairs, strict=True):
+        for total, pairs in zip(totals, neighbours or self._pairs, strict=True):
             pairs.add_to(total, np.empty(0), rows, mismatch=False, missing=False)
         return totals
 
     def _compare(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
         return safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
+
+
+# -- Scores without a signal --
+
+
+class _Null(ABC):
+    """Draws what features score that have nothing to do with the classes."""
+
+    @abstractmethod
+    def share(self, steps: _Steps, *, of_the_best: bool) -> float:
+        """Share of the probes, or of the best of as many as features are left, that score as well as the best feature.
+
+        The feature itself is counted in, so that the share is never 0: some probe might have done as well.
+        """
+
+
+@dataclass(frozen=True)
+class _PermutedColumns(_Null):
+    """For many features: columns with permuted values, which do not change who is whose neighbour."""
+
+    columns: FloatArray
+
+    def share(self, steps: _Steps, *, of_the_best: bool) -> float:
+        scores = steps.scores_of(self.columns)
+        share = float((1 + np.sum(scores >= steps.step_scores[-1])) / (1 + scores.size))
+        return best_of(share, int(np.count_nonzero(steps.usable))) if of_the_best else share
+
+
+@dataclass(frozen=True)
+class _PermutedLabels(_Null):
+    """For few features: the features themselves under permuted classes.
+
+    Neighbours are near in every feature that helps to find them, hits and misses not equally so where one class has
+    more samples or values repeat. A probe that has no say in the search would not show that.
+    """
+
+    labels: NDArray[np.intp]
+
+    def share(self, steps: _Steps, *, of_the_best: bool) -> float:
+        scores = steps.scores_with(self.labels)
+        if of_the_best:
+            scores = scores.max(axis=1)
+        return float((1 + np.sum(scores >= steps.step_scores[-1])) / (1 + scores.size))
 
 
 def _permuted_columns(problem: Problem, constant: NDArray[np.bool_], count: int) -> FloatArray:
