@@ -103,3 +103,13 @@ def test_family_folders_hold_methods_only(family):
     for file in (PACKAGE / "selectors" / family).glob("*.py"):
         if file.stem != "__init__":
             assert "@register(" in file.read_text(encoding="utf-8"), f"{file.name} registers no method"
+
+
+def test_a_class_name_means_one_thing():
+    """Classes that other files may import have names of their own."""
+    homes: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

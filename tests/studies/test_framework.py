@@ -9,7 +9,7 @@ from joblib import parallel_config
 
 from zeronorm.resampling.journal import Journal
 from zeronorm.studies import runner as workers
-from zeronorm.studies.pages import Page, Section, Table, build_page, to_html, to_markdown, write_study
+from zeronorm.studies.pages import Page, PageTable, Section, build_page, to_html, to_markdown, write_study
 from zeronorm.studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results
 from zeronorm.studies.runner import failed_cell, run_capped, run_study
 from zeronorm.studies.study import (
@@ -183,7 +183,7 @@ def test_claims_are_judged_by_their_check():
 
 
 def test_pages_escape_what_they_show():
-    table = Table(("a|b", "<c>"), (("x | y\nz", "<script>"),))
+    table = PageTable(("a|b", "<c>"), (("x | y\nz", "<script>"),))
     page = Page("<t>", "s", (Section("h & h", ("p < q",), table),))
     assert "x \\| y z" in to_markdown(page)
     html = to_html(page)

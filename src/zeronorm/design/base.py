@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import column_kernels as blas
+from zeronorm.design import column_kernels
 from zeronorm.design.index import Index, Selection, as_index, as_selector
 from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
 
@@ -239,12 +239,12 @@ class Design(ABC):
         return self._gram_of_blocks(np.sqrt(scale_sq))
 
     def _gram_of_blocks(self, scale: FloatArray | None) -> FloatArray:
-        result = blas.symmetric_accumulator(self.n_samples)
+        result = column_kernels.symmetric_accumulator(self.n_samples)
         for columns, block in self._scratch_blocks():
             if scale is not None:
                 block *= scale[columns]
-            blas.add_outer_square(result, block)
-        return blas.symmetric_result(result)
+            column_kernels.add_outer_square(result, block)
+        return column_kernels.symmetric_result(result)
 
     def cross_gram(self, other: Design, scale_sq: ArrayLike | None = None) -> FloatArray:
         r"""Return :math:`X \operatorname{diag}(s) Z^\top`, of shape (n, m), for the other design Z."""
@@ -262,7 +262,7 @@ class Design(ABC):
             left, right = self.block(columns), other.block(columns)
             if scale_sq is not None:
                 left *= scale_sq[columns]
-            blas.add_product(result, left, right)
+            column_kernels.add_product(result, left, right)
         return result
 
     def gram_adjoint(self, M: ArrayLike) -> FloatArray:
@@ -276,7 +276,7 @@ class Design(ABC):
         result = np.empty(self.n_features)
         for columns, block in self._blocks():
             product = (block.T @ M.T).T if block.flags.f_contiguous else M @ block
-            result[columns] = blas.column_products(block, product)
+            result[columns] = column_kernels.column_products(block, product)
         return result
 
     def dot(self, w: ArrayLike) -> FloatArray:
@@ -320,12 +320,12 @@ class Design(ABC):
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if d.min(initial=0.0) < 0.0:
             return self._sandwich(np.maximum(d, 0.0)) - self._sandwich(np.maximum(-d, 0.0))
-        result = blas.symmetric_accumulator(self.n_features)
+        result = column_kernels.symmetric_accumulator(self.n_features)
         root = np.sqrt(d)
         for rows, block in self._row_blocks():
             block *= root[rows, None]
-            blas.add_outer_square(result, block.T)
-        return blas.symmetric_result(result)
+            column_kernels.add_outer_square(result, block.T)
+        return column_kernels.symmetric_result(result)
 
     # Differences of samples, where a device is faster than compiled loops over blocks
 
@@ -349,7 +349,7 @@ class Design(ABC):
         """Return the squared Euclidean norm of each column."""
         result = np.empty(self.n_features)
         for columns, block in self._blocks():
-            result[columns] = blas.column_products(block, block)
+            result[columns] = column_kernels.column_products(block, block)
         return result
 
     def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:

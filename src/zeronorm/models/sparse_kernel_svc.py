@@ -248,7 +248,7 @@ def _merge(
 
 
 class TwoNormMachine:
-    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``LinearModel`` of the rescaling engine.
+    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``RescaledModel`` of the rescaling engine.
 
     With the factor :math:`I + \tau ZKZ = LL^\top`, the machine for :math:`L^\top u` on the features
     :math:`x\,Z L^{-\top}` is an ordinary one. Needs a dense copy of the columns.

@@ -153,7 +153,7 @@ def _without_methods(command: str) -> str:
     return f"{shlex.join(kept)} --method NAME --out selected"
 
 
-def error_sentence(facts: Facts) -> str:
+def new_samples_sentence(facts: Facts) -> str:
     """The error of the procedure on samples it has not seen."""
     own = facts.own_point(facts.result.chosen_method)
     if own is None:
@@ -183,7 +183,7 @@ def methods_section(facts: Facts) -> str:
     result = facts.result
     parts = [_data_part(result), _method_part(result), _size_part(result), _evaluation_part(facts)]
     if result.kind == "selection":
-        parts += [error_sentence(facts), stability_sentence(facts)]
+        parts += [new_samples_sentence(facts), stability_sentence(facts)]
     parts.append(_version_part(result))
     return " ".join(part for part in parts if part)
 

@@ -9,7 +9,6 @@ constructor adds what one class alone knows: whether None is allowed, and the wo
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +36,6 @@ from zeronorm.selection.kinds import (
     list_of,
     number,
 )
-from zeronorm.selection.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -349,14 +347,3 @@ def _is_selector(entry: Any) -> bool:
     if isinstance(entry, str):  # the name of a method
         return True
     return ESTIMATOR.accepts(entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry)
-
-
-def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
-    """Say that the method selects nothing by itself; a selector always keeps at least one feature."""
-    if problem.n_features_to_select is None and problem.always_keep.size == 0:
-        warnings.warn(
-            f"{type(selector).__name__} selects no feature by its own rule; the one that came closest is kept. "
-            f"To change that, {remedy}, or ask for a number of features.",
-            UserWarning,
-            stacklevel=6,
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -270,3 +271,14 @@ def _listed_members(groups: Any) -> list[Sequence[Any]] | None:
 def _codes_by_appearance(labels: list[Any]) -> IntArray:
     seen: dict[Any, int] = {}
     return np.asarray([seen.setdefault(label, len(seen)) for label in labels], dtype=np.intp)
+
+
+def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
+    """Say that the method selects nothing by itself; a selector always keeps at least one feature."""
+    if problem.n_features_to_select is None and problem.always_keep.size == 0:
+        warnings.warn(
+            f"{type(selector).__name__} selects no feature by its own rule; the one that came closest is kept. "
+            f"To change that, {remedy}, or ask for a number of features.",
+            UserWarning,
+            stacklevel=6,
+        )

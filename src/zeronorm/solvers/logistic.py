@@ -297,7 +297,7 @@ class L1Logistic:
 # -- ℓ1-penalised logistic machines that share the penalties of the features: one, or one against the rest --
 
 
-class LogisticMachines:
+class CoupledLogistic:
     """Machines with their current solutions; each solution is the start of the next."""
 
     def __init__(self, problem: Problem, tol: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm.evaluation.significance import ScoreMatrix, score_matrix
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import Judged, NotMeasured, Results
 
 PEAKS, BINNED = "peaks", "binned spectra"
@@ -177,7 +177,7 @@ def measured_matrix(results: Results, data: str, cells: Mapping[str, Cell]) -> S
 
 def matrix_table(
     found: ScoreMatrix, order: Sequence[str] | None = None, published: PublishedMatrix | None = None
-) -> Table:
+) -> PageTable:
     """Scores with errors in per cent on the diagonal, by error unless an order is given.
 
     With a published matrix each score is followed by the published one in brackets.
@@ -189,7 +189,7 @@ def matrix_table(
     for number, row in enumerate(codes, start=1):
         cells = [_cell(found, place, row, column, published) for column in codes]
         lines.append((f"{number}. {row}", *cells))
-    return Table(("method", *(str(number) for number in range(1, len(codes) + 1))), tuple(lines))
+    return PageTable(("method", *(str(number) for number in range(1, len(codes) + 1))), tuple(lines))
 
 
 def _cell(

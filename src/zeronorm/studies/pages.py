@@ -17,7 +17,7 @@ from zeronorm.studies.study import Study
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Rows of plain text under a header."""
 
     header: tuple[str, ...]
@@ -34,7 +34,7 @@ class Section:
 
     heading: str
     paragraphs: tuple[str, ...] = ()
-    table: Table | None = None
+    table: PageTable | None = None
     drawing: str = ""
 
 
@@ -98,7 +98,7 @@ def build_page(study: Study, results: Results, *, quick: bool, provenance: Prove
     failures = _failures(results)
     if failures is not None:
         sections.append(failures)
-    run = Table(("", ""), tuple((name, value) for name, value in provenance))
+    run = PageTable(("", ""), tuple((name, value) for name, value in provenance))
     sections.append(Section("How this was run", table=run))
     title = f"{study.title} ({'quick version' if quick else 'full version'})"
     return Page(title, f"Study {study.name}, after {study.source}", tuple(sections))
@@ -122,7 +122,7 @@ def _comparison(findings: list[Finding]) -> Section:
     rows = tuple((f.what, f.origin, f.published, f.ours, f.verdict, f.rule, f.note) for f in findings)
     header = ("what", "origin", "published", "ours", "verdict", "rule", "note")
     paragraphs = (f"{summary}.", f"Origin: {legend}." if legend else "")
-    return Section("Published and ours", tuple(p for p in paragraphs if p), Table(header, rows))
+    return Section("Published and ours", tuple(p for p in paragraphs if p), PageTable(header, rows))
 
 
 def _measured(results: Results) -> Section:
@@ -149,7 +149,7 @@ def _measured(results: Results) -> Section:
         "Mean ± standard error. For resplits of one sample the standard error is the corrected one of Nadeau and "
         "Bengio, sd·√(1/J + n_test/n_train); for independent draws it is sd/√J."
     )
-    return Section("Measured", (note,), Table(header, tuple(rows)))
+    return Section("Measured", (note,), PageTable(header, tuple(rows)))
 
 
 def _mean_text(results: Results, data: str, arm: str, size: int | None, metric: str) -> str:
@@ -169,7 +169,7 @@ def _failures(results: Results) -> Section | None:
     rows += [(data, arm, str(error), str(count)) for (data, arm, error), count in counts.items()]
     if not rows:
         return None
-    return Section("What did not finish", table=Table(("data", "method", "reason", "rows"), tuple(rows)))
+    return Section("What did not finish", table=PageTable(("data", "method", "reason", "rows"), tuple(rows)))
 
 
 # -- A finished study as files --

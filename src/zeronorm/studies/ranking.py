@@ -12,7 +12,7 @@ from zeronorm.evaluation.significance import (
     signed_rank,
 )
 from zeronorm.evaluation.stability import nogueira_stability
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.real_data import N_PROBES
 from zeronorm.studies.results import NotMeasured, Results
 
@@ -67,7 +67,7 @@ def _rank_section(results: Results, size: int) -> Section:
         f"differ by less than {found.difference:.2f} (Nemenyi, 5 %) cannot be told apart."
     )
     drawing = str(diagram(found))
-    return Section(f"Mean ranks, {size} features", (text,), Table(("method", "mean rank"), rows), drawing)
+    return Section(f"Mean ranks, {size} features", (text,), PageTable(("method", "mean rank"), rows), drawing)
 
 
 def _cost_section(results: Results, sizes: list[int]) -> Section:
@@ -95,7 +95,7 @@ def _cost_section(results: Results, sizes: list[int]) -> Section:
         f"Stability (Nogueira et al.; 1 is best, 0 is chance) and the share of the {N_PROBES} appended probes among "
         f"the selected, both at {sizes[len(sizes) // 2]} features, averaged over the data sets with results."
     )
-    return Section("Time, stability and probes", (text,), Table(header, tuple(rows)))
+    return Section("Time, stability and probes", (text,), PageTable(header, tuple(rows)))
 
 
 def _stability_and_probes(results: Results, arm: str, sizes: list[int]) -> tuple[str, str]:
@@ -185,7 +185,7 @@ def _winners(results: Results, size: int) -> Section:
         rows.append((name, f"{n} × {p}", shown, _median(errors), _all_features(results, name)))
     header = ("data", "samples × features", f"lowest errors at {size} features, %", "median", "all features")
     text = "Balanced error, mean over the folds. The lowest of many noisy means is optimistic: see the tests below."
-    return Section("What wins where", (text,), Table(header, tuple(rows)))
+    return Section("What wins where", (text,), PageTable(header, tuple(rows)))
 
 
 def _median(errors: np.ndarray) -> str:
@@ -211,7 +211,7 @@ def _ranks_by_shape(results: Results, size: int) -> Section:
     ]
     header = ("method", "all", f"wide ({int(wide.sum())} sets)", f"tall ({int((~wide).sum())} sets)")
     text = f"Mean ranks at {size} features; wide data have more features than samples."
-    return Section("Mean ranks on wide and on tall data", (text,), Table(header, tuple(rows)))
+    return Section("Mean ranks on wide and on tall data", (text,), PageTable(header, tuple(rows)))
 
 
 def _against_baselines(results: Results, size: int) -> Section:
@@ -233,7 +233,7 @@ def _against_baselines(results: Results, size: int) -> Section:
         f"Mean difference of the balanced error over the data sets at {size} features, in percentage points, with the "
         f"p-value of the signed rank test, corrected for all methods (Holm); * marks those below {LEVEL}."
     )
-    return Section("Against the baselines", (text,), Table(header, rows))
+    return Section("Against the baselines", (text,), PageTable(header, rows))
 
 
 def _verdict(differences: np.ndarray, p_value: float) -> str:

@@ -21,7 +21,7 @@ class NotMeasured(ValueError):
 
 
 @dataclass(frozen=True)
-class Difference:
+class PublishedDifference:
     """Mean of a minus b over the same trials, with a two-sided p-value and the interval that goes with the test:
     of the mean for the corrected t-test, of the pseudo-median for the signed rank test.
     """
@@ -94,7 +94,7 @@ class Results:
 
     def difference(
         self, data: str, a: str, b: str, size: int | None, metric: str = "error_rate", b_size: Any = "same"
-    ) -> Difference:
+    ) -> PublishedDifference:
         """a minus b on the same trials: signed rank test for draws, corrected t-test for resplits."""
         left = self.values(data, a, size, metric)
         right = self.values(data, b, size if b_size == "same" else b_size, metric)
@@ -109,7 +109,9 @@ class Results:
                 raise NotMeasured(f"{a} and {b} on {data} cannot be compared: {error}") from error
         effect = test.difference
         kind = "pseudo-median" if overlap == 0.0 else "mean"
-        return Difference(float(np.mean(left - right)), effect.low, effect.high, float(test.p_value), kind)
+        return PublishedDifference(
+            float(np.mean(left - right)), effect.low, effect.high, float(test.p_value), kind
+        )
 
     def selections(self, data: str, arm: str, size: int | None) -> list[list[int]]:
         """The selected columns in every trial that has a result."""

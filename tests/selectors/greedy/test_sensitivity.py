@@ -16,7 +16,7 @@ from zeronorm import RFE, SensitivityElimination
 from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.engines.sensitivity.models import KernelModel, LinearModel, NetworkModel
+from zeronorm.engines.sensitivity.models import KernelModel, LinearFunction, NetworkModel
 from zeronorm.engines.sensitivity.search import NumericalModel, Sensitivity
 from zeronorm.selection.problem import Problem
 
@@ -63,7 +63,7 @@ def linear_function(model, X):
 
 
 MODELS = {
-    "linear": (lambda problem: LinearModel(problem, **SVM), linear_function),
+    "linear": (lambda problem: LinearFunction(problem, **SVM), linear_function),
     "rbf": (lambda problem: KernelModel(problem, RBFKernel(0.2), **SVM), kernel_function),
     "poly": (lambda problem: KernelModel(problem, PolynomialKernel(3, 0.3, 0.8), **SVM), kernel_function),
     "network": (

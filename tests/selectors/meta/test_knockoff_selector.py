@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
-from zeronorm.engines import error_control as ko
+from zeronorm.engines import error_control
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.meta.knockoff_selector import (
@@ -49,29 +49,29 @@ def test_semidefinite_gaps_match_an_sdp_solver(rho):
     s = cp.Variable(12)
     feasible = [s >= 0, s <= 1, 2 * correlation - cp.diag(s) >> 0]
     best = cp.Problem(cp.Maximize(cp.sum(s)), feasible).solve(solver=cp.CLARABEL)
-    ours = ko.semidefinite_gaps(correlation)
+    ours = error_control.semidefinite_gaps(correlation)
     assert ours.sum() == pytest.approx(best, rel=2e-3)
     assert ours.sum() <= best * (1 + 1e-6)
     assert ours.min() >= 0
     assert ours.max() <= 1
     assert np.linalg.eigvalsh(2 * correlation - np.diag(ours)).min() > -1e-9
-    assert ours.sum() >= ko.equicorrelated_gaps(correlation).sum() - 1e-6
+    assert ours.sum() >= error_control.equicorrelated_gaps(correlation).sum() - 1e-6
 
 
 def test_equicorrelated_gaps():
     correlation = np.full((4, 4), 0.7) + 0.3 * np.eye(4)  # smallest eigenvalue 0.3
-    np.testing.assert_allclose(ko.equicorrelated_gaps(correlation), 0.6)
-    np.testing.assert_allclose(ko.equicorrelated_gaps(np.eye(4)), 1.0)
+    np.testing.assert_allclose(error_control.equicorrelated_gaps(correlation), 0.6)
+    np.testing.assert_allclose(error_control.equicorrelated_gaps(np.eye(4)), 1.0)
 
 
-@pytest.mark.parametrize("gaps", [ko.equicorrelated_gaps, ko.semidefinite_gaps])
+@pytest.mark.parametrize("gaps", [error_control.equicorrelated_gaps, error_control.semidefinite_gaps])
 def test_model_x_knockoffs_have_the_joint_covariance(gaps):
     """Cov([X, X~]) = [[S, S - D], [S - D, S]], here from one large draw."""
     rng = np.random.default_rng(0)
     correlation = toeplitz(5, 0.6)
-    s = gaps(correlation) * (1 - ko.SAFETY)
+    s = gaps(correlation) * (1 - error_control.SAFETY)
     X = draw_gaussian(200_000, correlation, rng)
-    copies = ko.model_x_knockoffs(X, *ko.knockoff_factors(correlation, s), rng)
+    copies = error_control.model_x_knockoffs(X, *error_control.knockoff_factors(correlation, s), rng)
     joint = np.cov(np.hstack([X, copies]), rowvar=False)
     mixed = correlation - np.diag(s)
     expected = np.block([[correlation, mixed], [mixed, correlation]])
@@ -83,8 +83,8 @@ def test_fixed_x_knockoffs_are_exact():
     X = draw_gaussian(40, toeplitz(6), rng)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     correlation = X.T @ X / 40
-    s = ko.semidefinite_gaps(correlation) * (1 - ko.SAFETY)
-    copies = ko.fixed_x_knockoffs(X, *ko.knockoff_factors(correlation, s), rng)
+    s = error_control.semidefinite_gaps(correlation) * (1 - error_control.SAFETY)
+    copies = error_control.fixed_x_knockoffs(X, *error_control.knockoff_factors(correlation, s), rng)
     np.testing.assert_allclose(copies.T @ copies / 40, correlation, atol=1e-10)
     np.testing.assert_allclose(X.T @ copies / 40, correlation - np.diag(s), atol=1e-10)
     np.testing.assert_allclose(copies.mean(axis=0), 0, atol=1e-12)
@@ -94,25 +94,29 @@ def test_the_correlation_is_shrunk_no_more_than_its_inverse_needs():
     X = np.random.default_rng(2).normal(size=(20, 60))
     X[:, 1] = X[:, 0]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    correlation = ko.conditioned_correlation(X)
+    correlation = error_control.conditioned_correlation(X)
     np.testing.assert_allclose(np.diag(correlation), 1.0)
-    assert np.linalg.eigvalsh(correlation).min() == pytest.approx(ko.SMALLEST_EIGENVALUE)
-    assert correlation[0, 1] == pytest.approx(1 - ko.SMALLEST_EIGENVALUE)  # the sample's smallest one is 0
+    assert np.linalg.eigvalsh(correlation).min() == pytest.approx(error_control.SMALLEST_EIGENVALUE)
+    assert correlation[0, 1] == pytest.approx(
+        1 - error_control.SMALLEST_EIGENVALUE
+    )  # the sample's smallest one is 0
     tall = np.random.default_rng(3).normal(size=(4000, 5))
     tall = (tall - tall.mean(axis=0)) / tall.std(axis=0)
-    np.testing.assert_allclose(ko.conditioned_correlation(tall), np.corrcoef(tall.T), atol=1e-12)
+    np.testing.assert_allclose(error_control.conditioned_correlation(tall), np.corrcoef(tall.T), atol=1e-12)
 
 
 def test_knockoffs_on_normal_scores_have_the_margins_and_the_rank_correlations_of_the_data():
     rng = np.random.default_rng(0)
     X = np.exp(1.5 * draw_gaussian(4000, toeplitz(4, 0.6), rng))
-    scores = ko.normal_scores(X)
-    correlation = ko.conditioned_correlation(scores)
-    keep, root = ko.knockoff_factors(correlation, ko.equicorrelated_gaps(correlation) * (1 - ko.SAFETY))
-    copies = ko.with_margins_of(X, ko.model_x_knockoffs(scores, keep, root, rng))
+    scores = error_control.normal_scores(X)
+    correlation = error_control.conditioned_correlation(scores)
+    keep, root = error_control.knockoff_factors(
+        correlation, error_control.equicorrelated_gaps(correlation) * (1 - error_control.SAFETY)
+    )
+    copies = error_control.with_margins_of(X, error_control.model_x_knockoffs(scores, keep, root, rng))
     shares = (0.1, 0.5, 0.9)
     np.testing.assert_allclose(np.quantile(copies, shares, axis=0), np.quantile(X, shares, axis=0), rtol=0.15)
-    both = np.corrcoef(np.hstack([ko.normal_scores(X), ko.normal_scores(copies)]).T)
+    both = np.corrcoef(np.hstack([error_control.normal_scores(X), error_control.normal_scores(copies)]).T)
     np.testing.assert_allclose(both[4:, 4:], both[:4, :4], atol=0.06)
     apart = ~np.eye(4, dtype=bool)
     np.testing.assert_allclose(both[:4, 4:][apart], both[:4, :4][apart], atol=0.06)

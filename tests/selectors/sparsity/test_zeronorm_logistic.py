@@ -14,7 +14,7 @@ from zeronorm import ZeroNormLogistic, as_design
 from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, tangent_factors
-from zeronorm.solvers.logistic import L1Logistic, LogisticMachines
+from zeronorm.solvers.logistic import CoupledLogistic, L1Logistic
 
 SIZES = (1, 2, 3, 4)
 
@@ -221,7 +221,7 @@ def penalised_value(name, machines, penalty, epsilon):
 def test_reweighting_never_increases_the_penalised_loss(name):
     X, y = logistic_problem(1, n=50, p=30)
     problem = Problem(design=as_design(X), y=y, task="binary", classes=np.arange(2))
-    machines = LogisticMachines(problem, 1e-9)
+    machines = CoupledLogistic(problem, 1e-9)
     penalty, epsilon = 0.2 * machines.largest_penalty, 0.1
     factors, values = np.ones(30), []
     for _ in range(6):

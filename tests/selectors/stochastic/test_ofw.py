@@ -19,7 +19,7 @@ from zeronorm.datasets.generators import make_reusable_features
 from zeronorm.engines.weighting import batches as source
 from zeronorm.engines.weighting.batches import uneven_parts
 from zeronorm.engines.weighting.learners.nearest import SubsetCentroid, SubsetKNN
-from zeronorm.engines.weighting.steps import Run
+from zeronorm.engines.weighting.steps import WeightingRun
 
 
 def selector(**settings):
@@ -237,7 +237,7 @@ def test_a_killed_run_resumes_with_identical_results(tmp_path, monkeypatch, meth
     file = tmp_path / "run.npz"
     settings = {"method": method, "max_iter": 200, "tol": 1e-9, "window": 2, "random_state": random_state}
     interrupted = selector(checkpoint=file, checkpoint_every=30, **settings)
-    step = Run._step
+    step = WeightingRun._step
 
     def killed_at_100(run):
         if run.state.step == 100:
@@ -245,14 +245,14 @@ def test_a_killed_run_resumes_with_identical_results(tmp_path, monkeypatch, meth
         return step(run)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "_step", killed_at_100)
+        patch.setattr(WeightingRun, "_step", killed_at_100)
         with pytest.raises(Killed):
             interrupted.fit(X, y)
     with np.load(file) as saved:
         seed = int(saved["seed"])
         assert saved["counters"][0] == 90
     if random_state is None:
-        monkeypatch.setattr(Run, "_step", lambda run: check_seed(run, seed) and step(run))
+        monkeypatch.setattr(WeightingRun, "_step", lambda run: check_seed(run, seed) and step(run))
     with pytest.warns(ConvergenceWarning, match="still moved"):
         resumed = clone(interrupted).fit(X, y)
     assert not file.exists()

@@ -137,7 +137,7 @@ class Machine(Protocol):
         ...
 
 
-class LinearModel(Machine, Protocol):
+class RescaledModel(Machine, Protocol):
     """A machine that is linear in the features: one column of weights and one bias per machine.
 
     They belong to the last training that found a solution, and to the features before rescaling.

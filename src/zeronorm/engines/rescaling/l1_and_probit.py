@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design, StandardizedDesign
-from zeronorm.engines.rescaling.iteration import NO_SOLUTION, LinearModel
+from zeronorm.engines.rescaling.iteration import NO_SOLUTION, RescaledModel
 from zeronorm.engines.rescaling.machines import Part
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
@@ -141,12 +141,12 @@ class JointL1Machine:
 class SwitchingMachine:
     """The ℓ2 norm while there are many features, the ℓ1 norm once there are few."""
 
-    def __init__(self, many: LinearModel, few: L1Machine, few_features: int) -> None:
+    def __init__(self, many: RescaledModel, few: L1Machine, few_features: int) -> None:
         self.many = many
         self.few = few
         self.few_features = few_features
         self.status = Status.CONVERGED
-        self._trained: LinearModel = many
+        self._trained: RescaledModel = many
 
     @property
     def settled(self) -> bool:
@@ -161,7 +161,7 @@ class SwitchingMachine:
         return self._trained.bias
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        machine: LinearModel = self.few if scale.size <= self.few_features else self.many
+        machine: RescaledModel = self.few if scale.size <= self.few_features else self.many
         strength = machine.train(design, scale)
         self.status = machine.status
         if self.status not in NO_SOLUTION:
@@ -184,7 +184,7 @@ class SwitchingMachine:
 
 
 class ProbitMachine:
-    """``LinearModel`` of the rescaling engine; the prices of the parts are the weights of the samples."""
+    """``RescaledModel`` of the rescaling engine; the prices of the parts are the weights of the samples."""
 
     def __init__(self, parts: Sequence[Part], tol: float) -> None:
         self.tol = tol

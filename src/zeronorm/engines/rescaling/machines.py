@@ -63,7 +63,7 @@ def _pairs(problem: Problem, price: FloatArray) -> list[Part]:
 
 
 class LinearMachine:
-    """Machines that share the scaling factors; ``LinearModel`` of the rescaling engine.
+    """Machines that share the scaling factors; ``RescaledModel`` of the rescaling engine.
 
     In the dual, on the Gram matrix that all machines share, as long as there are at least as many features as
     samples (or few samples); in the primal after that. After training, ``weights`` holds one column per

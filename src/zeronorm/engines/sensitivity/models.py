@@ -72,7 +72,7 @@ class MachineModel(SensitiveModel):
         return self.machines.n_iter
 
 
-class LinearModel(MachineModel):
+class LinearFunction(MachineModel):
     """Linear support vector machines, f = x·w + b."""
 
     machines: TallMachines

@@ -281,7 +281,7 @@ class Outcome:
 
 
 @dataclass
-class Run:
+class WeightingRun:
     """The parts of a run; ``state`` goes forward with it, its weights being those of ``rule``."""
 
     state: RunState

@@ -19,7 +19,7 @@ MOST_CLASSES = 20
 
 
 @dataclass(frozen=True)
-class Part:
+class PredictedPart:
     """Truth, predictions and decision values of a procedure on one test part."""
 
     truth: list[Any]
@@ -27,7 +27,7 @@ class Part:
     decision: list[float] | None
 
 
-def own_parts(facts: Facts, method: str) -> list[Part]:
+def own_parts(facts: Facts, method: str) -> list[PredictedPart]:
     """The test parts of a method at its own size."""
     columns = facts.columns
     decisions = columns.get("decision") or [None] * len(columns["method"])
@@ -35,7 +35,7 @@ def own_parts(facts: Facts, method: str) -> list[Part]:
         columns["method"], columns["size"], columns["truth"], columns["predictions"], decisions, strict=True
     )
     return [
-        Part(list(truth), list(predictions), None if decision is None else list(decision))
+        PredictedPart(list(truth), list(predictions), None if decision is None else list(decision))
         for name, size, truth, predictions, decision in rows
         if name == method and size is None and predictions is not None
     ]

@@ -21,9 +21,8 @@ from zeronorm.engines.neighbours.search import NearestLists, usable_neighbours
 from zeronorm.engines.orthogonal import DEPENDENT
 from zeronorm.registry import register
 from zeronorm.selection.kinds import NONE, count, exceptions, parameter_error
-from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import BaseSelector
 
 FEWEST_PROBES = 200

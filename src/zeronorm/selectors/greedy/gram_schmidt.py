@@ -12,9 +12,8 @@ from zeronorm.engines.error_control import ProbeRisk, probe_tail
 from zeronorm.engines.monomials import MonomialDesign, needed_by_leave_one_out, needed_columns
 from zeronorm.engines.orthogonal import OrthogonalSearch, least_squares_search
 from zeronorm.registry import register
-from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 
 STOPS = ("probe", "fisher", "loo", "size")

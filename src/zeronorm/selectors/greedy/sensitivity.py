@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
-from zeronorm.engines.sensitivity.models import KernelModel, LinearModel, NetworkModel, SensitiveModel
+from zeronorm.engines.sensitivity.models import KernelModel, LinearFunction, NetworkModel, SensitiveModel
 from zeronorm.engines.sensitivity.search import SEARCHES, NumericalModel, Sensitivity
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
@@ -197,6 +197,6 @@ class SensitivityElimination(BaseSelector):
         )
         settings: dict[str, Any] = {"C": self.C, "loss": self.loss, "epsilon": self.epsilon, "tol": self.tol}
         if isinstance(kernel, LinearKernel):
-            return LinearModel(problem, **settings)
+            return LinearFunction(problem, **settings)
         assert isinstance(kernel, (PolynomialKernel, RBFKernel))
         return KernelModel(problem, kernel, **settings)

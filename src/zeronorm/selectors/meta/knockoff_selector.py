@@ -12,7 +12,7 @@ from scipy import linalg
 
 from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
-from zeronorm.engines import error_control as ko
+from zeronorm.engines import error_control
 from zeronorm.registry import Registered, register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -36,9 +36,9 @@ class KnockoffPlan:
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """One set of knockoffs."""
         if self.scores is not None:
-            drawn = ko.model_x_knockoffs(self.scores, self.keep, self.root, rng)
-            return ko.with_margins_of(self.X, drawn)
-        sample = ko.fixed_x_knockoffs if self.is_fixed else ko.model_x_knockoffs
+            drawn = error_control.model_x_knockoffs(self.scores, self.keep, self.root, rng)
+            return error_control.with_margins_of(self.X, drawn)
+        sample = error_control.fixed_x_knockoffs if self.is_fixed else error_control.model_x_knockoffs
         return sample(self.X, self.keep, self.root, rng)
 
 
@@ -186,7 +186,7 @@ class KnockoffSelector(ErrorControlSelector):
         X = standardized.block(slice(None))
         n, p = X.shape
         is_fixed = self.knockoffs == "fixed_x"
-        scores = ko.normal_scores(X) if self.knockoffs == "normal_scores" else None
+        scores = error_control.normal_scores(X) if self.knockoffs == "normal_scores" else None
         if is_fixed:
             if n <= 2 * p:
                 raise ValueError(
@@ -197,7 +197,7 @@ class KnockoffSelector(ErrorControlSelector):
         elif self.correlation is not None:
             correlation = np.asarray(self.correlation, dtype=np.float64)[np.ix_(columns, columns)]
         else:
-            correlation = ko.conditioned_correlation(X if scores is None else scores)
+            correlation = error_control.conditioned_correlation(X if scores is None else scores)
         smallest = float(linalg.eigvalsh(correlation, subset_by_index=[0, 0])[0])
         if smallest < 1e-10:
             raise ValueError(
@@ -205,8 +205,14 @@ class KnockoffSelector(ErrorControlSelector):
                 f"eigenvalue of their correlation matrix is {smallest:.1e}; drop duplicates, or use "
                 "knockoffs='model_x' with correlation=None, which shrinks it."
             )
-        gaps = ko.semidefinite_gaps if self.construction == "sdp" else ko.equicorrelated_gaps
-        keep, root = ko.knockoff_factors(correlation, gaps(correlation) * (1 - ko.SAFETY))
+        gaps = (
+            error_control.semidefinite_gaps
+            if self.construction == "sdp"
+            else error_control.equicorrelated_gaps
+        )
+        keep, root = error_control.knockoff_factors(
+            correlation, gaps(correlation) * (1 - error_control.SAFETY)
+        )
         return KnockoffPlan(X, keep, root, is_fixed, scores)
 
     def _one_draw(

@@ -9,9 +9,8 @@ import numpy as np
 from zeronorm._types import FloatArray
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions, parameter_error
-from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
 from zeronorm.solvers.status import Status

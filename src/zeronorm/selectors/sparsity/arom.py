@@ -10,7 +10,7 @@ import numpy as np
 
 from zeronorm.engines.price import automatic_l1_price, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
-    LinearModel,
+    RescaledModel,
     Rescaling,
     UnitFactors,
     diagonal,
@@ -23,9 +23,8 @@ from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Par
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
-from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath, order_by_score
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 
 
@@ -178,7 +177,7 @@ class AROM(WeightedSelector):
             return automatic_l1_price(problem, self.epsilon_)
         return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
 
-    def _machine(self, problem: Problem, parts: Sequence[Part]) -> LinearModel:
+    def _machine(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
         epsilon = self.epsilon_
         count_slacks = self.slack_norm == 0
         l1_parts = [replace(part) for part in parts]
@@ -189,7 +188,7 @@ class AROM(WeightedSelector):
         l2 = SlackRescaling(plain, self.zero_tol, self.tol) if count_slacks else plain
         return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
 
-    def _run(self, problem: Problem, machine: LinearModel) -> Rescaling:
+    def _run(self, problem: Problem, machine: RescaledModel) -> Rescaling:
         """Rescale to rest and keep the last weights."""
         result = rescale_until_sparse(
             machine,

@@ -11,9 +11,8 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.price import target_spread, tube_of
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies, relative
 from zeronorm.registry import register
-from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
 from zeronorm.solvers.status import Status

@@ -11,9 +11,8 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.price import automatic_l1_price, l1_path, tube_of
 from zeronorm.engines.sparse_paths import first_copies, path_of_entries
 from zeronorm.registry import register
-from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
 from zeronorm.solvers.l1_svm.program import L1Svm

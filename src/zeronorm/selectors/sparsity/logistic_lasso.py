@@ -13,7 +13,7 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.lasso import penalty_at_bound
-from zeronorm.solvers.logistic import LogisticMachines
+from zeronorm.solvers.logistic import CoupledLogistic
 
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3
@@ -101,7 +101,7 @@ class LogisticLasso(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         merged, distinct = without_copies(problem)  # copies would share a weight at random
-        walk = _PenaltyWalk(LogisticMachines(merged, float(self.tol)), distinct, problem.n_features)
+        walk = _PenaltyWalk(CoupledLogistic(merged, float(self.tol)), distinct, problem.n_features)
         with problem.progress.task("Penalties", int(self.n_alphas)) as advance:
             for penalty in self._grid(problem, walk.machines.largest_penalty):
                 walk.visit(float(penalty))
@@ -123,7 +123,7 @@ class LogisticLasso(WeightedSelector):
 class _PenaltyWalk:
     """Solutions for falling penalties."""
 
-    def __init__(self, machines: LogisticMachines, columns: IntArray, n_features: int) -> None:
+    def __init__(self, machines: CoupledLogistic, columns: IntArray, n_features: int) -> None:
         self.machines = machines
         self.columns, self.n_features = columns, n_features  # of the machines, among all features
         self.penalties: list[float] = []

@@ -11,9 +11,8 @@ from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.engines.rescaling.l1_and_probit import L1Machine
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
 from zeronorm.registry import register
-from zeronorm.selection.parameters import warn_of_empty_answer
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 
 

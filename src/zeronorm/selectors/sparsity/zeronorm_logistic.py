@@ -18,7 +18,7 @@ from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.logistic import LogisticMachines
+from zeronorm.solvers.logistic import CoupledLogistic
 
 Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
 
@@ -190,7 +190,7 @@ class ZeroNormLogistic(WeightedSelector):
 
     def _reweighted(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
         merged, distinct = without_copies(problem)  # copies would share a weight at random
-        machines = LogisticMachines(merged, self.tol)
+        machines = CoupledLogistic(merged, self.tol)
         penalties = machines.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
         fits: dict[bytes, SubsetFit] = {}
         supports, levels = [], []
@@ -212,7 +212,7 @@ class ZeroNormLogistic(WeightedSelector):
             problem, model, list(fits.values()), scores, n_iter=machines.n_solved, converged=converged
         )
 
-    def _solve_reweighted(self, machines: LogisticMachines, penalty: float) -> None:
+    def _solve_reweighted(self, machines: CoupledLogistic, penalty: float) -> None:
         """Weighted ℓ1 problems until the factors settle, starting with equal factors."""
         factors = np.ones(machines.n_features)
         for _ in range(int(self.max_reweightings)):

@@ -14,7 +14,7 @@ from zeronorm.design.base import Design
 from zeronorm.engines.price import automatic_price, price_of
 from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
-    LinearModel,
+    RescaledModel,
     UnitFactors,
     power_rule,
     rescale_until_sparse,
@@ -191,7 +191,7 @@ class ZeroNormSVM(WeightedSelector):
         found = automatic_price(problem)
         return found.unit / float(np.sqrt(found.diagonal))
 
-    def _machine(self, problem: Problem) -> LinearModel:
+    def _machine(self, problem: Problem) -> RescaledModel:
         if self.loss == "probit":
             return ProbitMachine(parts_of(problem, 1.0, self.multi_class), self.tol)
         assert self.C_ is not None

@@ -24,9 +24,9 @@ from zeronorm.engines.weighting.steps import (
     CollapseWatch,
     GivenSteps,
     Outcome,
-    Run,
     Steps,
     StoppingRule,
+    WeightingRun,
     default_batch_size,
     default_max_iter,
 )
@@ -246,7 +246,7 @@ class OptimalFeatureWeighting(BaseSelector):
         p, k = state.weights.size, experiment.subset_size
         first_step = steps.length(RunState(0, state.weights), 1.0 / p)
         lag = max(10, -(-p // (k * self.batch_size_)))
-        run = Run(
+        run = WeightingRun(
             state,
             experiment.evaluator(self.batch_size_),
             make_rule(self.method, state.weights, noise=self.noise, first_step=first_step),

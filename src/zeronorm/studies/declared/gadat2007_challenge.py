@@ -18,7 +18,7 @@ from zeronorm.registry import get_method
 from zeronorm.selectors.meta.selector_cv import SelectorCV
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.studies.machines import BestOfSelectors, CommonScale
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
 from zeronorm.studies.study import (
     Arm,
@@ -352,7 +352,7 @@ def _table(results: Results) -> list[Section]:
         "The published probes are among the features of the challenge; ours are appended (the rows of the data in "
         "another order, as many as features), so the last two columns cannot be compared with each other."
     )
-    return [Section("Tables 2 and 4", (note,), Table(header, tuple(rows)))]
+    return [Section("Tables 2 and 4", (note,), PageTable(header, tuple(rows)))]
 
 
 STUDY = Study(

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.studies.machines import weight_metric
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
 from zeronorm.studies.study import Arm, Plan, Sample, Study, resplits
 
@@ -98,7 +98,7 @@ def _weights(results: Results) -> list[Section]:
     text = (
         "Per cent, mean ± corrected standard error over the divisions; the paper has 0, 0, 70 and 30 for OFW."
     )
-    return [Section("Final weights", (text,), Table(("method", *NAMES), tuple(rows)))]
+    return [Section("Final weights", (text,), PageTable(("method", *NAMES), tuple(rows)))]
 
 
 STUDY = Study(

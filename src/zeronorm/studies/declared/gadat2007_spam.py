@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 from zeronorm.engines.weighting.learners.nearest import SubsetKNN
 from zeronorm.studies.machines import VOTER_ERROR, not_learned, voters, weight_metric
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm.studies.study import Arm, Plan, Sample, Study, resplits, sample_of
 
@@ -240,7 +240,7 @@ def _word_section(results: Results) -> list[Section]:
         f"Uniform weights would be {100 / len(SPAM_WORDS):.2f} %."
     )
     header = ("word", "published", "ours", "divisions")
-    return [Section("Words of Figure 18", (text,), Table(header, tuple(rows)))]
+    return [Section("Words of Figure 18", (text,), PageTable(header, tuple(rows)))]
 
 
 def _selections(results: Results) -> list[list[int]]:

@@ -13,7 +13,7 @@ from zeronorm.datasets.generators import FIXED_SETS
 from zeronorm.engines.weighting.learners.nearest import SubsetKNN
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.studies.machines import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import Check, Claim, Judged, NotMeasured, Results, lower_mean
 from zeronorm.studies.study import Arm, Plan, Study, generated
 
@@ -140,7 +140,7 @@ def _weights(results: Results) -> list[Section]:
         return []
     text = f"Per cent, mean of three draws, of the first {N_SHOWN} features; 1, 4 and 8 serve two classes."
     header = ("", *(str(place + 1) for place in range(N_SHOWN)))
-    return [Section("Weights (Figure 9)", (text,), Table(header, tuple(rows)))]
+    return [Section("Weights (Figure 9)", (text,), PageTable(header, tuple(rows)))]
 
 
 STUDY = Study(

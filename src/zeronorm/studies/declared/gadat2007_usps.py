@@ -21,7 +21,7 @@ from zeronorm.studies.machines import (
     one_split,
     usps_trial,
 )
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm.studies.study import Arm, Data, Plan, Study, published_split, sample_of, second_part_of
 
@@ -136,7 +136,7 @@ def _section(results: Results) -> list[Section]:
         "majority, uniform draws",
         "majority, learned draws",
     )
-    return [Section("Mean errors of drawn classifiers", (text,), Table(header, tuple(rows)))]
+    return [Section("Mean errors of drawn classifiers", (text,), PageTable(header, tuple(rows)))]
 
 
 STUDY = Study(

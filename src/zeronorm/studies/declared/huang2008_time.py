@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.real_data import accuracy_arms, embedded_data, papers_data
 from zeronorm.studies.results import Check, Claim, Judged, Results
 from zeronorm.studies.study import Arm, Plan, Study
@@ -91,7 +91,7 @@ def _section(results: Results) -> list[Section]:
     text = (
         "Seconds: published means of Matlab code on a PC of 2008, ours are medians. Only the order compares."
     )
-    return [Section("Table 2", (text,), Table(("data", "method", "published", "ours"), tuple(rows)))]
+    return [Section("Table 2", (text,), PageTable(("data", "method", "published", "ours"), tuple(rows)))]
 
 
 STUDY = Study(

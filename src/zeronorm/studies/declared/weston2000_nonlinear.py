@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zeronorm.datasets import make_nonlinear_toy
 from zeronorm.studies.machines import polynomial_machine
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import Claim, Judged, NotMeasured, Results, lower_mean, significantly_lower
 from zeronorm.studies.study import Arm, Data, Plan, Study, generated
 
@@ -63,7 +63,7 @@ def _section(results: Results) -> list[Section]:
                 rows.append((data, arm, f"{share_found(results, data, arm, {0, 1}):.0%}"))
             except (NotMeasured, ZeroDivisionError):
                 rows.append((data, arm, "–"))
-    table = Table(("data", "method", "both features found"), tuple(rows))
+    table = PageTable(("data", "method", "both features found"), tuple(rows))
     return [Section("The relevant pair", table=table)]
 
 

@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm.studies.machines import linear_machine
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.results import (
     Claim,
     Judged,
@@ -103,7 +103,7 @@ def _pair_section(results: Results) -> list[Section]:
                 rows.append((data, arm, f"{share_of_split_pairs(results, data, arm):.0%}"))
             except (NotMeasured, ZeroDivisionError):
                 rows.append((data, arm, "–"))
-    table = Table(("data", "method", "one of each triple"), tuple(rows))
+    table = PageTable(("data", "method", "one of each triple"), tuple(rows))
     text = (
         "Share of the draws in which the two features are one of each triple, so that both states are served."
     )
