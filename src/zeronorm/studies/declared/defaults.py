@@ -16,7 +16,7 @@ from zeronorm._types import FloatArray
 from zeronorm.evaluation.significance import adjust_p_values, signed_rank
 from zeronorm.registry import all_methods, get_method
 from zeronorm.studies.machines import as_dense, tuned_squared_hinge_machine
-from zeronorm.studies.pages import Section, Table
+from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.ranking import METRIC, rank_rows
 from zeronorm.studies.real_data import TUNING, UNSEEN, probed, quick_data
 from zeronorm.studies.results import Claim, Judged, Results
@@ -180,7 +180,7 @@ def _errors(results: Results) -> Section:
         )
         rows.append((data.label, f"{n} × {p}", *cells))
     text = "Balanced error in percent, mean over folds and over 5, 10, 20 and 50 features; – is a timeout or a refusal."
-    return Section("Errors", (text,), Table(("data", "samples × features", *shown), tuple(rows)))
+    return Section("Errors", (text,), PageTable(("data", "samples × features", *shown), tuple(rows)))
 
 
 def _against_fisher(results: Results) -> Section:
@@ -200,7 +200,7 @@ def _against_fisher(results: Results) -> Section:
         "Balanced error of the Fisher score minus that of the method. The test is over data sets and two-sided; "
         "methods are compared where both have results."
     )
-    return Section("Against the Fisher score", (text,), Table(header, tuple(rows)))
+    return Section("Against the Fisher score", (text,), PageTable(header, tuple(rows)))
 
 
 def _ranks(results: Results, wide: bool) -> dict[str, float]:
@@ -222,7 +222,7 @@ def _rank_section(results: Results) -> Section:
         (name, *(f"{found[name]:.1f}" if name in found else "–" for found in (wide, tall))) for name in names
     )
     text = "Mean ranks of the methods with a result on every data set of the column."
-    return Section("Mean ranks", (text,), Table(("method", "wide (p > n)", "tall"), rows))
+    return Section("Mean ranks", (text,), PageTable(("method", "wide (p > n)", "tall"), rows))
 
 
 def _against_peers(results: Results) -> Section:
@@ -235,7 +235,7 @@ def _against_peers(results: Results) -> Section:
                 (ours, peer, str(found.size), f"{100 * found.mean():+.2f}", f"{100 * found.min():+.1f}", p)
             )
     header = ("ours", "peer", "data sets", "mean gain, points", "worst data set", "p, signed rank")
-    return Section("Against the same idea elsewhere", ("On the same folds.",), Table(header, tuple(rows)))
+    return Section("Against the same idea elsewhere", ("On the same folds.",), PageTable(header, tuple(rows)))
 
 
 def _better_than_fisher(name: str) -> Callable[[Results], Judged]:
