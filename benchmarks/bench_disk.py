@@ -1,0 +1,117 @@
+"""Data on disk within a budget of memory, against reading the file as often; and Dask arrays against NumPy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import Measurement, job, timed
+from zeronorm import AROM, RFE, FisherScore, ZeroNormSVM, as_design
+from zeronorm.design import Design, pack
+from zeronorm.design.packing import PackedFile
+
+N = 200
+MOST = 1.5
+METHODS: dict[str, Callable[[], Any]] = {
+    "Fisher": lambda: FisherScore(20),
+    "ZeroNormSVM": lambda: ZeroNormSVM(20),
+    "AROM": lambda: AROM(20),
+    "RFE halving": lambda: RFE(n_features_to_select=20, step=0.5),
+}
+
+
+class GeneratedColumns(Design):
+    """Gaussian noise with twenty shifted columns, made block by block, so that nothing of it need fit into memory."""
+
+    def __init__(self, p: int) -> None:
+        super().__init__((N, p), np.dtype(np.float32))
+        self._known_finite = True
+        self.target = np.arange(N) % 2
+
+    def _fill(self, columns: Any, out: Any) -> None:
+        first = columns[0]
+        rng = np.random.default_rng(first)
+        np.copyto(out, rng.standard_normal(out.shape, dtype=np.float32))
+        if first == 0:
+            out[:, :20] += 0.8 * (2 * self.target - 1)[:, None]
+
+    def _take(self, columns: Any) -> Design:
+        raise NotImplementedError
+
+    _take_rows = _take
+
+
+@contextmanager
+def packed(p: int) -> Iterator[tuple[Path, Any]]:
+    """A file of 200 × p float32, in the folder ZERONORM_SCRATCH or that for temporary files."""
+    folder = Path(tempfile.mkdtemp(dir=os.environ.get("ZERONORM_SCRATCH")))
+    try:
+        generated = GeneratedColumns(p)
+        yield pack(generated, folder / "x.zncols"), generated.target
+    finally:
+        shutil.rmtree(folder)
+
+
+def plain_reading(file: Path) -> float:
+    """Seconds to read a file once, eight megabytes at a time."""
+    memory = bytearray(8 << 20)
+    start = time.perf_counter()
+    with open(file, "rb", buffering=0) as stream:
+        while stream.readinto(memory):
+            pass
+    return time.perf_counter() - start
+
+
+def _from_disk(name: str, p: int, budget: int) -> Measurement:
+    n_read = 0
+    real = PackedFile.read
+
+    def counted(self: PackedFile, rows: Any, columns: Any) -> Any:
+        nonlocal n_read
+        n_read += len(columns) * self.shape[0] * self.dtype.itemsize
+        return real(self, rows, columns)
+
+    with packed(p) as (file, y):
+        METHODS[name]().fit(as_design(file, memory_budget=budget).take(slice(0, 2000)), y)  # compile
+        PackedFile.read = counted  # type: ignore[method-assign]
+        try:
+            seconds, _ = timed(lambda: METHODS[name]().fit(as_design(file, memory_budget=budget), y))
+        finally:
+            PackedFile.read = real  # type: ignore[method-assign]
+        readings = n_read / file.stat().st_size
+        plain = readings * plain_reading(file)
+    note = f"{readings:.1f} readings of {N * p * 4 / 1e9:.1f} GB within {budget >> 20} MiB"
+    target = f"at most {MOST:g} × reading the file as often"
+    return Measurement(seconds, target, seconds <= MOST * plain, "plain reading", plain, note)
+
+
+def _enter(name: str, power: int, budget: int) -> None:
+    job(f"disk {name}, 200x10^{power}")(lambda: _from_disk(name, 10**power, budget))
+
+
+for _name in METHODS:
+    _enter(_name, 6, 128 << 20)
+    _enter(_name, 7, 1 << 30)
+
+
+@job("ZeroNormSVM on a Dask array, 200x300000")
+def dask_against_numpy() -> Measurement:
+    import dask.array as da
+
+    p = 300_000
+    generated = GeneratedColumns(p)
+    X, y = generated.block(slice(None)).astype(np.float32), generated.target
+    chunked = da.from_array(X, chunks=(-1, p // 8))
+    for data in (X, chunked):
+        ZeroNormSVM(20).fit(data[:, :1000], y)  # compile
+    ours, _ = timed(lambda: ZeroNormSVM(20).fit(chunked, y))
+    numpy, _ = timed(lambda: ZeroNormSVM(20).fit(X, y))
+    return Measurement(ours, "at most 1.5 × the time of NumPy", ours <= 1.5 * numpy, "NumPy array", numpy)
