@@ -267,6 +267,8 @@ class RFE(EstimatorElimination, WeightedSelector):
     ----------
     C_ : float
         The ``C`` that was used. Not set with an ``estimator``.
+    epsilon_ : float or None
+        The ``epsilon`` that was used. None in classification; not set with an ``estimator``.
 
     Examples
     --------
