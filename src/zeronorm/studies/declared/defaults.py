@@ -136,24 +136,35 @@ def quick() -> Plan:
 # -- What the table says --
 
 
-def curve_means(results: Results, arm: str) -> dict[str, float]:
-    """Balanced error of a method on each data set, the mean over sizes and trials; only where all are there."""
-    found: dict[str, list[float]] = {}
+def trial_means(results: Results, arm: str) -> dict[tuple[str, int], float]:
+    """Balanced error of a method in each trial on each data set, the mean over the sizes; only where all are there."""
+    found: dict[tuple[str, int], list[float]] = {}
     incomplete = set()
     for row in results.rows:
         if row["arm"] != arm:
             continue
+        cell = (row["data"], int(row["trial"]))
         if row.get(METRIC) is None:
-            incomplete.add(row["data"])
+            incomplete.add(cell)
         else:
-            found.setdefault(row["data"], []).append(float(row[METRIC]))
-    return {name: float(np.mean(values)) for name, values in found.items() if name not in incomplete}
+            found.setdefault(cell, []).append(float(row[METRIC]))
+    return {cell: float(np.mean(values)) for cell, values in found.items() if cell not in incomplete}
+
+
+def _by_data(values: dict[tuple[str, int], float]) -> dict[str, float]:
+    names = dict.fromkeys(name for name, _ in values)
+    return {name: float(np.mean([v for (other, _), v in values.items() if other == name])) for name in names}
+
+
+def curve_means(results: Results, arm: str) -> dict[str, float]:
+    """Balanced error of a method on each data set, the mean over sizes and trials."""
+    return _by_data(trial_means(results, arm))
 
 
 def gains(results: Results, arm: str, other: str) -> dict[str, float]:
-    """By how much the error of ``arm`` is below that of ``other``, where both have results."""
-    ours, theirs = curve_means(results, arm), curve_means(results, other)
-    return {name: theirs[name] - ours[name] for name in ours if name in theirs}
+    """By how much the error of ``arm`` is below that of ``other``, on the trials that both have."""
+    ours, theirs = trial_means(results, arm), trial_means(results, other)
+    return _by_data({cell: theirs[cell] - ours[cell] for cell in ours if cell in theirs})
 
 
 def _shape(data: Data) -> tuple[int, int]:
