@@ -159,7 +159,7 @@ def test_norms_are_over_samples_and_classes():
 def test_linear_sensitivity_is_recursive_feature_elimination(task):
     X, y = data(1, n=50, p=9, task=task)
     kind = "regression" if task == "regression" else "classification"
-    expected = RFE(task=kind, C=10.0).fit(X, y).path_.order
+    expected = RFE(task=kind, C=10.0, epsilon=0.1).fit(X, y).path_.order
     for settings in ({}, {"order": 0, "norm": "l2"}, {"sensitivity_of": "objective"}):
         s = SensitivityElimination(kernel="linear", task=kind, **settings).fit(X, y)
         assert np.array_equal(s.path_.order, expected)
