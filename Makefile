@@ -12,7 +12,7 @@ WORKERS ?= 2
 # Where the tests on a GPU run: an interpreter with torch for CUDA or CuPy.
 GPU_PYTHON ?= $(BIN)/python
 
-.PHONY: demo test test-oldest test-slow test-gpu bench docs docs-quick release-check lint format index warmup browser clean
+.PHONY: demo test test-oldest test-slow test-gpu mutation bench docs docs-quick release-check lint format index warmup browser clean
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -49,6 +49,9 @@ test-slow: $(VENV)/.dev  ## the full Monte Carlo and large-data checks
 
 test-gpu: $(VENV)/.dev  ## the operations and methods on a CUDA device; skipped, with the reason, where there is none
 	$(GPU_PYTHON) -m pytest -q -rs tests/design/test_gpu.py tests/design/test_device_kernels.py
+
+mutation: $(VENV)/.dev  ## faults put in one at a time, each of which a test should notice
+	$(TEST_THREADS) $(BIN)/python tests/mutation/run.py
 
 bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
 	$(BIN)/python benchmarks/run.py

@@ -1,0 +1,122 @@
+"""Several fits at once, forks, nested workers, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from fuzz.attempt import instances
+from fuzz.inputs import clean_data
+
+SELECTORS = instances()
+# One of each kind of inner loop: compiled, linear programs, BLAS, scikit-learn's trees, folds.
+KINDS = [
+    "RFE-0",
+    "L1SVM-0",
+    "Relief-0",
+    "AROM-1",
+    "MarginLP-0",
+    "LassoSelector-0",
+    "TreeSelector-2",
+    "SelectorCV-0",
+]
+HEARD_WITHIN_S = 2.0
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def _order(selector, seed):
+    regression = selector._task_name() == "regression"
+    return clone(selector).fit(*clean_data(regression, n=60, p=40, seed=seed)).path_.order
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_four_fits_at_once_are_four_fits(name):
+    selector, seeds = SELECTORS[name], (1, 2, 1, 2)
+    expected = [_order(selector, seed) for seed in seeds]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda seed: _order(selector, seed), seeds))
+    assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_different_methods_at_once():
+    expected = [_order(SELECTORS[name], 3) for name in KINDS]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda name: _order(SELECTORS[name], 3), KINDS))
+    assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def _run(code_or_module, *arguments, timeout):
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, *code_or_module, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_after_a_fit_can_fit():
+    """In a process of its own: the threads that a test run has started must not matter."""
+    code = """
+        import os, sys, warnings
+        from fuzz.attempt import instances
+        from fuzz.inputs import clean_data
+
+        warnings.simplefilter("ignore")
+        selectors = instances()
+        for name in sys.argv[1:]:
+            data = clean_data(False, n=60, p=40)
+            expected = selectors[name].fit(*data).path_.order
+            child = os.fork()
+            if child == 0:
+                same = (selectors[name].fit(*data).path_.order == expected).all()
+                os._exit(0 if same else 1)
+            print(os.waitpid(child, 0)[1])
+    """
+    assert _run(["-c", textwrap.dedent(code)], *KINDS, timeout=300).split() == ["0"] * len(KINDS)
+
+
+def test_workers_inside_workers_give_the_same():
+    selector = SELECTORS["SelectorCV-0"]
+    expected = [_order(selector, seed) for seed in (1, 2)]
+    found = Parallel(n_jobs=2)(delayed(_order)(clone(selector).set_params(n_jobs=2), seed) for seed in (1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def _interrupted(names):
+    lines = _run(["-m", "fuzz.interrupts"], *names, timeout=1500).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _late(outcomes):
+    return [found for found in outcomes if isinstance(found[2], float) and found[2] > HEARD_WITHIN_S]
+
+
+def test_ctrl_c_is_heard_in_long_fits():
+    outcomes = _interrupted(["RFE-0", "L1SVM-0", "GFlip-0"])
+    assert len(outcomes) == 3
+    assert sum(found[1] not in ("ends too soon", "refuses") for found in outcomes) >= 2
+    assert not _late(outcomes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_ctrl_c_is_heard_in_every_method(part):
+    outcomes = _interrupted(list(SELECTORS)[part::10])
+    print(*outcomes, sep="\n")
+    assert not _late(outcomes)

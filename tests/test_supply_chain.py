@@ -1,0 +1,97 @@
+"""What is built and tested agrees with what ``pyproject.toml`` promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = {
+    path.stem: path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")
+}
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def lowest(package):
+    """The oldest version of a dependency that is promised to work."""
+    found = [re.fullmatch(rf"{re.escape(package)}>=([\d.]+)", line) for line in PROJECT["dependencies"]]
+    return next(match[1] for match in found if match)
+
+
+@pytest.mark.parametrize("text", [WORKFLOWS["ci"], MAKEFILE], ids=["CI", "Makefile"])
+def test_the_oldest_scikit_learn_is_the_one_that_is_tested(text):
+    assert re.findall(r"scikit-learn==([\d.]+)\.\*", text) == [lowest("scikit-learn")]
+
+
+def test_the_oldest_python_is_the_one_that_is_tested():
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    for name, text in WORKFLOWS.items():
+        versions = [tuple(map(int, v.split("."))) for v in re.findall(r'"(3\.\d+)"', text)]
+        assert min(versions) == tuple(map(int, oldest.split("."))), name
+
+
+def test_the_oldest_versions_are_tested_every_week():
+    assert "cron:" in WORKFLOWS["weekly"]
+    commands = set(re.findall(r"run: make (.+)", WORKFLOWS["weekly"]))
+    assert {"test-oldest", "test-slow", "mutation", "release-check"} <= commands
+
+
+def test_every_command_of_the_workflows_exists():
+    targets = set(re.findall(r"^([\w./$()-]+):", MAKEFILE, re.MULTILINE))
+    for text in WORKFLOWS.values():
+        for line in re.findall(r"run: make (.+)", text):
+            assert set(line.replace(".venv", "$(VENV)").split()) <= targets
+
+
+@pytest.fixture(scope="module")
+def check_wheel():
+    spec = importlib.util.spec_from_file_location("check_wheel", ROOT / "docs" / "check_wheel.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT))
+    folder = tmp_path_factory.mktemp("dist")
+    return Path(next(iter(builder.build(directory=str(folder), versions=["standard"]))))
+
+
+def test_the_wheel_holds_all_sources_and_nothing_else(check_wheel, wheel):
+    assert check_wheel.problems(wheel) == []
+
+
+def test_a_missing_and_a_foreign_file_are_noticed(check_wheel, wheel, tmp_path):
+    import zipfile
+
+    other = tmp_path / wheel.name
+    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(other, "w") as changed:
+        for name in whole.namelist():
+            if name != "zeronorm/py.typed":
+                changed.writestr(name, whole.read(name))
+        changed.writestr("zeronorm/data.csv", "1,2")
+    assert check_wheel.problems(other) == [
+        "missing: zeronorm/py.typed",
+        "does not belong there: zeronorm/data.csv",
+    ]
+
+
+def test_the_wheel_asks_for_what_the_project_promises(wheel):
+    import zipfile
+
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        metadata = archive.read(name).decode()
+    plain = {
+        line
+        for line in re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE)
+        if "extra ==" not in line
+    }
+    assert plain == set(PROJECT["dependencies"])
+    assert f"Requires-Python: {PROJECT['requires-python']}" in metadata
