@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,10 +13,12 @@ from sklearn.svm import SVC
 from fuzz.files import good_file, mutated
 from fuzz.inputs import ROWS, clean_data
 from zeronorm import (
+    ARD,
     RFE,
     RFECV,
     FisherScore,
     ForwardLeastSquares,
+    Grafting,
     GramSchmidt,
     IntervalSelector,
     Relief,
@@ -129,3 +133,24 @@ def test_a_file_on_which_the_matlab_reader_crashes_is_refused(tmp_path):
     path.write_bytes(mutated(good_file("mat"), np.random.default_rng([25, 3])))
     with pytest.raises(DataError, match="is damaged"):
         read_table(path, "y")
+
+
+@pytest.mark.parametrize("selector", [ARD(task="regression"), Grafting(task="regression")])
+def test_targets_that_overflow_are_refused(selector):
+    target = clean_data(True)[1]
+    with pytest.raises(ValueError, match=r"Input y contains .*rescale the target first"):
+        selector.fit(X, target * 1e200)
+
+
+def test_relief_takes_denormal_numbers():
+    assert np.all(np.isfinite(Relief(3).fit(np.round(X) * 5e-324, Y).scores_))
+
+
+def test_texts_that_are_all_numbers_are_no_spoilt_numbers(tmp_path):
+    """An ARFF file may declare numbers as text, and none of its cells is odd then."""
+    rows = "\n".join(f"{0.37 * i},{1.5 * i},{'ab'[i % 2]}" for i in range(30))
+    header = "@relation r\n@attribute g string\n@attribute h numeric\n@attribute class {a,b}\n@data\n"
+    path = tmp_path / "texts.arff"
+    path.write_text(header + rows)
+    with contextlib.suppress(DataError):  # thirty levels may be refused, but in words
+        read_table(path, "class")

@@ -55,7 +55,7 @@ def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
     odd = [(row, cell) for row, cell in enumerate(cells) if cell is not None and not _is_float(cell)]
     if len(set(present)) <= MOST_LEVELS_OF_MIXED_COLUMNS and all(cell.isalnum() for cell in present):
         return  # codes such as 1, 2, 3a
-    if 2 * len(odd) < len(present):
+    if odd and 2 * len(odd) < len(present):
         row, cell = odd[0]
         raise DataError(
             f"The column {shown(name)} holds numbers but also text, first {shown(cell)} in data row {row + 1}. "

@@ -190,7 +190,13 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _encode_target(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None, Task]:
         name = type(self).__name__
         if self._task_name() == "regression":
-            return np.asarray(y, dtype=np.float64), None, "regression"
+            target = np.asarray(y, dtype=np.float64)
+            if np.abs(target).max() > LARGEST_VALUE:
+                raise ValueError(
+                    f"Input y contains {target[np.abs(target).argmax()]:.3g}. Squares of values beyond "
+                    f"{LARGEST_VALUE:.0e} overflow; rescale the target first."
+                )
+            return target, None, "regression"
         if self._is_multilabel(y):
             check_classification_targets(y)
             return np.asarray(y, dtype=np.intp), np.arange(y.shape[1]), "multilabel"

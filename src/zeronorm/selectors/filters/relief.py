@@ -157,7 +157,10 @@ class Relief(BaseSelector):
     ) -> list[ColumnPart]:
         factor = np.ones(problem.n_features)
         if self.column_scaling == "range":
-            factor /= np.where(constant, 1.0, ranges.maximum - ranges.minimum)
+            # The inverse of a range below the smallest ordinary number would overflow.
+            factor /= np.where(
+                constant, 1.0, np.maximum(ranges.maximum - ranges.minimum, np.finfo(float).tiny)
+            )
         factor[constant] = 0.0
         columns = ScaledColumns(problem.design, ranges.minimum, factor)
         discrete = parse_discrete_features(self.discrete_features, problem)
