@@ -234,3 +234,16 @@ def test_full_tables(simulate, name):
             assert rejected_at_most(row["claims a false one"], 0.05, 200), row
         elif name == "stability":
             assert row["covered"] >= 0.93 - 3 * np.sqrt(0.07 * 0.93 / 200), row
+
+
+def test_intervals_of_other_metrics_count_the_overlap_of_training_parts():
+    """Nadeau & Bengio by hand: the variance of the mean is s² (1/J + n_test/n_train)."""
+    from scipy import stats
+
+    from zeronorm.evaluation.significance.pooled import _interval_of_parts
+
+    values = np.array([0.1, 0.2, 0.15, 0.3, 0.25])
+    rows = [{"n_test": 20, "n_train": 80}] * 5
+    half = stats.t.ppf(0.975, 4) * values.std(ddof=1) * np.sqrt(1 / 5 + 20 / 80)
+    low, high = _interval_of_parts(rows, values, 0.95)
+    np.testing.assert_allclose([low, high], [values.mean() - half, values.mean() + half])

@@ -109,3 +109,14 @@ def test_an_iteration_limit_is_reported():
     with pytest.warns(ConvergenceWarning, match="did not converge: raise max_iter"):
         rvm = RelevanceVectorClassifier(gamma=4.0, max_iter=1).fit(X, y)
     assert not rvm.converged_
+
+
+def test_probabilities_belong_to_the_classes_in_their_order():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 30)
+    X = rng.normal(size=(60, 2)) + 3.0 * (y == "b")[:, None]
+    model = RelevanceVectorClassifier().fit(X, y)
+    probability = model.predict_proba(X)
+    assert list(model.classes_) == ["a", "b"]
+    assert np.mean(probability[y == "b", 1]) > 0.8
+    np.testing.assert_array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X))

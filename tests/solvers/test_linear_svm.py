@@ -227,3 +227,14 @@ def test_variables_that_reach_zero_end_the_search_without_a_foreign_error(monkey
         solution = solve_linear_svm(as_design(X), y, C=1.0, loss="hinge")
     assert np.all(np.isfinite(solution.weights))
     assert not solution.converged
+
+
+def test_the_status_of_several_machines_is_the_worst():
+    from types import SimpleNamespace
+
+    from zeronorm.solvers.svm.linear import OneVsRest
+
+    states = [Status.CONVERGED, Status.ITERATION_LIMIT, Status.CONVERGED]
+    machines = tuple(SimpleNamespace(status=state) for state in states)
+    fields = {name: None for name in OneVsRest.__dataclass_fields__}
+    assert OneVsRest(**{**fields, "machines": machines}).status is Status.ITERATION_LIMIT

@@ -340,3 +340,14 @@ def test_compare_always_shows_what_chance_gives(problem):
     assert result.to_frame().height == 4
     with pytest.raises(ValueError, match="'golub', which is not compared"):
         zeronorm.compare(*problem, methods="fisher", params={"golub": {}})
+
+
+def test_compare_says_which_methods_failed_and_warned():
+    """A hard margin does not exist for classes that overlap; one iteration does not converge."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    result = zeronorm.compare(
+        X, target=y, methods=["fisher", "margin-lp", "rfe"], params={"rfe": {"max_iter": 1}}, cv=2, features=2
+    )
+    assert any(text.startswith("margin-lp failed on 2 test parts") for text in result.warnings)
+    assert any("max_iter" in text for text in result.warnings)

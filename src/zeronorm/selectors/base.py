@@ -193,7 +193,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             target = np.asarray(y, dtype=np.float64)
             if np.abs(target).max() > LARGEST_VALUE:
                 raise ValueError(
-                    f"Input y contains {target[np.abs(target).argmax()]:.3g}. Squares of values beyond "
+                    f"Input y contains {target.flat[np.abs(target).argmax()]:.3g}. Squares of values beyond "
                     f"{LARGEST_VALUE:.0e} overflow; rescale the target first."
                 )
             return target, None, "regression"

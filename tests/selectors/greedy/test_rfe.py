@@ -12,6 +12,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
 from zeronorm.engines.elimination import gram as gram_machines
+from zeronorm.engines.elimination.linear import LinearValue
 from zeronorm.solvers.svm.free_set import pivot_free_set
 
 
@@ -199,3 +200,13 @@ def test_the_tube_of_a_regression_has_no_unit():
         for unit in (1e-4, 1.0, 1e4)
     ]
     assert orders[0].tolist() == orders[1].tolist() == orders[2].tolist()
+
+
+def test_several_classes_are_valued_by_squared_weights():
+    """Two weights of 2 are worth less than one of 3 by their squares, and more by their absolute values."""
+
+    class Fixed(LinearValue):
+        def weights(self):
+            return np.array([[3.0, 0.0], [2.0, 2.0]])
+
+    assert Fixed().importance().tolist() == [9.0, 8.0]
