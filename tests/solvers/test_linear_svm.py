@@ -236,5 +236,5 @@ def test_the_status_of_several_machines_is_the_worst():
 
     states = [Status.CONVERGED, Status.ITERATION_LIMIT, Status.CONVERGED]
     machines = tuple(SimpleNamespace(status=state) for state in states)
-    fields = {name: None for name in OneVsRest.__dataclass_fields__}
+    fields = dict.fromkeys(OneVsRest.__dataclass_fields__)
     assert OneVsRest(**{**fields, "machines": machines}).status is Status.ITERATION_LIMIT
