@@ -81,9 +81,9 @@ from zeronorm.datasets.raw import RawTable, reader
 
 
 @reader(".bars")
-def read_bars(path):
+def read_bars(file):
     """The matrix, and its last column as the target."""
-    cells = np.array([line.split("|") for line in path.read_text().splitlines()], dtype=float)
+    cells = np.array([line.split("|") for line in file.path.read_text().splitlines()], dtype=float)
     return RawTable.from_matrix(cells[:, :-1], targets={"last": cells[:, -1]}, default_target="last")
 '''
 BACKEND = '''

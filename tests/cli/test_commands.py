@@ -75,9 +75,9 @@ def test_the_same_seed_gives_the_same_files(data_file, tmp_path):
 
 
 def test_method_auto_compares_and_says_so(data_file, tmp_path, capsys, monkeypatch):
-    from zeronorm.selectors.meta import auto
+    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
 
-    monkeypatch.setattr(auto, "ROSTER", ("fisher", "lasso"))
+    monkeypatch.setitem(DEFAULT_METHODS, "classification", ("fisher", "lasso"))
     out = tmp_path / "out"
     arguments = [
         "select",

@@ -11,15 +11,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from zeronorm.evaluation.summary import error_curves, stabilities  # noqa: E402
-from zeronorm.report import (  # noqa: E402
-    ErrorChart,
-    Facts,
-    PathChart,
-    StabilityChart,
-    chart_classes,
-    figure,
-)
+from zeronorm.report import Facts, chart_classes, figure  # noqa: E402
 from zeronorm.report.chart import charts_of  # noqa: E402
+from zeronorm.report.charts.error import ErrorChart  # noqa: E402
+from zeronorm.report.charts.path import PathChart  # noqa: E402
+from zeronorm.report.charts.selections import StabilityChart  # noqa: E402
 from zeronorm.selection.path import SelectionPath  # noqa: E402
 
 

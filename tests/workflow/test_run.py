@@ -320,12 +320,12 @@ def test_methods_that_control_errors_choose_their_own_size(method, params, probl
 
 
 def test_auto_keeps_one_method_and_says_which(problem, monkeypatch):
-    from zeronorm.selectors.meta import auto
+    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
 
-    monkeypatch.setattr(auto, "ROSTER", ("fisher", "golub"))
+    monkeypatch.setitem(DEFAULT_METHODS, "classification", ("fisher", "golub"))
     result = zeronorm.select(*problem, method="auto", cv=3, permutations=0)
     assert result.chosen_method == "auto"
-    assert result.methods[0]["name"] in ("fisher", "golub")
+    assert result.methods[0]["name"] in ("fisher", "golub", "consensus")
     assert any("2 methods (fisher, golub) were compared" in note for note in result.notes)
 
 

@@ -152,9 +152,9 @@ def check_container(X: Any) -> None:
         for name, kind in zip(X.columns, kinds, strict=True):
             if not str(kind).lower().startswith(_NUMERIC_KINDS):
                 _check_column(X[name], name, kind)
-            elif str(kind).startswith("Sparse") and getattr(kind, "fill_value", 0) != 0:
+            elif str(kind).startswith("Sparse") and np.isnan(getattr(kind, "fill_value", 0)):
                 raise ValueError(
-                    f"Sparse columns of X must leave out zeros. Column {name!r} leaves out {kind.fill_value}; use "
+                    f"Sparse columns of X must leave out zeros. Column {name!r} leaves out missing values; use "
                     "X.sparse.to_dense()."
                 )
     elif isinstance(X, (list, tuple)):

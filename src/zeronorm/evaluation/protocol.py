@@ -17,7 +17,7 @@ from zeronorm import __version__
 from zeronorm.design import Design, as_design, has_own_backend
 from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
 from zeronorm.resampling.estimators import default_estimator, unset_random_states
-from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, run_cells
+from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, has_failed, run_cells
 from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.splits import Split, make_splits
@@ -253,18 +253,14 @@ def _recall(plan: FoldPlan, tasks: list[CellTask], retry_failed: bool) -> dict[s
     cells = {}
     for task in tasks:
         cell = plan.journal.read(task.key) if task.key in finished else None
-        if cell is not None and not (retry_failed and _has_failed(cell)):
+        if cell is not None and not (retry_failed and has_failed(cell)):
             cells[task.key] = cell
     return cells
 
 
-def _has_failed(cell: Cell) -> bool:
-    return cell["error"] is not None or any(result["error"] is not None for result in cell["sizes"])
-
-
 def _warn_once(tasks: list[CellTask], cells: dict[str, Cell]) -> None:
     """One warning about what failed and one about what did not converge."""
-    failed = Counter(task.name for task in tasks if _has_failed(cells[task.key]))
+    failed = Counter(task.name for task in tasks if has_failed(cells[task.key]))
     if failed:
         shown = ", ".join(f"{name} ({count})" for name, count in failed.items())
         warnings.warn(

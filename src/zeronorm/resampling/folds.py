@@ -96,17 +96,23 @@ def _labels(tasks: Sequence[CellTask]) -> list[str]:
 def _keyed_cell(plan: FoldPlan, task: CellTask) -> tuple[str, Cell]:
     """Do the work of a cell and enter it in the journal.
 
-    A cell that is there already was finished by a worker that died before it could answer.
+    A cell that is there already was finished by a worker that died before it could answer. One that failed is there
+    only if it is to be tried again.
     """
     journal = plan.journal if plan.journal is not None and plan.journal.directory.is_dir() else None
     known = None if journal is None else journal.read(task.key)
-    if known is not None:
+    if known is not None and not has_failed(known):
         return task.key, known
     with _limited_threads(plan), _quiet_convergence(plan):
         cell = _compute(plan, task)
     if journal is not None:
         journal.write(task.key, cell)
     return task.key, cell
+
+
+def has_failed(cell: Cell) -> bool:
+    """Whether the selector or, for some size, the predictor raised an error."""
+    return cell["error"] is not None or any(result["error"] is not None for result in cell["sizes"])
 
 
 def cell_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]:

@@ -321,5 +321,9 @@ UNSEEN = (
     "arcene", "dexter", "dorothea", "gisette", "madelon", "lung_gordon", "prostate", "usps 4 or 9", "yeast", "breast",
     "cell lines", "leaves", "arrow heads", "motions", "blood cells", "metastasis", "power demand", "texture",
 )  # fmt: skip
+SEVERAL_CLASSES = (
+    "khan", "appliances", "signs", "digits", "splice", "cell lines", "leaves", "arrow heads", "motions", "blood cells",
+    "texture",
+)  # fmt: skip
 TUNING_REGRESSION = ("boston", "diabetes")
 UNSEEN_REGRESSION = ("hitters", "covid")

@@ -30,6 +30,7 @@ from zeronorm.selectors.wrapping import labels_of
 
 CONSENSUS = "consensus"
 LARGEST_DEFAULT_SIZE = 1000
+ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one standard error
 
 
 @register(
@@ -356,4 +357,4 @@ def choose_method(scores: dict[str, FloatArray]) -> str:
         return best
     difference = scores[best] - scores[CONSENSUS]
     error = float(np.std(difference, ddof=1)) / np.sqrt(difference.size) if difference.size > 1 else 0.0
-    return best if float(difference.mean()) > error else CONSENSUS
+    return best if float(difference.mean()) > (1.0 + ROUNDING_SHARE) * error else CONSENSUS
