@@ -70,7 +70,7 @@ def test_an_estimator_says_itself_that_one_class_is_too_few():
         (np.array([[1.0, [2, 3]], [1.0, 2.0]], dtype=object), r"Row 0, column 1 holds \[2, 3\]"),
         (
             pd.DataFrame({"a": [1.0, np.nan]}).astype(pd.SparseDtype(float, np.nan)),
-            "Column 'a' leaves out nan",
+            "Column 'a' leaves out missing values",
         ),
     ],
 )
