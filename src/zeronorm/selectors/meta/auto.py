@@ -40,7 +40,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
     test_params=(
-        {"selectors": ("fisher", "svm-weights"), "cv": 2},
+        {"selectors": ("fisher", "svm-weights"), "cv": 2, "random_state": 0},
         {"selectors": ("lasso", "random"), "cv": 2, "task": "regression", "random_state": 8},
     ),
 )
