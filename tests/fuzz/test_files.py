@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuzz.attempt import CLEAR_REFUSAL, judged_refusal
 from fuzz.files import ACCIDENTS, FORMATS, MEMORY, WRONG_TABLE, good_file, mutated
+from fuzz.inputs import ANY
 from fuzz.runner import run_cases, table
 from zeronorm.datasets import read_table
 
@@ -53,3 +55,12 @@ def test_one_seed_gives_one_file():
 
 def test_outcomes_that_count_as_defects_have_names():
     assert {MEMORY, WRONG_TABLE}.isdisjoint({"right", "refused"})
+
+
+def test_the_name_of_a_folder_is_no_word_of_a_library(tmp_path):
+    path = tmp_path / "tmpv09rnmkl broadcast" / "damaged.mat"
+    path.parent.mkdir()
+    path.write_bytes(good_file("mat")[:150])
+    with pytest.raises(ValueError, match="damaged") as refused:
+        read_table(path, "y")
+    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
