@@ -57,6 +57,12 @@ def test_a_name_is_registered_once():
             """Another."""
 
 
+@pytest.mark.parametrize("method", all_methods(), ids=lambda method: method.name)
+def test_cost_oracle_and_limits_are_registered(method):
+    for text in (method.cost, method.oracle, method.avoid):
+        assert 0 < len(text) <= 120
+
+
 def test_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="kind"):
         register("new", family="x", tasks=("binary",), reference="-", kind="gadget")

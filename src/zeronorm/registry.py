@@ -31,7 +31,11 @@ EXTENSIONS = "zeronorm.extensions"
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """What the registry knows about one method."""
+    """What the registry knows about one method.
+
+    ``cost`` is in the number of samples n and of features p, ``oracle`` what the tests compare the method with,
+    ``avoid`` when not to use it, ``misprints`` what its papers print wrongly.
+    """
 
     name: str
     cls: type
@@ -40,6 +44,10 @@ class MethodInfo:
     tasks: tuple[str, ...]
     reference: str
     test_params: tuple[Mapping[str, Any], ...] = field(default=({},))
+    cost: str = ""
+    oracle: str = ""
+    avoid: str = ""
+    misprints: str = ""
 
     @property
     def summary(self) -> str:
@@ -75,8 +83,12 @@ def register(
     reference: str,
     kind: str = "selector",
     test_params: Mapping[str, Any] | tuple[Mapping[str, Any], ...] = ({},),
+    cost: str = "",
+    oracle: str = "",
+    avoid: str = "",
+    misprints: str = "",
 ) -> Callable[[T], T]:
-    """Class decorator that enters a method under ``name``."""
+    """Class decorator that enters a method under ``name``; `MethodInfo` says what the other words mean."""
     if kind not in KINDS:
         raise ValueError(f"The 'kind' of method {name!r} must be one of {KINDS}. Got {kind!r} instead.")
     params = (test_params,) if isinstance(test_params, Mapping) else tuple(test_params)
@@ -85,7 +97,7 @@ def register(
         known = _METHODS.get(name)
         if known is not None and _full_name(known.cls) != _full_name(cls):
             raise ValueError(f"Method {name!r} is registered twice: {known.cls} and {cls}.")
-        info = MethodInfo(name, cls, kind, family, tasks, reference, params)
+        info = MethodInfo(name, cls, kind, family, tasks, reference, params, cost, oracle, avoid, misprints)
         _METHODS[name] = info
         cls._method = info  # type: ignore[attr-defined]
         return cls

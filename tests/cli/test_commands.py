@@ -180,6 +180,10 @@ def test_methods_and_datasets(capsys):
     assert {"fisher", "rfe", "lasso"} <= {method["name"] for method in methods}
     assert run(["methods", "--task", "regression"]) == 0
     assert "golub" not in capsys.readouterr().out
+    assert run(["methods", "jcfo"]) == 0
+    described = capsys.readouterr().out
+    assert "cost with n samples and p features" in described
+    assert "not for" in described
     assert run(["datasets", "--json"]) == 0
     assert "colon" in {entry["name"] for entry in json.loads(capsys.readouterr().out)}
 

@@ -38,6 +38,9 @@ from zeronorm.solvers.svm.dual import SvmDual, solve_svm_dual
     family="sparsity",
     tasks=("binary",),
     reference="Weston, Elisseeff, Schölkopf & Tipping 2003, sections 3.4 and 5",
+    cost="explicit: n² times the number of monomials; implicit: kernel matrices between all products of samples",
+    oracle="kernels against explicit monomials; AROM for degree one",
+    avoid="many inputs: the monomials multiply; a choice of input features: the polynomial becomes sparse",
     test_params=({}, {"space": "implicit", "max_iter": 2}),
 )
 class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

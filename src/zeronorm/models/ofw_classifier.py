@@ -39,6 +39,9 @@ WEIGHTING = Kind(
     family="stochastic",
     tasks=("binary", "multiclass"),
     reference="Gadat & Younes 2007, section 2.2",
+    cost="OptimalFeatureWeighting, and one small fit for each voter",
+    oracle="the votes of its voters, counted",
+    avoid="a short list of features: it uses many",
     test_params=(
         {
             "selector": OptimalFeatureWeighting(max_iter=50, learner="centroid"),

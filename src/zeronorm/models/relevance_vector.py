@@ -98,6 +98,9 @@ class _RelevanceVectorMachine(CheckedParameters, BaseEstimator):
     family="scaling",
     tasks=("binary", "multiclass"),
     reference="Tipping 2001; Tipping & Faul 2003",
+    cost="n × n in memory; n m² for each step with m vectors",
+    oracle="ARD on the columns of the kernel matrix",
+    avoid="more than some thousand samples; a choice of input features: it keeps samples",
 )
 class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
     r"""Classifier that keeps few training samples, found by sparse Bayesian learning.
@@ -209,6 +212,9 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
     family="scaling",
     tasks=("regression",),
     reference="Tipping 2001; Tipping & Faul 2003",
+    cost="n × n in memory; n m² for each step with m vectors",
+    oracle="ARD on the columns of the kernel matrix",
+    avoid="more than some thousand samples; a choice of input features: it keeps samples",
 )
 class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
     r"""Regression with few training samples, found by sparse Bayesian learning.

@@ -34,6 +34,10 @@ KERNELS = ("rbf", "poly", "linear", "sigmoid")
     family="sparsity",
     tasks=("binary", "multiclass"),
     reference="Huang, King & Lyu 2008, section 2.5",
+    cost="n × m in memory for m candidates; n² m for each of the first iterations",
+    oracle="ZeroNormSVM on the columns of the kernel matrix, and a QP solver",
+    avoid="a choice of input features: it keeps samples; many rows without n_candidates",
+    misprints="The paper prints the labels inside the matrix of the two-norm; with signed coefficients they cancel.",
     test_params=({}, {"two_norm": 0.1}),
 )
 class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

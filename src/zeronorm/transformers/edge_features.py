@@ -46,6 +46,9 @@ class EdgeDetector(NamedTuple):
     family="images",
     tasks=(),
     reference="Amit & Geman 1999; Fleuret & Geman 2001; Gadat & Younes 2007, section 5.2",
+    cost="images × pixels × orientations × blurs",
+    oracle="a pixel-by-pixel reading of the definition",
+    avoid="colour images, or images that are not aligned beyond a few pixels",
     test_params=({}, {"signed": True, "blurs": (0, 2), "min_frequency": 0.05}),
 )
 class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):

@@ -29,6 +29,9 @@ Crop = tuple[int, int] | None
     family="spectra",
     tasks=("any",),
     reference="Guyon et al. 2003, section 2.1",
+    cost="n p times the width of the windows",
+    oracle="scipy's filters and plain loops, step by step",
+    avoid="columns that are not neighbouring positions of one signal",
     test_params=(
         {},
         {"baseline_window": None, "smoothing_window": 3, "square_root": False, "top_fraction": None},

@@ -59,6 +59,8 @@ def _described(info: MethodInfo) -> dict[str, Any]:
         "tasks": list(info.tasks),
         "reference": info.reference,
         "summary": info.summary,
+        "cost": info.cost,
+        "avoid": info.avoid,
     }
 
 
@@ -72,6 +74,10 @@ def _show(info: MethodInfo, as_json: bool) -> None:
         return
     say(f"{info.name} ({info.cls.__name__}): {info.summary}")
     say(f"tasks: {', '.join(info.tasks)}; reference: {info.reference}")
+    if info.cost:
+        say(f"cost with n samples and p features: {info.cost}")
+    if info.avoid:
+        say(f"not for: {info.avoid}")
     rows = [[row["name"], row["type"], row["default"], row["text"]] for row in parameters]
     heads = ["name", "values", "default", "meaning"]
     print_table("Parameters, set with -p NAME=VALUE", heads, rows, longest=400)

@@ -32,6 +32,9 @@ _DECIMALS = 12  # uncertainties that agree to this many decimals are the same
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Yu & Liu 2003; Gadat & Younes 2007, Table 2",
+    cost="n p log n for the bins, then n times relevant times kept features",
+    oracle="plain loops over features and a recursive search of the bins",
+    avoid="features that act only together; few samples, whose bins are coarse",
     test_params=({}, {"bins": 4}),
 )
 class FCBF(BaseSelector):

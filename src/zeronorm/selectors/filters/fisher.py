@@ -16,6 +16,9 @@ from zeronorm.selectors.base import WeightedSelector
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Weston et al. 2003 (corr); Gadat & Younes 2007, section 5.2.5",
+    cost="n p; one reading of the data",
+    oracle="the formulas written out, and the order of scikit-learn's f_classif",
+    avoid="features that act only together, or differ by more than their class means; redundancy that should go",
     test_params=({}, {"variant": "overall"}),
 )
 class FisherScore(WeightedSelector):

@@ -93,6 +93,9 @@ _FEATURES_AT_A_TIME = 256
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Gilad-Bachrach, Navot & Tishby 2004; Gadat & Younes 2007, Table 2",
+    cost="n² p for each round over the features",
+    oracle="the margin computed anew for every flip",
+    avoid="more than some thousand samples or features; a need for a given number of features",
     test_params=({"random_state": 0}, {"random_state": 0, "utility": "sigmoid"}),
 )
 class GFlip(BaseSelector):

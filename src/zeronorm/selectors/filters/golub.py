@@ -13,7 +13,15 @@ from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 
 
-@register("golub", family="filters", tasks=("binary",), reference="Golub et al. 1999")
+@register(
+    "golub",
+    family="filters",
+    tasks=("binary",),
+    reference="Golub et al. 1999",
+    cost="n p; one reading of the data",
+    oracle="the formula written out",
+    avoid="features that act only together, or differ by more than their class means",
+)
 class GolubScore(WeightedSelector):
     r"""Rank features by the signal-to-noise ratio of two classes, one feature at a time.
 

@@ -37,6 +37,9 @@ FEW_FEATURES = (
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Guyon et al. 2003, section 2.3.3",
+    cost="n² + n p for each selected feature and neighbour",
+    oracle="projected copies of the data and plain loops",
+    avoid="hundreds of features to be selected; features without redundancy, where Relief is quicker",
     test_params=({"n_neighbors": 3, "random_state": 0}, {"n_features_to_select": 0.3, "n_neighbors": 1}),
 )
 class GramSchmidtRelief(BaseSelector):

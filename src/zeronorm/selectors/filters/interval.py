@@ -31,6 +31,10 @@ _EQUAL = 1e-12  # errors closer than this are the same
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Guyon et al. 2003, section 2.3.4",
+    cost="ten fits of the learner for each interval; about log(p) steps of 2m − 1 intervals",
+    oracle="plain cross-validation of every interval",
+    avoid="columns whose order means nothing; sparse data",
+    misprints="The paper prints 2m + 1 intervals; its own three for m = 2 need 2m − 1.",
     test_params=({"cv": 2, "random_state": 0}, {"cv": 2, "task": "regression", "random_state": 0}),
 )
 class IntervalSelector(BaseSelector):

@@ -32,6 +32,9 @@ OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding it
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Kraskov et al. 2004; Ross 2014",
+    cost="n log n p",
+    oracle="scikit-learn's mutual_info_classif and mutual_info_regression",
+    avoid="few samples: the order is less certain than that of the Fisher score; features that act only together",
     test_params=({"random_state": 0}, {"random_state": 0, "task": "regression"}),
 )
 class MutualInformation(BaseSelector):

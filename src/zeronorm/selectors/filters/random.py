@@ -15,6 +15,9 @@ from zeronorm.selectors.base import BaseSelector
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Guyon et al. 2003 (rand100, rand7)",
+    cost="p",
+    oracle="every feature is chosen equally often",
+    avoid="everything but the baseline of a comparison",
     # A seed whose first two features carry the signal of the contract's test problem.
     test_params=({"random_state": 8}, {"random_state": 8, "task": "regression"}),
 )

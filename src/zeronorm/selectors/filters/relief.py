@@ -38,6 +38,9 @@ Contrast = Literal["ratio", "difference"]
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Kira & Rendell 1992; Kononenko 1994; Guyon et al. 2003, section 2.3.2",
+    cost="n² p; n × n in memory",
+    oracle="a brute-force loop, and skrebate",
+    avoid="thousands of irrelevant features, which make the neighbours arbitrary; redundancy that should go",
     test_params=(
         {"n_neighbors": 3},
         {"n_neighbors": 1, "contrast": "difference", "metric": "euclidean", "column_scaling": "none"},

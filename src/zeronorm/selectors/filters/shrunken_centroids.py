@@ -20,6 +20,10 @@ from zeronorm.selectors.base import WeightedSelector
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Tibshirani et al. 2002",
+    cost="n p; one reading of the data",
+    oracle="scikit-learn's NearestCentroid, one threshold at a time",
+    avoid="features that act only together; redundancy that should go",
+    misprints="The paper prints √(1/n_c + 1/n) for m_c; the standard error has a minus sign.",
     test_params=({}, {"threshold": 1.0}),
 )
 class ShrunkenCentroids(WeightedSelector):

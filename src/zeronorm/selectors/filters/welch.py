@@ -16,7 +16,15 @@ from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 
 
-@register("welch", family="filters", tasks=("binary",), reference="Welch 1947")
+@register(
+    "welch",
+    family="filters",
+    tasks=("binary",),
+    reference="Welch 1947",
+    cost="n p; one reading of the data",
+    oracle="scipy's ttest_ind(equal_var=False)",
+    avoid="features that act only together, or differ by more than their class means",
+)
 class WelchScore(WeightedSelector):
     r"""Rank features by Welch's t test, which does not assume equal variances.
 

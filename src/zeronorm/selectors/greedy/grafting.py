@@ -22,6 +22,10 @@ from zeronorm.solvers.losses import LOSS_NAME, LOSSES, PenalizedLoss, WorkingSet
     family="greedy",
     tasks=("binary", "regression"),
     reference="Perkins, Lacker & Theiler 2003; Lal et al. 2006, eq. 12",
+    cost="n p for each feature that enters, and small fits",
+    oracle="a convex solver, the elastic net, exhaustive search",
+    avoid="no idea of the size of the penalties; several classes",
+    misprints="The chapter prints the two-norm in eq. 12 without its square.",
     test_params=(
         {},
         {"task": "regression", "penalty_l0": 1e-3},

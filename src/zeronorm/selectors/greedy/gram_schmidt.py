@@ -24,6 +24,9 @@ STOPS = ("probe", "fisher", "loo", "size")
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
     reference="Stoppiglia et al. 2003; Rivals & Personnaz 2003; Lal et al. 2006, section 2.2",
+    cost="n p for each selected feature",
+    oracle="explicit orthogonalisation, fresh fits, and simulated probes",
+    avoid="effects that are not linear (degree above 1 only for tens of features)",
     test_params=({}, {"task": "regression", "stop": "loo"}, {"degree": 2, "stop": "fisher"}),
 )
 class GramSchmidt(WeightedSelector):

@@ -26,6 +26,9 @@ CANNOT_FIT = (
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
     reference="LeCun et al. 1990; Lal et al. 2006, section 2.3",
+    cost="n p h for each step of a network with h hidden units; some hundred steps for each round",
+    oracle="finite differences of the objective, and a plain loop of rounds",
+    avoid="thousands of features; results that must not depend on the start: training ends in a local minimum",
     test_params=(
         {"n_hidden": 3, "step": 0.3, "random_state": 0},
         {"n_hidden": 3, "step": 0.3, "random_state": 0, "task": "regression"},

@@ -28,6 +28,10 @@ NOT_SEPARATED = (
     family="greedy",
     tasks=("binary",),
     reference="Gentile 2004; Lal et al. 2006, section 2.3",
+    cost="n p for each epoch, up to 50 epochs for each round",
+    oracle="the margin that the pruned weights have on the training samples",
+    avoid="classes that overlap: no margin is left to spend and almost nothing is removed",
+    misprints="The chapter prints the sum of |w| in the pruning rule; it is the sum of |w|^q.",
     test_params=({}, {"rule": "halve"}),
 )
 class PerceptronRFE(BaseSelector):

@@ -197,6 +197,9 @@ class EstimatorElimination(BaseSelector):
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
     reference="Guyon et al. 2002; Lal et al. 2006, algorithms 1 and 2",
+    cost="n² p at the start, then little for each feature; n² p for each round with other kernels",
+    oracle="scikit-learn's RFE(SVC(kernel='linear')): the same order of elimination",
+    avoid="many copies of one feature, which share its weight and leave early",
     test_params=(
         {},
         {"task": "regression", "step": 0.5},

@@ -56,6 +56,9 @@ class FoldResult:
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
     reference="Guyon et al. 2002; scikit-learn's RFECV",
+    cost="one elimination for each fold, and one on all data",
+    oracle="scikit-learn's RFECV, and scikit-learn's own tests of it",
+    avoid="a short list: it takes the best mean score; SelectorCV(rule='one_se') takes fewer",
     test_params=({"cv": 2}, {"cv": 2, "task": "regression", "step": 2}),
 )
 class RFECV(EstimatorElimination):

@@ -22,6 +22,9 @@ from zeronorm.selectors.base import BaseSelector
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
     reference="Leray & Gallinari 1999; Lal et al. 2006, section 2.1",
+    cost="one training for each feature that leaves: n² p and n³ with kernels",
+    oracle="differences of the function itself",
+    avoid="functions with steps such as trees (unless order=0); thousands of features",
     test_params=(
         {"step": 2},
         {"kernel": "poly", "search": "nested", "order": 0, "step": 2, "task": "regression"},

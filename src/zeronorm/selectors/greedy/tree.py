@@ -30,6 +30,9 @@ NARROW = 1e-2  # range of a column from which it is enlarged: scikit-learn takes
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984; Quinlan 1986; Lal et al. 2006, section 2.2",
+    cost="n log n p for each level of a tree",
+    oracle="scikit-learn's trees, and a brute-force best split",
+    avoid="few samples; many weak linear effects; a list that must be stable (one tree)",
     test_params=(
         {"random_state": 0},
         {"task": "regression", "random_state": 0},

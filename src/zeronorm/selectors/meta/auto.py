@@ -39,6 +39,9 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
+    cost="six rankings by each of four methods, about ten times the cost of one",
+    oracle="every method cross-validated alone gives the same scores",
+    avoid="a criterion that must be named in one sentence; no time for ten fits",
     test_params=(
         {"selectors": ("fisher", "svm-weights"), "cv": 2, "random_state": 0},
         {"selectors": ("lasso", "random"), "cv": 2, "task": "regression", "random_state": 8},

@@ -37,6 +37,9 @@ MANY_VALUES = 20_000_000  # of X; from here on features leave an elimination in 
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Dwork et al. 2001 (rank aggregation); Saeys, Abeel & Van de Peer 2008",
+    cost="the sum of its methods, times the number of halves if there are any",
+    oracle="the aggregation by hand",
+    avoid="a criterion that must be named in one sentence",
     test_params=(
         {"selectors": [Registered("fisher"), Registered("shrunken-centroids")]},
         {"selectors": [Registered("fisher")], "n_subsamples": 4, "random_state": 0},

@@ -48,6 +48,9 @@ class KnockoffPlan:
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Barber & Candès 2015; Candès et al. 2018; Ren & Barber 2024",
+    cost="p³ for the construction, and a fit of the selector on 2p columns for each draw",
+    oracle="an SDP solver, and the false discovery rate in simulations",
+    avoid="more than 5000 features; fewer than 1/level features to be found: then none passes",
     test_params={"selector": Registered("fisher"), "level": 0.5, "offset": 0, "random_state": 0},
 )
 class KnockoffSelector(ErrorControlSelector):

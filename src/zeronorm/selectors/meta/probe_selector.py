@@ -27,6 +27,9 @@ CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Stoppiglia et al. 2003; Guyon et al. 2004",
+    cost="a fit of the selector on features and probes for each draw",
+    oracle="its level and its p-values in simulations",
+    avoid="correlated neighbours of a relevant feature that must count as false: take knockoffs",
     test_params={"selector": Registered("fisher"), "level": 0.9, "n_probes": 15, "random_state": 0},
 )
 class ProbeSelector(ErrorControlSelector):

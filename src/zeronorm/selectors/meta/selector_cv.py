@@ -30,6 +30,9 @@ LENGTH_OF_DEFAULT_GRID = 20
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
+    cost="one fit of the selector for each fold and one on all data, and a predictor for each fold and size",
+    oracle="the rules by hand, and data that betray a leak between folds",
+    avoid="an honest error: its scores have chosen the size; evaluate measures the whole",
     test_params={"selector": Registered("fisher"), "cv": 2, "sizes": None},
 )
 class SelectorCV(MetaSelector):

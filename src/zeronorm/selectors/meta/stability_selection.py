@@ -33,6 +33,9 @@ ASSUMPTIONS = {
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Meinshausen & Bühlmann 2010; Shah & Samworth 2013",
+    cost="a fit of the selector on each of 100 halves",
+    oracle="the bounds by hand, and false selections on noise",
+    avoid="few samples: halves of them have little power",
     test_params={
         "selector": Registered("fisher"),
         "n_features_to_select": 1,

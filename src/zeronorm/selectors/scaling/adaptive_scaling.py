@@ -32,6 +32,9 @@ SOLVER_TOL = 1e-8
     family="scaling",
     tasks=("binary",),
     reference="Grandvalet & Canu 2003; Lal et al. 2006, eq. 18",
+    cost="n² p and one machine for each step of the descent",
+    oracle="finite differences, the equivalent ℓ1-norm machine, and MarginLP",
+    avoid="far more features than samples: nothing guards against overfitting; several classes",
     test_params=({}, {"kernel": "linear", "q": 1.0}),
 )
 class AdaptiveScaling(WeightedSelector):

@@ -20,6 +20,9 @@ from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_b
     family="scaling",
     tasks=("binary", "multiclass", "regression"),
     reference="Tipping 2001; Tipping & Faul 2003; Lal et al. 2006, section 3.2",
+    cost="n p for each feature that enters or leaves, m³ for the m features that are in",
+    oracle="the fixed-point iteration against the sequential one, and scikit-learn's ARDRegression",
+    avoid="far more features than samples without n_features_to_select: the evidence overfits",
     test_params=({}, {"task": "regression"}, {"method": "fixed_point"}),
 )
 class ARD(WeightedSelector):

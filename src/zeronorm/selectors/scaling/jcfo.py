@@ -26,6 +26,9 @@ from zeronorm.selectors.base import BaseSelector
     family="scaling",
     tasks=("binary",),
     reference="Krishnapuram, Hartemink, Carin & Figueiredo 2004; Lal et al. 2006, section 3.4",
+    cost="n² p and n³ for each iteration",
+    oracle="a likelihood that never falls, and finite differences",
+    avoid="more than some hundred samples or some thousand features; several classes",
     test_params=({"max_iter": 20}, {"kernel": "rbf", "max_iter": 20}),
 )
 class JCFO(BaseSelector):

@@ -36,6 +36,9 @@ from zeronorm.solvers.svm.dual import solve_svm_dual
     family="scaling",
     tasks=("binary", "multiclass"),
     reference="Guyon et al. 2003, section 2.3.1 (NLMU)",
+    cost="n² p for each of the first iterations, then little",
+    oracle="ℓ2-AROM, step by step, for the linear kernel",
+    avoid="features that act only together: it sees one at a time",
     test_params=({}, {"kernel": "linear"}, {"kernel": "poly", "stop_at": 4}),
 )
 class KernelMultiplicativeUpdate(WeightedSelector):

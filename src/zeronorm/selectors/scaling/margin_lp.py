@@ -20,6 +20,10 @@ from zeronorm.solvers.l1_svm.program import L1SvmProgram
     family="scaling",
     tasks=("binary",),
     reference="Lal et al. 2006, eq. 19",
+    cost="n p for each pricing of the columns, and small linear programs",
+    oracle="the printed linear program, solved by scipy",
+    avoid="classes that overlap, with a hard margin; far more features than samples, where it overfits",
+    misprints="The constraint that the squared factors sum to one asks for a division by the ℓ1 norm of w.",
     test_params=({"C": 10.0},),
 )
 class MarginLP(WeightedSelector):

@@ -24,6 +24,10 @@ SOLVER_TOL = 1e-8
     family="scaling",
     tasks=("binary", "multiclass"),
     reference="Weston et al. 2000; Chapelle et al. 2002; Lal et al. 2006, section 3.1",
+    cost="n² p and n³ for each step of the descent",
+    oracle="finite differences of the true bound",
+    avoid="more than some thousand samples; far more features than samples, where it may overfit",
+    misprints="The chapter prints a first derivative in the curvature rule; the second is meant.",
     test_params=({}, {"kernel": "linear", "bound": "radius", "constraint": "box", "step": 3}),
 )
 class RadiusMarginScaling(BaseSelector):

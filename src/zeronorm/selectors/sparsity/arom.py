@@ -33,6 +33,9 @@ from zeronorm.selectors.base import WeightedSelector
     family="sparsity",
     tasks=("binary", "multiclass", "multilabel", "regression"),
     reference="Weston, Elisseeff, Schölkopf & Tipping 2003",
+    cost="n² p for each of the first iterations, then little",
+    oracle="the exhaustive zero-norm optimum, and a QP solver for each machine",
+    avoid="very few samples: the fewest features that fit ten points are often the wrong ones; all copies of a feature",
     test_params=({}, {"norm": "l1"}, {"task": "regression"}),
 )
 class AROM(WeightedSelector):

@@ -26,6 +26,10 @@ LARGEST_ALPHA = 1e6
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Bradley & Mangasarian 1998; Lal et al. 2006, Algorithm 3",
+    cost="n p for each of 10 to 20 readings, and small linear programs",
+    oracle="scipy's linprog for each program",
+    avoid="very few samples: many smallest sets exist by chance",
+    misprints="Huang et al. print 1 − α|w| inside the exponential; it is −α|w|.",
     test_params=({}, {"sparsity": 0.2, "growth": 2.0}, {"task": "regression"}),
 )
 class FSV(WeightedSelector):

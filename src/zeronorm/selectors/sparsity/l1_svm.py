@@ -29,6 +29,9 @@ BISECTIONS = 12
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Bradley & Mangasarian 1998; Bi et al. 2003; Lal et al. 2006, section 4.2",
+    cost="n p for each of 10 to 20 readings, and small linear programs",
+    oracle="the full linear program, and its optimality conditions",
+    avoid="more features than samples to be selected; all of several interchangeable features",
     test_params=({"n_steps": 4}, {"task": "regression", "n_steps": 4}),
 )
 class L1SVM(WeightedSelector):

@@ -28,6 +28,9 @@ DISTANCE = 2.0  # between the targets -1 and +1 of the classes
     family="sparsity",
     tasks=("binary",),
     reference="Mika, Rätsch & Müller 2001; Lal et al. 2006, section 4.5",
+    cost="n p for each step of the path that brings in a feature",
+    oracle="a QP solver, and Fisher's discriminant",
+    avoid="outliers, which the squared loss follows; several classes",
     test_params=({"n_steps": 6},),
 )
 class SparseKernelFisher(WeightedSelector):

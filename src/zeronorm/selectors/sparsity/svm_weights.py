@@ -21,6 +21,9 @@ from zeronorm.selectors.base import WeightedSelector
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Weston et al. 2003, section 5; Huang et al. 2008",
+    cost="n² p; one machine",
+    oracle="LIBSVM and liblinear through scikit-learn, and linear programs",
+    avoid="redundant features, which share one weight: RFE and AROM repeat the step for that reason",
     test_params=({}, {"norm": "l1"}, {"task": "regression"}),
 )
 class SVMWeights(WeightedSelector):
@@ -31,7 +34,7 @@ class SVMWeights(WeightedSelector):
 
     The sum is over the machines of one class against the rest, or of all pairs of classes.
     This is the first step of RFE and of AROM
-    without the others: a baseline that shows what their repetition is worth. Papers 001 and 003 find it
+    without the others: a baseline that shows what their repetition is worth. Weston et al. and Huang et al. find it
     about as good as ranking by correlation. The ℓ1 machine has at most as many weights as samples; features
     without one follow by how close they came to one (their reduced cost).
 

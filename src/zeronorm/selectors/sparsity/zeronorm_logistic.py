@@ -32,6 +32,9 @@ REWEIGHTED_ENOUGH = 1e-4  # relative change of the factors
     family="sparsity",
     tasks=("binary", "multiclass"),
     reference="Lal et al. 2006, Table 1 (the cell it leaves empty); splicing: Zhu et al. 2020",
+    cost="n p for each of about four readings per selected feature, and many small fits",
+    oracle="exhaustive search of all subsets of up to 15 features, and abess",
+    avoid="hundreds of features to be kept; a list that must be stable",
     test_params=({}, {"penalty": "mcp", "n_alphas": 8, "max_reweightings": 2}),
 )
 class ZeroNormLogistic(WeightedSelector):

@@ -37,6 +37,10 @@ from zeronorm.solvers.svm.dual import per_sample
     family="sparsity",
     tasks=("binary", "multiclass"),
     reference="Huang, King & Lyu 2008",
+    cost="n² p for each of the first iterations, then little",
+    oracle="SVC for q = 2, L1SVM for q = 1, the reweighted programs solved one by one",
+    avoid="a list that must be stable: of interchangeable features one is kept, by little",
+    misprints="Eq. 9 prints the weights one step too late; the recipe for q = ∞ goes round in circles.",
     test_params=({}, {"q": 1.0}, {"loss": "probit"}),
 )
 class ZeroNormSVM(WeightedSelector):

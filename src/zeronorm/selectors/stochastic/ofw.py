@@ -48,6 +48,10 @@ NEGLIGIBLE_WEIGHT = 0.1
     family="stochastic",
     tasks=("binary", "multiclass"),
     reference="Gadat & Younes 2007",
+    cost="one fit on k features for each of many thousand draws; p only for the vector of weights",
+    oracle="the exact gradient as the mean of the stochastic one, and the formulas in NumPy",
+    avoid="no time for many small fits; redundancy that should go: equal features get equal weights",
+    misprints="Figure 4 prints + κP and leaves q out of κ; eqs. 10 to 12 are right.",
     test_params=(
         {"max_iter": 40, "batch_size": 2, "random_state": 0},
         {"method": "exponential", "learner": "centroid", "max_iter": 40, "random_state": 0},
