@@ -1,16 +1,17 @@
 """The one decorator for compiled loops.
 
-``kernel`` differs from ``numba.njit`` in four ways that matter to users: numba is imported at
+``kernel`` differs from ``numba.njit`` in five ways that matter to users: numba is imported at
 the first call and not at import; compilation is lazy, so read-only and writable arrays both
-work; the result is cached on disk wherever a place is writable, without failing where none is; and
-other threads run meanwhile.
+work; the result is cached on disk wherever a place is writable, without failing where none is; of
+several processes one compiles and the others read its result; and other threads run meanwhile.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -55,6 +56,7 @@ class Kernel(Generic[P, R]):
         try:
             compiled = numba.njit(self.function, cache=True, **self.options)
             _watch_callees(compiled, self.source_files())
+            _compile_in_one_process(compiled)
         except RuntimeError:  # no cache location is writable
             compiled = numba.njit(self.function, **self.options)
         compiled.zeronorm_kernel = self
@@ -73,6 +75,46 @@ def _watch_callees(compiled: Any, files: set[str]) -> None:
     cache_file: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = tuple(stamps)
+
+
+def _compile_in_one_process(compiled: Any) -> None:
+    """Let processes that need the same code wait for the first one, then read it from the cache.
+
+    It also keeps the cache whole: of two processes that enter different types of arguments at the same time, numba
+    may file the code of one under the types of the other.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+
+    compile_or_load = compiled.compile
+
+    def alone(signature: Any) -> Any:
+        # In this order: a thread that waits for the file must not keep the file of another from being released.
+        with global_compiler_lock, _locked(compiled._cache._cache_file._index_path + ".lock"):
+            return compile_or_load(signature)
+
+    compiled.compile = alone
+
+
+_HELD: set[str] = set()
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Hold a lock between processes, where the system has such locks and the place is writable."""
+    if path in _HELD:  # a kernel that calls itself
+        yield
+        return
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            file = stack.enter_context(open(path, "a", encoding="utf-8"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            stack.callback(fcntl.flock, file, fcntl.LOCK_UN)  # a process forked meanwhile has it open too
+        _HELD.add(path)
+        stack.callback(_HELD.discard, path)
+        yield
 
 
 def _find_kernel(module: str, name: str) -> Any:

@@ -312,7 +312,7 @@ def test_figures_download(browser, pages, tmp_path, kind):
         f"document.querySelector('figure[data-figure=error] [data-download={kind}]').click()"
     )
     file = tmp_path / f"zeronorm-error.{kind}"
-    for _ in range(100):
+    for _ in range(600):
         if file.exists() and file.stat().st_size > 0:
             break
         time.sleep(0.1)

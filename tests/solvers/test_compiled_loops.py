@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import numpy as np
+import pytest
 from joblib import Parallel, delayed
 
 from solvers.problems import classification
@@ -36,7 +37,7 @@ def run_python(code, **environment):
         env=kept | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -86,3 +87,50 @@ def test_warmup_fills_the_cache(tmp_path):
     """
     assert run_python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "0"
     assert run_python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "3"
+
+
+COMPILE_TOGETHER = """
+    import sys
+    import numpy as np
+    from numba.core import event
+    from zeronorm.solvers.svm.smo import refresh
+
+    compiled = []
+
+    class Noted(event.Listener):
+        def on_start(self, event):
+            compiled.append(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event):
+            pass
+
+    refresh.dispatcher
+    event.register("numba:compile", Noted())
+    print("ready", flush=True)
+    sys.stdin.readline()
+    f = np.zeros(2)
+    refresh(2.0 * np.eye(2), np.zeros(2), np.arange(2), np.array([1.0, -1.0]), np.ones(2), f)
+    print(*f, compiled.count("refresh"))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks of this kind")
+def test_of_two_processes_one_compiles_and_the_other_reads(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path)
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(COMPILE_TOGETHER)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in both:
+        assert process.stdout.readline() == "ready\n"
+    for process in both:
+        print("go", file=process.stdin, flush=True)
+    answers = [process.communicate(timeout=600)[0].split() for process in both]
+    assert sorted(answers) == [["2.0", "-2.0", "0"], ["2.0", "-2.0", "1"]]
