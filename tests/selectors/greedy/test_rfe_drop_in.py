@@ -19,6 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE, RFECV
+from zeronorm.engines.elimination import known_models
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 
 # -- scikit-learn's own tests, with our classes under their names -----------------------------------------
@@ -142,6 +143,84 @@ def test_sample_weights_reach_known_models(estimator):
         cls(estimator, n_features_to_select=2).fit(X, y, sample_weight=weight) for cls in (RFE, ReferenceRFE)
     )
     assert ours.ranking_.tolist() == theirs.ranking_.tolist()
+
+
+# -- many samples: machines in the weights ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [1, 0.2])
+@pytest.mark.parametrize(
+    ("estimator", "n_classes"),
+    [
+        (SVC(kernel="linear", tol=1e-8), 2),
+        (SVC(kernel="linear", C=0.05, class_weight="balanced", tol=1e-8), 2),
+        (SVC(kernel="linear", C=0.3, tol=1e-8), 3),
+        (SVR(kernel="linear", C=0.5, epsilon=0.2, tol=1e-8), 0),
+        (SVR(kernel="linear", epsilon=0.0, tol=1e-8), 0),
+    ],
+)
+def test_machines_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, step, monkeypatch):
+    monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
+    X, y = classes(20, (240, 14), n_classes) if n_classes else numbers(20, (240, 14))
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    for params in ({}, {"sample_weight": weight}):
+        assert isinstance(known_model(estimator, X, y, params), known_models.TallSupportVectors)
+        ours, theirs = (
+            cls(estimator, n_features_to_select=1, step=step).fit(X, y, **params)
+            for cls in (RFE, ReferenceRFE)
+        )
+        assert ours.ranking_.tolist() == theirs.ranking_.tolist()
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("estimator", [SVC(kernel="linear", tol=1e-8), SVR(kernel="linear", tol=1e-8)])
+def test_tall_machines_agree_with_the_dual_and_are_better_than_libsvm(estimator, monkeypatch):
+    """libsvm keeps kernel values in single precision: its weights have about five digits at any tolerance."""
+    X, y = classes(21, (200, 9)) if isinstance(estimator, SVC) else numbers(21, (200, 9))
+    dual = known_model(estimator, X, y, {})
+    monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
+    tall = known_model(estimator, X, y, {})
+    for gone in ([], [3], [0, 7]):
+        for model in (dual, tall):
+            model.remove(np.array(gone, dtype=int))
+            assert model.train()
+        np.testing.assert_allclose(tall.weights, dual.weights, atol=1e-6)
+        np.testing.assert_allclose(tall.intercept, dual.intercept, atol=1e-6)
+        exact = estimator.fit(X[:, tall.alive], y)
+        np.testing.assert_allclose(tall.weights, exact.coef_, atol=1e-3)
+        np.testing.assert_allclose(tall.intercept, exact.intercept_, atol=1e-3)
+        ours, libsvm = (
+            _machine_objective(X[:, tall.alive], y, w[0], b[0])
+            for w, b in ((tall.weights, tall.intercept), (exact.coef_, exact.intercept_))
+        )
+        assert ours <= libsvm * (1.0 + 1e-12)
+
+
+def _machine_objective(X, y, w, b):
+    decision = X @ w + b
+    if y.dtype.kind == "f":
+        return 0.5 * w @ w + np.maximum(0.0, np.abs(y - decision) - 0.1).sum()
+    return 0.5 * w @ w + np.maximum(0.0, 1.0 - np.where(y == "b", 1.0, -1.0) * decision).sum()
+
+
+def test_machines_with_few_samples_per_feature_are_left_to_the_estimator(monkeypatch):
+    monkeypatch.setattr(known_models, "MOST_SAMPLES", 50)
+    X, y = classes(22, (80, 40))
+    model = known_model(SVC(kernel="linear"), X, y, {})
+    assert not model.train()
+    model.remove(np.arange(20))
+    assert model.train()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SVC(kernel="linear", C=-1.0), LinearSVC(C="a"), LogisticRegression(C=-1.0), Ridge(alpha="a")],
+)
+def test_wrong_settings_are_an_error_in_the_words_of_the_estimator(estimator):
+    X, y = classes(23, (30, 9))
+    name = type(estimator).__name__
+    with pytest.raises(ValueError, match=f"parameter of {name} must be"):
+        RFE(estimator).fit(X, (y == "a").astype(int))
 
 
 @pytest.mark.parametrize("standardize", [True, False])

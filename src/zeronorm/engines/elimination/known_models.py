@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import as_design
+from zeronorm.design import Design, as_design
 from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import Refits, Rounds
 from zeronorm.engines.elimination.loop import Elimination
@@ -27,10 +27,12 @@ from zeronorm.engines.elimination.smooth_models import KnownModel, LeastSquares,
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss
 
 TOLERANCE = 1e-8  # of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X beyond which nothing is copied
 MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
+TALL = 4  # so many samples per feature make one system in the features cheaper than the estimator itself
 MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
 SIGNIFICANT_BITS = 2.0**36  # weights that agree in so many are tied: those of identical columns do
 AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound and be there
@@ -59,12 +61,7 @@ class SupportVectors(KnownModel):
                 machine.sample, machine.sign[0], machine.linear[0], machine.upper[0], machine.ridge
             )
             weights.append(machine.weights()[:, 0])
-            # Where no variable is free the intercept may be anything in an interval, of which both take the middle.
-            alpha, upper = machine.alpha[0], machine.upper[0]
-            settled = np.where(
-                alpha > (1.0 - AT_BOUND) * upper, upper, np.where(alpha < AT_BOUND * upper, 0.0, alpha)
-            )
-            biases.append(dual.bias(settled, machine.f[0]))
+            biases.append(_settled_bias(dual, machine.alpha[0], machine.f[0]))
         self.weights, self.intercept = np.stack(weights), np.array(biases)
         return True
 
@@ -88,6 +85,41 @@ class SupportVectors(KnownModel):
         return rounds
 
 
+def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:
+    """The intercept; where no variable is free it may be anything in an interval, of which both take the middle."""
+    low, high = AT_BOUND * dual.upper, (1.0 - AT_BOUND) * dual.upper
+    settled = np.where(alpha > high, dual.upper, np.where(alpha < low, 0.0, alpha))
+    return dual.bias(settled, f)
+
+
+class TallSupportVectors(KnownModel):
+    """The same machines where samples are many: in the weights, by an interior-point method near the last solution."""
+
+    def __init__(self, X: FloatArray, machines: list[tuple[IntArray, BoxDual]]) -> None:
+        super().__init__(X.shape[1])
+        self.X, self.machines = X, machines
+        self.last: list[TallSolution | None] = [None] * len(machines)
+
+    def train(self) -> bool:
+        weights, biases = [], []
+        for c, (rows, dual) in enumerate(self.machines):
+            if rows.size < TALL * self.alive.size:
+                return False
+            design = as_design(self.X[np.ix_(rows, self.alive)])
+            found = solve_linear_loss(design, dual, self._start(design, c), tol=TOLERANCE)
+            if not found.converged:
+                return False
+            self.last[c] = found
+            weights.append(found.weights)
+            biases.append(_settled_bias(dual, found.alpha, design.dot(found.weights)))
+        self.weights, self.intercept = np.stack(weights), np.array(biases)
+        return True
+
+    def _start(self, design: Design, c: int) -> tuple[FloatArray, float, FloatArray] | None:
+        last = self.last[c]
+        return None if last is None else (design.transpose_dot(last.dual_coef), last.bias, last.alpha)
+
+
 # -- which estimator is which model --
 
 
@@ -98,6 +130,7 @@ def known_model(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> K
         return None
     if X.shape[0] * X.shape[1] > LARGEST:
         return None
+    estimator._validate_params()  # wrong settings are an error of the estimator, in its words
     dense = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     weight = fit_params.get("sample_weight")
     if weight is not None:
@@ -133,19 +166,12 @@ def _linear_svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None
     plain = estimator.penalty == "l2" and estimator.loss == "squared_hinge" and estimator.multi_class == "ovr"
     if not plain or not estimator.fit_intercept or type_of_target(y) not in ("binary", "multiclass"):
         return None
-    cost = np.full(len(X), float(estimator.C))
-    weights = _weights_of(estimator, y, weight)
-    if weights is not None:
-        cost = cost * weights
+    cost = _costs(estimator, X, _weights_of(estimator, y, weight))
     return SquaredHinge(X, _one_against_rest(y), cost, float(estimator.intercept_scaling))
 
 
 def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
-    if (
-        estimator.kernel != "linear"
-        or len(X) > MOST_SAMPLES
-        or getattr(estimator, "probability", False) is True
-    ):
+    if estimator.kernel != "linear" or getattr(estimator, "probability", False) is True:
         return None
     if type_of_target(y) not in ("binary", "multiclass"):
         return None
@@ -153,18 +179,34 @@ def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> Kn
     if classes.size < 2:
         return None  # scikit-learn says what is wrong
     weights = _weights_of(estimator, y, weight)
-    problems = []
+    pairs = []
     for first in range(classes.size):
         for second in range(first + 1, classes.size):
             rows = np.flatnonzero((codes == first) | (codes == second))
-            pair = (codes[rows] == second).astype(np.intp)
-            problems.append(_reversed_problem(X[rows], pair, None if weights is None else weights[rows]))
+            pairs.append((rows, codes[rows] == second))
+    if len(X) > MOST_SAMPLES:
+        cost = _costs(estimator, X, weights)
+        return TallSupportVectors(
+            X,
+            [
+                (rows, BoxDual.classification(np.where(on, 1.0, -1.0), cost[rows], False))
+                for rows, on in pairs
+            ],
+        )
+    problems = [
+        _reversed_problem(X[rows], on.astype(np.intp), None if weights is None else weights[rows])
+        for rows, on in pairs
+    ]
     return _Reversed(SupportVectors(problems, float(estimator.C), 0.1))
 
 
 def _svr(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
-    if estimator.kernel != "linear" or len(X) > MOST_SAMPLES or y.ndim != 1 or y.dtype.kind not in "fiu":
+    if estimator.kernel != "linear" or y.ndim != 1 or y.dtype.kind not in "fiu":
         return None
+    if len(X) > MOST_SAMPLES:
+        cost, epsilon = _costs(estimator, X, weight), float(estimator.epsilon)
+        dual = BoxDual.regression(y.astype(np.float64), cost, epsilon, False)
+        return TallSupportVectors(X, [(np.arange(len(X)), dual)])
     problem = _reversed_problem(X, y.astype(np.float64), weight, task="regression")
     return _Reversed(SupportVectors([problem], float(estimator.C), float(estimator.epsilon)))
 
@@ -215,6 +257,12 @@ def _weights_of(estimator: Any, y: Any, weight: FloatArray | None) -> FloatArray
         return weight
     by_class = compute_sample_weight(estimator.class_weight, y)
     return np.asarray(by_class if weight is None else by_class * weight, dtype=np.float64)
+
+
+def _costs(estimator: Any, X: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """The price of an error of each sample."""
+    cost = np.full(len(X), float(estimator.C))
+    return cost if weight is None else cost * weight
 
 
 def _reversed_problem(X: FloatArray, y: Any, weight: FloatArray | None, task: Any = "binary") -> Problem:
