@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE, RFECV
-from zeronorm.engines.elimination import known_models
+from zeronorm.engines.elimination import known_models, smooth_models
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 
 # -- scikit-learn's own tests, with our classes under their names -----------------------------------------
@@ -214,7 +214,7 @@ def test_machines_with_few_samples_per_feature_are_left_to_the_estimator(monkeyp
 
 @pytest.mark.parametrize(
     "estimator",
-    [SVC(kernel="linear", C=-1.0), LinearSVC(C="a"), LogisticRegression(C=-1.0), Ridge(alpha="a")],
+    [SVC(kernel="linear", C=-1.0), LinearSVC(C="a"), LogisticRegression(C=-1.0), Ridge(alpha=-1.0)],
 )
 def test_wrong_settings_are_an_error_in_the_words_of_the_estimator(estimator):
     X, y = classes(23, (30, 9))
@@ -254,7 +254,7 @@ def test_subclasses_and_unusual_settings_are_refitted():
 
     X, y = numbers(7, (30, 8))
     labels = (y > 0).astype(int)
-    for estimator in (Mine(), Ridge(positive=True), Ridge(alpha=-1.0), SVR()):
+    for estimator in (Mine(), Ridge(positive=True), SVR()):
         assert not is_known(estimator, X, y)
     for estimator in (
         SVC(),
@@ -279,6 +279,33 @@ def test_an_estimator_without_weights_is_refused():
     X, y = classes(9, (30, 9))
     with pytest.raises(ValueError, match="'estimator' parameter must have coef_"):
         RFE(KNeighborsClassifier()).fit(X, y)
+
+
+@pytest.mark.parametrize("shape", [(300, 24), (30, 80)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_followed_squared_hinge_is_stationary_at_every_size(n_classes, shape):
+    X, y = classes(24, shape, n_classes)
+    weight = np.random.default_rng(1).uniform(0.2, 3.0, len(y))
+    model = known_model(LinearSVC(C=0.4, intercept_scaling=2.0), X, y, {"sample_weight": weight})
+    targets = np.where(y[:, None] == np.unique(y), 1.0, -1.0)[:, -1 if n_classes == 2 else 0 :]
+    while model.alive.size > 1:
+        assert model.train()
+        columns = X[:, model.alive]
+        decision = columns @ model.weights.T + model.intercept
+        pull = 0.8 * weight[:, None] * targets * np.maximum(0.0, 1.0 - targets * decision)
+        np.testing.assert_allclose(columns.T @ pull, model.weights.T, atol=1e-9)
+        np.testing.assert_allclose(4.0 * pull.sum(axis=0), model.intercept, atol=1e-9)
+        model.remove(model.alive[[int(np.argmin((model.weights**2).sum(axis=0)))]])
+
+
+def test_a_squared_hinge_that_jumps_between_two_sets_is_damped(monkeypatch):
+    X, y = classes(25, (120, 10))
+    exact = known_model(LinearSVC(), X, y, {})
+    assert exact.train()
+    monkeypatch.setattr(smooth_models, "UNDAMPED_STEPS", 1)
+    damped = known_model(LinearSVC(), X, y, {})
+    assert damped.train()
+    np.testing.assert_allclose(damped.weights, exact.weights, rtol=1e-9)
 
 
 # -- cross-validation -------------------------------------------------------------------------------------
