@@ -15,12 +15,13 @@ import csv
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import stats
 
 from zeronorm import FisherScore, KnockoffSelector, LassoSelector
@@ -33,6 +34,9 @@ from zeronorm.resampling.metrics import METRICS
 
 FOLDER = Path(__file__).parent
 Table = Callable[..., Iterator[dict[str, Any]]]
+Job = tuple[
+    Table, tuple[Any, ...], tuple[Any, ...]
+]  # a function, a setting that ends with the plan, what else
 TABLES: dict[str, Table] = {}
 N_FEATURES, N_KEPT, N_INFORMATIVE = 20, 5, 3
 LEVEL = 0.05
@@ -143,24 +147,59 @@ def regression_runs(
     beta[:N_INFORMATIVE] = np.sqrt(r2 / (1 - r2) / N_INFORMATIVE)
     X = rng.normal(size=(sets, n, N_FEATURES))
     noise = rng.standard_t(5, size=(sets, n)) / np.sqrt(5 / 3) if heavy else rng.normal(size=(sets, n))
-    y = X @ beta + noise
-    records: list[list[dict[str, Any]]] = [[] for _ in range(sets)]
-    truth = []
-    for _ in range(repeats):
-        fold = np.argsort(rng.random((sets, n)), axis=1) % folds
-        for j in range(folds):
+    splits = [np.argsort(rng.random((sets, n)), axis=1) % folds for _ in range(repeats)]
+    return linear_runs(X, X @ beta + noise, beta, splits, heavy=heavy)
+
+
+def linear_runs(
+    X: np.ndarray, y: np.ndarray, beta: np.ndarray, splits: list[np.ndarray], *, heavy: bool = False,
+    hidden: float = 0.0,
+) -> Runs:  # fmt: skip
+    """Runs on targets with the weights ``beta``, noise of variance 1 and a ``hidden`` normal part of that variance."""
+    records: list[list[dict[str, Any]]] = [[] for _ in y]
+    truth: dict[str, list[np.ndarray]] = {"mse": [], "mae": [], "r2": []}
+    for fold in splits:
+        for j in range(fold.max() + 1):
             test = fold == j
             weights, offset = fit_regression(X, y, ~test)
             predictions = np.einsum("bnp,bp->bn", X, weights) + offset[:, None]
-            truth.append(np.sum((beta - weights) ** 2, axis=1) + offset**2 + 1)
-            for b in range(sets):
+            explained = np.sum((beta - weights) ** 2, axis=1) + hidden
+            mse = explained + offset**2 + 1
+            truth["mse"].append(mse)
+            truth["mae"].append(mean_size(offset, explained, heavy=heavy))
+            truth["r2"].append(1 - mse / (beta @ beta + hidden + 1))
+            for b in range(len(y)):
                 rows = np.flatnonzero(test[b])
-                records[b].append({
-                    "split": len(records[b]), "truth": y[b, rows], "predictions": predictions[b, rows],
-                    "test_rows": rows, "n_test": rows.size, "n_train": n - rows.size,
-                    "mse": float(np.mean((y[b, rows] - predictions[b, rows]) ** 2)),
-                })  # fmt: skip
-    return Runs(records, {"mse": np.mean(truth, axis=0)})
+                records[b].append(
+                    _fitted(y[b, rows], predictions[b, rows], rows, len(records[b]), y.shape[1])
+                )
+    return Runs(records, {name: np.mean(found, axis=0) for name, found in truth.items()})
+
+
+def _fitted(y: np.ndarray, predictions: np.ndarray, test: np.ndarray, split: int, n: int) -> dict[str, Any]:
+    residuals, centred = y - predictions, y - y.mean()
+    squares = float(residuals @ residuals)
+    return {
+        "split": split, "truth": y, "predictions": predictions, "test_rows": test, "n_test": test.size,
+        "n_train": n - test.size, "mse": squares / test.size, "mae": float(np.mean(np.abs(residuals))),
+        "r2": 1 - squares / float(centred @ centred),
+    }  # fmt: skip
+
+
+def mean_size(shift: np.ndarray, variance: np.ndarray, *, heavy: bool) -> np.ndarray:
+    """Mean size of a residual: a normal variable of this variance around ``shift`` plus the noise of variance 1."""
+    if not heavy:
+        return _folded_mean(shift, np.sqrt(variance + 1))
+    grid = np.linspace(-6.0, 6.0, 801)
+    noise = np.sinh(grid)
+    share = stats.t.pdf(noise, 5) * np.cosh(grid) * (grid[1] - grid[0])
+    return _folded_mean(shift[:, None] + noise / np.sqrt(5 / 3), np.sqrt(variance)[:, None]) @ share
+
+
+def _folded_mean(mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    return sd * np.sqrt(2 / np.pi) * np.exp(-(mean**2) / (2 * sd**2)) + mean * (
+        1 - 2 * stats.norm.cdf(-mean / sd)
+    )
 
 
 def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -183,55 +222,90 @@ def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.
 # -- Tables --
 
 PLANS = ((2, 1), (5, 1), (10, 1), (2, 10), (5, 5), (10, 10))
-MANY_FITS = 50  # per data set: in one sample size only
+FEW_FITS = 10  # per data set: with more, a table at the edges draws fewer data sets
 QUICK_PLANS = ((2, 1), (5, 1), (5, 5))
 
 
 @table
-def coverage(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+def coverage(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """How often the 95 % interval of a metric holds its true value."""
     rng = np.random.default_rng(seed)
     sizes, errors, plans = (20, 40, 100), (0.02, 0.1, 0.3), (*PLANS[:3], (5, 5))
     if quick:
         sizes, errors, plans = (40,), (0.02, 0.2), QUICK_PLANS
-    elif full:
-        sizes, errors, plans = (20, 40, 100, 500), (0.0, 0.02, 0.1, 0.2, 0.35), PLANS
     for n, share, bayes, (folds, repeats) in product(sizes, (0.5, 0.2), errors, plans):
-        if share * n < folds or _is_left_out(n, folds * repeats):
-            continue
-        runs = classification_runs(
-            n=n, bayes=bayes, share=share, folds=folds, repeats=repeats, sets=sets, rng=rng
-        )
-        kind = f"two classes, {round(100 * share)} % in the smaller"
-        for name in ("error_rate", "balanced_error_rate", "auc"):
-            yield {
-                "metric": name,
-                "data": kind,
-                "n": n,
-                "folds": folds,
-                "repeats": repeats,
-                **_covered(runs, name),
-            }
+        if share * n >= folds:
+            yield from _covered_classes(n, share, bayes, folds, repeats, sets, rng)
     for n, r2, heavy, (folds, repeats) in product(
-        sizes, (0.3,) if quick else (0.0, 0.3, 0.7, 0.9) if full else (0.0, 0.6, 0.9), (False, True), plans
+        sizes, (0.3,) if quick else (0.0, 0.6, 0.9), (False, True), plans
     ):
-        if _is_left_out(n, folds * repeats):
-            continue
-        runs = regression_runs(n=n, r2=r2, heavy=heavy, folds=folds, repeats=repeats, sets=sets, rng=rng)
-        kind = f"linear, R² {r2:g}, {'heavy-tailed' if heavy else 'Gaussian'} noise"
-        yield {
-            "metric": "mse",
-            "data": kind,
-            "n": n,
-            "folds": folds,
-            "repeats": repeats,
-            **_covered(runs, "mse"),
-        }
+        yield from _covered_targets(n, r2, heavy, folds, repeats, sets, rng, ("mse",))
 
 
-def _is_left_out(n: int, n_fits: int) -> bool:
-    """To save time: large samples with repeats, and most sizes with very many fits."""
-    return (n == 500 and n_fits > 10) or (n != 40 and n_fits > MANY_FITS)
+@table
+def edges(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """Coverage in further settings: no errors at all, 500 samples, ten repeats, absolute errors and R²."""
+    sizes, errors, explained, plans = (20, 40, 100, 500), (0.0, 0.02, 0.1, 0.3), (0.0, 0.6, 0.9), PLANS
+    if quick:
+        sizes, errors, explained, plans = (60,), (0.0,), (0.6,), ((5, 1), (5, 3))
+    jobs: list[Job] = [
+        (_covered_classes, (n, share, bayes, folds, repeats), ())
+        for n, share, bayes, (folds, repeats) in product(sizes, (0.5, 0.2), errors, plans)
+        if share * n >= folds and (quick or _is_at_the_edge(n, bayes, folds, repeats))
+    ]
+    jobs += [
+        (_covered_targets, (n, r2, heavy, folds, repeats), (("mae", "r2"),))
+        if n < 500 and (folds, repeats) in (*PLANS[:3], (5, 5))
+        else (_covered_targets, (n, r2, heavy, folds, repeats), (("mse", "mae", "r2"),))
+        for n, r2, heavy, (folds, repeats) in product(sizes, explained, (False, True), plans)
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _is_at_the_edge(n: int, bayes: float, folds: int, repeats: int) -> bool:
+    """Not in the table of coverage."""
+    return n == 500 or bayes == 0.0 or (folds, repeats) not in (*PLANS[:3], (5, 5))
+
+
+def settings_apart(jobs: list[Job], sets: int, seed: int, n_jobs: int) -> Iterator[dict[str, Any]]:
+    """Rows of settings that have a seed of their own each, so that they can run side by side, in their order."""
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_setting_rows)(function, setting, rest, sets, (seed, number))
+        for number, (function, setting, rest) in enumerate(jobs)
+    )
+    return (row for rows in found for row in rows)
+
+
+def _setting_rows(
+    function: Table, setting: tuple[Any, ...], rest: tuple[Any, ...], sets: int, seed: tuple[int, int]
+) -> list[dict[str, Any]]:
+    n, (folds, repeats) = setting[0], setting[-2:]
+    is_costly = folds * repeats > FEW_FITS and (n >= 100 or folds * repeats > 25)
+    sets = max(2, round(0.3 * sets)) if is_costly else sets
+    return list(function(*setting, sets, np.random.default_rng(seed), *rest))
+
+
+def _covered_classes(
+    n: int, share: float, bayes: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    runs = classification_runs(
+        n=n, bayes=bayes, share=share, folds=folds, repeats=repeats, sets=sets, rng=rng
+    )
+    kind = f"two classes, {round(100 * share)} % in the smaller"
+    for name in ("error_rate", "balanced_error_rate", "auc"):
+        plan = {"metric": name, "data": kind, "n": n, "folds": folds, "repeats": repeats}
+        yield plan | _covered(runs, name)
+
+
+def _covered_targets(
+    n: int, r2: float, heavy: bool, folds: int, repeats: int, sets: int, rng: np.random.Generator,
+    metrics: tuple[str, ...],
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    runs = regression_runs(n=n, r2=r2, heavy=heavy, folds=folds, repeats=repeats, sets=sets, rng=rng)
+    kind = f"linear, R² {r2:g}, {'heavy-tailed' if heavy else 'Gaussian'} noise"
+    for name in metrics:
+        plan = {"metric": name, "data": kind, "n": n, "folds": folds, "repeats": repeats}
+        yield plan | _covered(runs, name)
 
 
 def _covered(runs: Runs, name: str) -> dict[str, Any]:
@@ -257,30 +331,55 @@ def _covered(runs: Runs, name: str) -> dict[str, Any]:
 
 
 @table
-def size(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+def size(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """How often a test at the level 0.05 rejects when two procedures have the same expected value."""
-    rng = np.random.default_rng(seed)
-    for n, bayes, (folds, repeats) in product(
-        (40,) if quick else (20, 40, 100),
-        (0.1,) if quick else (0.02, 0.1, 0.3),
-        QUICK_PLANS if quick else PLANS,
-    ):
-        first, second = paired_runs(
-            n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=2
-        )
-        for name in ("error_rate", "balanced_error_rate", "auc"):
-            metric = METRICS[name]
-            pairs = list(zip(first.records, second.records, strict=True))
-            p_values = {"paired": [paired_test(metric, a, b)[0] for a, b in pairs]}
-            p_values["corrected t"] = [_corrected_t(a, b, name) for a, b in pairs]
-            for test, found in p_values.items():
-                judged = [p for p in found if p is not None]
-                yield {
-                    "test": test, "metric": name, "n": n, "true value": round(float(first.truth[name].mean()), 3),
-                    "folds": folds, "repeats": repeats,
-                    "rejected": round(float(np.mean(np.asarray(judged) < LEVEL)), 3) if judged else "refused",
-                    "data sets": sets,
-                }  # fmt: skip
+    sizes, plans = ((40,), QUICK_PLANS) if quick else ((20, 40, 100), PLANS)
+    jobs: list[Job] = [
+        (_sizes_for_classes, (n, bayes, *plan), ())
+        for n, bayes, plan in product(sizes, (0.1,) if quick else (0.02, 0.1, 0.3), plans)
+    ]
+    jobs += [
+        (_sizes_for_targets, (n, r2, *plan), ())
+        for n, r2, plan in product(sizes, (0.6,) if quick else (0.0, 0.6, 0.9), plans)
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _sizes_for_classes(
+    n: int, bayes: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    first, second = paired_runs(n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=2)
+    for name in ("error_rate", "balanced_error_rate", "auc"):
+        yield from _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
+
+
+def _sizes_for_targets(
+    n: int, r2: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Each of two procedures sees one half of the features, which explain the target equally well."""
+    beta = np.zeros(N_FEATURES)
+    beta[:N_INFORMATIVE] = np.sqrt(r2 / (1 - r2) / N_INFORMATIVE / 2)
+    halves = rng.normal(size=(2, sets, n, N_FEATURES))
+    y = (halves[0] + halves[1]) @ beta + rng.normal(size=(sets, n))
+    splits = [np.argsort(rng.random((sets, n)), axis=1) % folds for _ in range(repeats)]
+    first, second = (linear_runs(X, y, beta, splits, hidden=float(beta @ beta)) for X in halves)
+    for name in ("mse", "mae", "r2"):
+        yield from _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
+
+
+def _rejections(first: Runs, second: Runs, name: str, plan: dict[str, int]) -> Iterator[dict[str, Any]]:
+    pairs = list(zip(first.records, second.records, strict=True))
+    tests: dict[str, Callable[..., float | None]] = {"corrected t": partial(_corrected_t, name=name)}
+    if METRICS[name].outcomes != "none":
+        tests = {"paired": lambda a, b: paired_test(METRICS[name], a, b)[0], **tests}
+    for test, p_value in tests.items():
+        judged = [p for p in (p_value(a, b) for a, b in pairs) if p is not None]
+        yield {
+            "test": test, "metric": name, "n": plan["n"], "true value": round(float(first.truth[name].mean()), 3),
+            "folds": plan["folds"], "repeats": plan["repeats"],
+            "rejected": round(float(np.mean(np.asarray(judged) < LEVEL)), 3) if judged else "refused",
+            "data sets": len(pairs),
+        }  # fmt: skip
 
 
 def _corrected_t(a: list[dict[str, Any]], b: list[dict[str, Any]], name: str) -> float | None:
@@ -327,37 +426,45 @@ def paired_runs(
 
 
 @table
-def verdict(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+def verdict(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """How often the sentence of a comparison of four methods claims a difference that is not there."""
+    jobs: list[Job] = [
+        (_claims, (n, bayes, better, *plan), ())
+        for n, bayes, better, plan in product(
+            (40,) if quick else (40, 100),
+            (0.3,) if quick else (0.1, 0.3),
+            (0, 2),
+            ((5, 1),) if quick else (*PLANS[:3], (5, 5)),
+        )
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _claims(
+    n: int, bayes: float, better: int, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
     import polars as pl
 
-    rng = np.random.default_rng(seed)
-    for n, bayes, better, (folds, repeats) in product(
-        (40,) if quick else (40, 100),
-        (0.3,) if quick else (0.1, 0.3),
-        (0, 2),
-        ((5, 1),) if quick else (*PLANS[:3], (5, 5)),
-    ):
-        runs = paired_runs(
-            n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=4, better=better
-        )
-        names = [f"{'good' if m >= 4 - better else 'plain'}{m}" for m in range(4)]
-        false = claims = 0
-        for b in range(sets):
-            rows = [
-                {**row, "method": name, "size": None, "n_selected": N_KEPT, "fit_seconds": 0.0}
-                for name, run in zip(names, runs, strict=True)
-                for row in run.records[b]
-            ]
-            choice = compare(pl.DataFrame([_plain(row) for row in rows]), "error_rate").choice
-            claims += bool(choice.worse)
-            false += any(_is_false(choice.best, worse) for worse in choice.worse)
-        yield {
-            "n": n, "folds": folds, "repeats": repeats, "methods": f"{4 - better} plain, {better} better",
-            "true error of the plain": round(float(runs[0].truth["error_rate"].mean()), 3),
-            "claims a difference": round(claims / sets, 3), "claims a false one": round(false / sets, 3),
-            "data sets": sets,
-        }  # fmt: skip
+    runs = paired_runs(
+        n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=4, better=better
+    )
+    names = [f"{'good' if m >= 4 - better else 'plain'}{m}" for m in range(4)]
+    false = claims = 0
+    for b in range(sets):
+        rows = [
+            {**row, "method": name, "size": None, "n_selected": N_KEPT, "fit_seconds": 0.0}
+            for name, run in zip(names, runs, strict=True)
+            for row in run.records[b]
+        ]
+        choice = compare(pl.DataFrame([_plain(row) for row in rows]), "error_rate").choice
+        claims += bool(choice.worse)
+        false += any(_is_false(choice.best, worse) for worse in choice.worse)
+    yield {
+        "n": n, "folds": folds, "repeats": repeats, "methods": f"{4 - better} plain, {better} better",
+        "true error of the plain": round(float(runs[0].truth["error_rate"].mean()), 3),
+        "claims a difference": round(claims / sets, 3), "claims a false one": round(false / sets, 3),
+        "data sets": sets,
+    }  # fmt: skip
 
 
 def _is_false(best: str, worse: str) -> bool:
@@ -370,7 +477,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @table
-def stability(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+def stability(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """How often the interval of Nogueira's stability holds the true one; the selections are independent."""
     rng = np.random.default_rng(seed)
     profiles = {
@@ -439,7 +546,7 @@ DRAWS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
 
 
 @table
-def discoveries(*, sets: int, seed: int, quick: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+def discoveries(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """Share of false features among those that KnockoffSelector keeps, twelve features being relevant."""
     kinds = list(DRAWS)[: 2 if quick else None]
     scores = {"FisherScore": FisherScore(), "LassoSelector": LassoSelector()}
@@ -493,6 +600,7 @@ def write(name: str, rows: Iterable[dict[str, Any]], folder: Path = FOLDER) -> P
 # What to look at in each table: the columns that make a kind, and the shares that are judged.
 SUMMARIES = {
     "coverage": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
+    "edges": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
     "size": (("test", "metric"), ("rejected",)),
     "verdict": (("methods",), ("claims a false one",)),
     "stability": (("selections",), ("covered",)),
@@ -527,10 +635,10 @@ def main() -> None:
     )
     parser.add_argument("--sets", type=int, default=1000, help="data sets per row")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--full", action="store_true", help="more settings: hours instead of minutes")
+    parser.add_argument("--jobs", type=int, default=1, help="settings that run side by side")
     arguments = parser.parse_args()
     for name in arguments.tables or TABLES:
-        print(write(name, TABLES[name](sets=arguments.sets, seed=arguments.seed, full=arguments.full)))
+        print(write(name, TABLES[name](sets=arguments.sets, seed=arguments.seed, n_jobs=arguments.jobs)))
     print(summarise())
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -65,6 +67,101 @@ def test_the_two_norm_is_rescaled_along():
     found = np.zeros(30)
     found[model.support_] = model.dual_coef_[0]
     np.testing.assert_allclose(found, beta.value, atol=1e-3 * np.abs(beta.value).max())
+
+
+def probit_loss(K, signs):
+    """-Σ log Φ(y f) and its derivative by the coefficients and the bias."""
+
+    def value(theta):
+        margin = signs * (K @ theta[:-1] + theta[-1])
+        slope = -signs * np.exp(norm.logpdf(margin) - norm.logcdf(margin))
+        return -norm.logcdf(margin).sum(), np.r_[K.T @ slope, slope.sum()]
+
+    return value
+
+
+@pytest.mark.parametrize("two_norm", [0.0, 0.5])
+def test_the_probit_model_is_the_minimum_of_its_objective(two_norm):
+    """With q = 2 the penalty stays the same, so that a general minimiser can be asked."""
+    X, y = checkerboard(40)
+    model = SparseKernelSVC(
+        loss="probit", q=2.0, gamma=0.7, two_norm=two_norm, tol=1e-10, zero_tol=0.0, max_iter=20_000
+    ).fit(X, y)
+    K = rbf_kernel(X, gamma=0.7)
+    loss = probit_loss(K, 2.0 * y - 1.0)
+    penalty = np.eye(40) + two_norm * K
+
+    def objective(theta):
+        value, slope = loss(theta)
+        pull = penalty @ theta[:-1]
+        return value + 0.5 * theta[:-1] @ pull, slope + np.r_[pull, 0.0]
+
+    found = minimize(
+        objective, np.zeros(41), jac=True, method="BFGS", options={"gtol": 1e-8, "maxiter": 5000}
+    )
+    beta = np.zeros(40)
+    beta[model.support_] = model.dual_coef_[0]
+    np.testing.assert_allclose(np.r_[beta, model.intercept_], found.x, atol=1e-5)
+
+
+def test_the_sparse_probit_model_is_stationary():
+    """At rest Λ = 1/β², so the slope of the loss is -1/β at every vector that is kept."""
+    X, y = checkerboard(120, noise=0.1)
+    model = SparseKernelSVC(loss="probit", gamma=0.7, tol=1e-9, max_iter=20_000).fit(X, y)
+    assert 0 < model.support_.size < 30
+    K = rbf_kernel(X, model.support_vectors_, gamma=0.7)
+    _, slope = probit_loss(K, 2.0 * y - 1.0)(np.r_[model.dual_coef_[0], model.intercept_])
+    np.testing.assert_allclose(slope[:-1], -1.0 / model.dual_coef_[0], rtol=1e-4)
+    assert abs(slope[-1]) < 1e-5
+    assert model.score(X, y) > 0.9
+
+
+def three_classes(n=150):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5)]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "probit"])
+def test_pairs_vote(loss):
+    """Votes counted by hand from the coefficients; a tie goes to the largest sum of decision values."""
+    X, y = three_classes()
+    model = SparseKernelSVC(loss=loss, multi_class="one_vs_one", gamma=0.7).fit(X, y)
+    grid = np.random.default_rng(1).normal(scale=2.0, size=(400, 2))
+    values = rbf_kernel(grid, model.support_vectors_, gamma=0.7) @ model.dual_coef_.T + model.intercept_
+    expected = []
+    for row in values:
+        votes, sums = np.zeros(3), np.zeros(3)
+        for value, (a, b) in zip(row, [(0, 1), (0, 2), (1, 2)], strict=True):
+            votes[b if value > 0 else a] += 1
+            sums += value * (np.arange(3) == b) - value * (np.arange(3) == a)
+        best = np.flatnonzero(votes == votes.max())
+        expected.append("abc"[best[np.argmax(sums[best])]])
+    assert model.predict(grid).tolist() == expected
+    assert model.decision_function(grid).shape == (400, 3)
+    assert model.score(X, y) > 0.9
+
+
+def test_a_pair_sees_its_own_classes_only():
+    """With q = 2 machines do not influence each other: each is the machine of its pair alone."""
+    X, y = three_classes(60)
+    settings = {"q": 2.0, "gamma": 0.7, "zero_tol": 0.0, "tol": 1e-8, "C": 3.0}
+    model = SparseKernelSVC(multi_class="one_vs_one", **settings).fit(X, y)
+    for machine, pair in enumerate([("a", "b"), ("a", "c"), ("b", "c")]):
+        rows = np.flatnonzero(np.isin(y, pair))
+        K, signs = rbf_kernel(X, gamma=0.7)[rows], np.where(y[rows] == pair[1], 1.0, -1.0)
+        beta, b = cp.Variable(60), cp.Variable()
+        loss = 3.0 * cp.sum(cp.pos(1 - cp.multiply(signs, K @ beta + b)))
+        cp.Problem(cp.Minimize(cp.sum_squares(beta) + loss)).solve(solver=cp.CLARABEL, **PRECISE)
+        found = np.zeros(60)
+        found[model.support_] = model.dual_coef_[machine]
+        np.testing.assert_allclose(found, beta.value, atol=1e-4)
+
+
+def test_a_probit_model_that_shrinks_away_says_what_helps():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.warns(ConvergenceWarning, match="use loss='hinge' with a larger C"):
+        SparseKernelSVC(loss="probit", gamma=50.0, max_iter=5000).fit(X, np.arange(40) % 2)
 
 
 def test_far_fewer_vectors_than_the_support_vector_machine():

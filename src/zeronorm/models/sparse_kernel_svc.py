@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import combinations
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,7 +19,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
-from zeronorm.engines.rescaling.iteration import Rescaling, power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling.iteration import SHRUNK, Rescaling, power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling.l1_and_probit import ProbitMachine
 from zeronorm.engines.rescaling.machines import LinearMachine, Part
 from zeronorm.registry import register
 from zeronorm.selection.checked import CheckedParameters
@@ -35,10 +37,10 @@ KERNELS = ("rbf", "poly", "linear", "sigmoid")
     tasks=("binary", "multiclass"),
     reference="Huang, King & Lyu 2008, section 2.5",
     cost="n × m in memory for m candidates; n² m for each of the first iterations",
-    oracle="ZeroNormSVM on the columns of the kernel matrix, and a QP solver",
+    oracle="ZeroNormSVM on the columns of the kernel matrix, a QP solver, a general minimiser for the probit loss",
     avoid="a choice of input features: it keeps samples; many rows without n_candidates",
     misprints="The paper prints the labels inside the matrix of the two-norm; with signed coefficients they cancel.",
-    test_params=({}, {"two_norm": 0.1}),
+    test_params=({}, {"two_norm": 0.1}, {"loss": "probit"}, {"multi_class": "one_vs_one"}),
 )
 class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Kernel classifier with the zero-norm of its coefficients: few support vectors, fast predictions.
@@ -53,6 +55,18 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     adds the norm of the ordinary SVM; the coefficients are signed, so it is :math:`\beta^\top K\beta` and not
     :math:`\beta^\top H\beta` with the labels in H, as printed in the paper.
 
+    With ``loss="probit"`` labels are signs of :math:`f(x)` with normal noise of variance 1 (section 2.2 of the paper,
+    eqs. 3 to 6): every step takes the expected noisy scores :math:`\bar t` and minimises
+    :math:`\|K\beta + b - \bar t\|^2 + \beta^\top (\Lambda + \tau K) \beta`. Where it rests, with
+    :math:`\Lambda` held fixed,
+
+    .. math:: -\sum_i \log \Phi\bigl(y_i f(x_i)\bigr) + \tfrac12 \beta^\top (\Lambda + \tau K)\beta
+
+    is smallest. There is no C then.
+
+    With more than two classes the machines share their vectors, :math:`|\beta_j| = \sum_c |\beta_{cj}|`. Machines of
+    pairs of classes vote; equal votes are decided by the sum of their decision values.
+
     Identical rows are merged: they count once as a support vector, and as often as they occur in the loss.
 
     The kernel matrix of samples by candidates is held in memory; for more than some thousand rows let
@@ -61,7 +75,11 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     Parameters
     ----------
     C
-        Factor of the hinge loss.
+        Factor of the hinge loss. Not used with ``loss="probit"``.
+    loss
+        "probit" is the model from which the paper derives the method.
+    multi_class
+        One machine for each class against the rest, or one for each pair of classes.
     q
         Here: of the coefficients. 0 gives the fewest support vectors.
     n_candidates
@@ -82,7 +100,8 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     support_ : ndarray of int
         For each support vector, its first row in X.
     dual_coef_ : ndarray of shape (n_machines, n_vectors)
-        Coefficients: one machine for two classes, otherwise one machine for each class against the rest.
+        Coefficients: one machine for two classes, otherwise one machine for each class against the rest, or for each
+        pair of classes, in the order (0, 1), (0, 2), …, (1, 2), …, positive for the second.
     intercept_ : ndarray of shape (n_machines,)
         Bias of each machine.
     n_iter_ : int
@@ -118,6 +137,8 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         coef0: float = 0.0,
         q: float = 0.0,
         two_norm: float = 0.0,
+        loss: Literal["hinge", "probit"] = "hinge",
+        multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         n_candidates: int | None = None,
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
@@ -131,6 +152,8 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         self.coef0 = coef0
         self.q = q
         self.two_norm = two_norm
+        self.loss = loss
+        self.multi_class = multi_class
         self.n_candidates = n_candidates
         self.zero_tol = zero_tol
         self.tol = tol
@@ -161,11 +184,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
     ) -> tuple[Rescaling, Any]:
         columns = self._kernel(X[rows], X[vectors])
-        price = 0.5 * self.C * weight
-        n_machines = 1 if self.classes_.size == 2 else self.classes_.size
-        positive = [1] if n_machines == 1 else range(n_machines)
-        parts = [Part(np.where(codes == c, 1.0, -1.0), price) for c in positive]
-        machine: Any = LinearMachine(parts, loss="hinge")
+        machine = self._machine(codes, weight)
         if self.two_norm > 0.0:
             machine = TwoNormMachine(machine, self._kernel(X[vectors], X[vectors]), self.two_norm)
         result = rescale_until_sparse(
@@ -179,7 +198,23 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         )
         if not result.iterates:
             result.status.check("SparseKernelSVC with a hard margin (C=inf)")
+        if self.loss == "probit" and result.remedy == SHRUNK:
+            result.remedy = "all coefficients shrank to zero; use loss='hinge' with a larger C."
         return result, machine
+
+    def _machine(self, codes: IntArray, weight: FloatArray) -> Any:
+        """One machine for two classes, else one for each class or pair; other classes have no influence on a pair."""
+        price = weight if self.loss == "probit" else 0.5 * self.C * weight
+        n_classes = self.classes_.size
+        if n_classes == 2 or self.multi_class == "one_vs_rest":
+            positive = [1] if n_classes == 2 else range(n_classes)
+            parts = [Part(np.where(codes == c, 1.0, -1.0), price) for c in positive]
+        else:
+            parts = [
+                Part(np.where(codes == b, 1.0, -1.0), np.where((codes == a) | (codes == b), price, 0.0))
+                for a, b in combinations(range(n_classes), 2)
+            ]
+        return ProbitMachine(parts, self.tol) if self.loss == "probit" else LinearMachine(parts, loss="hinge")
 
     def _store(
         self, X: FloatArray, present: IntArray, vectors: IntArray, result: Rescaling, machine: Any
@@ -198,13 +233,19 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
             )
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values: one column per class, or one number per sample for two classes."""
+        """Decision values: one column per class, or one number per sample for two classes.
+
+        With ``multi_class="one_vs_one"`` the votes for each class, plus the sum of their decision values brought into
+        the range from -1/3 to 1/3.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         values = np.tile(self.intercept_, (len(X), 1))
         if self.support_.size:
             values = values + self._kernel(X, self.support_vectors_) @ self.dual_coef_.T
-        return values[:, 0] if self.classes_.size == 2 else values
+        if self.classes_.size == 2:
+            return values[:, 0]
+        return values if self.multi_class == "one_vs_rest" else _votes(values, self.classes_.size)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each sample."""
@@ -248,6 +289,17 @@ def _merge(
     return np.sort(vectors), rows, codes[rows], total[in_order]
 
 
+def _votes(values: FloatArray, n_classes: int) -> FloatArray:
+    """Votes of the machines of all pairs; what they are sure of decides between equal ones."""
+    votes, sure = np.zeros((len(values), n_classes)), np.zeros((len(values), n_classes))
+    for value, (a, b) in zip(values.T, combinations(range(n_classes), 2), strict=True):
+        votes[:, a] += value <= 0.0
+        votes[:, b] += value > 0.0
+        sure[:, a] -= value
+        sure[:, b] += value
+    return np.asarray(votes + sure / (3.0 * (np.abs(sure) + 1.0)))
+
+
 # -- A machine on rescaled kernel columns with the norm of the ordinary support vector machine added --
 
 
@@ -258,13 +310,15 @@ class TwoNormMachine:
     :math:`x\,Z L^{-\top}` is an ordinary one. Needs a dense copy of the columns.
     """
 
-    settled = True
-
-    def __init__(self, machine: LinearMachine, kernel: FloatArray, weight: float) -> None:
+    def __init__(self, machine: LinearMachine | ProbitMachine, kernel: FloatArray, weight: float) -> None:
         self.machine = machine
         self.kernel = kernel
         self.weight = weight
-        self.weights: FloatArray = np.zeros((0, len(machine.parts)))
+        self.weights: FloatArray = np.zeros((0, machine.bias.size))
+
+    @property
+    def settled(self) -> bool:
+        return self.machine.settled
 
     @property
     def status(self) -> Status:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -176,6 +177,18 @@ class Problem:
         if self.task == "multilabel":
             return np.where(self.y == 1, 1.0, -1.0)
         return np.where(self.y[:, None] == np.arange(self.n_classes)[None, :], 1.0, -1.0)
+
+    def machine_targets(self, multi_class: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Targets of all machines, one column each, and which samples each of them is trained on.
+
+        "one_vs_one" makes one machine for each pair of classes, +1 for the second; otherwise as ``targets``.
+        """
+        if multi_class != "one_vs_one" or self.task != "multiclass":
+            targets = self.targets()
+            return targets, np.ones(targets.shape, dtype=bool)
+        pairs = np.asarray(list(combinations(range(self.n_classes), 2)))
+        is_second = self.y[:, None] == pairs[:, 1]
+        return np.where(is_second, 1.0, -1.0), is_second | (self.y[:, None] == pairs[:, 0])
 
     def sample_costs(self, C: float) -> float | NDArray[np.float64]:
         """The cost C per sample: scaled by the sample weights where there are any."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.feature_selection import RFE as ReferenceRFE
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -55,6 +59,84 @@ def test_multiclass_order_is_that_of_one_against_rest():
         value = sum(m.coef_[0] ** 2 for m in machines.estimators_)
         eliminated.append(alive.pop(int(np.argmin(value))))
     assert agreement(ours.path_.order[::-1][:-1], eliminated) >= 0.95
+
+
+def eliminated_by_pairs(X, y, value):
+    """Features in the order in which they leave; ``value`` sums over the machines of all pairs of classes."""
+    alive, eliminated = list(range(X.shape[1])), []
+    while len(alive) > 1:
+        total = np.zeros(len(alive))
+        for pair in combinations(np.unique(y), 2):
+            rows = np.isin(y, pair)
+            total += value(X[np.ix_(rows, alive)], y[rows])
+        eliminated.append(alive.pop(int(np.argmin(total))))
+    return eliminated
+
+
+def change_of_the_norm(X, y, C=2.0, gamma=0.1):
+    machine = SVC(C=C, gamma=gamma, tol=1e-9).fit(X, y)
+    rows, dual = machine.support_, machine.dual_coef_[0]
+
+    def norm(columns):
+        return dual @ rbf_kernel(X[np.ix_(rows, columns)], gamma=gamma) @ dual
+
+    every = list(range(X.shape[1]))
+    return np.array([abs(norm(every) - norm(every[:k] + every[k + 1 :])) for k in every])
+
+
+def squared_weights(X, y):
+    return SVC(kernel="linear", tol=1e-9).fit(X, y).coef_[0] ** 2
+
+
+def squared_weights_of_squared_slacks(X, y):
+    # Half of C: LIBLINEAR's objective has C Σ ξ², ours (C/2) Σ ξ²; the large scaling frees the bias.
+    machine = LinearSVC(C=0.5, tol=1e-10, intercept_scaling=1e3, max_iter=10**6, dual=False)
+    return machine.fit(X, y).coef_[0] ** 2
+
+
+def squared_weights_of_a_regression(X, y):
+    return LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(X, y).coef_[0] ** 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "p", "value"),
+    [
+        ({}, 40, squared_weights),
+        ({"loss": "squared"}, 12, squared_weights_of_squared_slacks),
+        ({"C": 2.0, "kernel": "rbf", "gamma": 0.1}, 8, change_of_the_norm),
+        ({"learner": "logistic"}, 12, squared_weights_of_a_regression),
+    ],
+    ids=["hinge", "squared", "rbf", "logistic"],
+)
+def test_pairs_of_classes_are_trained_apart_and_leave_together(settings, p, value):
+    """By hand: one machine per pair on its own samples, values summed, the smallest leaves."""
+    X, y = wide_data(2, n=45, p=p, classes=3)
+    settings = {"n_features_to_select": 1, "tol": 1e-9, "C": 1.0} | settings
+    pairs = RFE(multi_class="one_vs_one", **settings).fit(X, y)
+    np.testing.assert_array_equal(pairs.path_.order[::-1][:-1], eliminated_by_pairs(X, y, value))
+    assert RFE(**settings).fit(X, y).path_.order.tolist() != pairs.path_.order.tolist()
+
+
+def test_pairs_of_two_classes_are_the_one_machine():
+    X, y = wide_data(3)
+    orders = [RFE(multi_class=name, C=1.0).fit(X, y).path_.order for name in ("one_vs_rest", "one_vs_one")]
+    np.testing.assert_array_equal(*orders)
+
+
+@pytest.mark.parametrize(
+    ("loss", "value"), [("hinge", squared_weights), ("squared", squared_weights_of_squared_slacks)]
+)
+def test_pairs_of_many_samples_agree_with_few(loss, value):
+    """From 500 samples on the machines leave the Gram matrix; a weight of zero is a sample that is not there."""
+    X, y = wide_data(4, n=520, p=10, classes=3)
+    weight = np.r_[np.ones(120), np.zeros(400)]
+    settings = {"multi_class": "one_vs_one", "C": 1.0, "loss": loss, "tol": 1e-9, "standardize": False}
+    tall = RFE(n_features_to_select=1, **settings).fit(X, y)
+    assert tall.converged_
+    np.testing.assert_array_equal(tall.path_.order[::-1][:-1], eliminated_by_pairs(X, y, value))
+    few = RFE(n_features_to_select=1, **settings).fit(X[:120], y[:120])
+    weighted = RFE(n_features_to_select=1, **settings).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(weighted.path_.order, few.path_.order)
 
 
 def test_regression_order_is_that_of_scikit_learn():

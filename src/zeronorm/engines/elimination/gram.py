@@ -1,7 +1,7 @@
 """Linear support vector machines on a Gram matrix from which features leave.
 
-Classification (one machine per class against the rest, one for two classes) and regression share one
-dual; see ``zeronorm.solvers.svm.box_dual``.
+Classification (one machine per class against the rest or per pair of classes, one for two classes) and regression
+share one dual; see ``zeronorm.solvers.svm.box_dual``.
 """
 
 from __future__ import annotations
@@ -43,30 +43,37 @@ class GramMachines(LinearValue):
         max_iter: int,
         tie_share: float = TIE_TOLERANCE,
         price_follows: bool = False,
+        multi_class: str = "one_vs_rest",
     ) -> None:
         self.design = problem.design
         self.alive: IntArray = np.arange(problem.n_features)
         self.tol, self.max_iter, self.tie_share = tol, max_iter, tie_share
         self.status, self.n_iter = Status.CONVERGED, 0
         cost = np.broadcast_to(problem.sample_costs(C), problem.n_samples).astype(np.float64)
-        self._set_variables(problem, cost, loss, epsilon)
+        self._set_variables(problem, cost, loss, epsilon, multi_class)
         self.K = finite_gram(self.design)
         self.downdating = Downdating(self.design)
         self.price = FollowingPrice.of(problem) if price_follows else None
         self.inaccurate = False
         self.small_block = max(SMALL_BLOCK, SMALL_BYTES // (8 * problem.n_samples))
 
-    def _set_variables(self, problem: Problem, cost: FloatArray, loss: str, epsilon: float) -> None:
+    def _set_variables(
+        self, problem: Problem, cost: FloatArray, loss: str, epsilon: float, multi_class: str
+    ) -> None:
         squared = loss == "squared"
-        targets = problem.targets().T
+        targets, involved = problem.machine_targets(multi_class)
         if problem.task == "regression":
-            duals = [BoxDual.regression(y, cost, epsilon, squared) for y in targets]
+            duals = [BoxDual.regression(y, cost, epsilon, squared) for y in targets.T]
         else:
-            duals = [BoxDual.classification(y, cost, squared) for y in targets]
+            duals = [BoxDual.classification(y, cost, squared) for y in targets.T]
         self.sample, self.ridge = duals[0].sample, duals[0].ridge
         self.sign = np.stack([d.sign for d in duals])
         self.linear = np.stack([d.linear for d in duals])
         self.upper = np.stack([d.upper for d in duals])
+        if (
+            not involved.all()
+        ):  # samples of other classes are held at zero; the ridge is shared by all machines
+            self.upper[~involved.T] = 0.0
         self.alpha = np.zeros(self.sign.shape)
         self.f = np.zeros((len(duals), problem.n_samples))
         self.v = np.zeros_like(self.f)

@@ -52,10 +52,11 @@ class KernelMachines:
         epsilon: float,
         tol: float,
         max_iter: int = DEFAULT_MAX_ITER,
+        multi_class: str = "one_vs_rest",
     ) -> None:
         self.problem, self.source = problem, source
-        self.targets = problem.targets()
-        self.cost = problem.sample_costs(C)
+        self.targets, involved = problem.machine_targets(multi_class)
+        self.costs = np.where(involved.T, problem.sample_costs(C), 0.0)
         self.squared, self.epsilon = loss == "squared", epsilon
         self.settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
         self.alive: IntArray = np.arange(problem.n_features)
@@ -71,18 +72,18 @@ class KernelMachines:
             warn_if_diagonal(self.K)
         trainable = self._definite()
         for c in range(self.targets.shape[1]):
-            dual = self._solve(trainable, self.targets[:, c], self.duals[c])
+            dual = self._solve(trainable, self.targets[:, c], self.costs[c], self.duals[c])
             self.status = max(self.status, dual.status)
             self.n_iter += dual.n_iter
             self.duals[c] = dual
             self.V[:, c] = dual.dual_coef
 
-    def _solve(self, K: FloatArray, target: FloatArray, start: Any) -> DualSolution:
+    def _solve(self, K: FloatArray, target: FloatArray, cost: FloatArray, start: Any) -> DualSolution:
         if self.problem.task == "regression":
             return solve_svr_dual(
                 K,
                 target,
-                C=self.cost,
+                C=cost,
                 epsilon=self.epsilon,
                 loss="squared_epsilon_insensitive" if self.squared else "epsilon_insensitive",
                 warm_start=start,
@@ -91,7 +92,7 @@ class KernelMachines:
         return solve_svm_dual(
             K,
             target,
-            C=self.cost,
+            C=cost,
             loss="squared_hinge" if self.squared else "hinge",
             warm_start=start,
             **self.settings,

@@ -59,13 +59,15 @@ class TallMachines(LinearValue):
         tol: float,
         max_iter: int | None = None,
         price_follows: bool = False,
+        multi_class: str = "one_vs_rest",
     ) -> None:
         regression = problem.task == "regression"
         self.design = problem.design
-        self.targets = problem.targets()
+        self.targets, involved = problem.machine_targets(multi_class)
+        cost = np.broadcast_to(problem.sample_costs(C), problem.n_samples)
+        self.costs: list[FloatArray] = [np.where(inside, cost, 0.0) for inside in involved.T]
         self.solve: Any = solve_linear_svr if regression else solve_linear_svm
         self.settings: dict[str, Any] = {
-            "C": problem.sample_costs(C),
             "loss": LOSS_NAMES[loss, regression],
             "tol": tol,
             "max_iter": max_iter,
@@ -80,7 +82,9 @@ class TallMachines(LinearValue):
     def train(self) -> None:
         design = gathered(self.design.take(self.alive))
         for c, start in enumerate(self.solutions):
-            solution = self.solve(design, self.targets[:, c], warm_start=start, **self.settings)
+            solution = self.solve(
+                design, self.targets[:, c], C=self.costs[c], warm_start=start, **self.settings
+            )
             self.status = max(self.status, solution.status)
             self.n_iter += solution.n_iter
             self.solutions[c] = solution
@@ -92,22 +96,31 @@ class TallMachines(LinearValue):
     def remove(self, features: IntArray) -> None:
         self.alive = self.alive[~np.isin(self.alive, features)]
         if self.price is not None:
-            self.settings["C"] = self.settings["C"] * self.price.growth(self.alive)
+            factor = self.price.growth(self.alive)
+            self.costs = [factor * cost for cost in self.costs]
 
 
 # -- Penalised logistic regression as the learner of an elimination (Zhu and Hastie 2003) --
 
 
 class LogisticMachines(LinearValue):
-    """One regression per class against the rest; on the Gram matrix for few samples, else by scikit-learn."""
+    """One regression per class or pair of classes; on the Gram matrix for few samples, else by scikit-learn."""
 
     def __init__(
-        self, problem: Problem, *, C: float, tol: float, max_iter: int, price_follows: bool = False
+        self,
+        problem: Problem,
+        *,
+        C: float,
+        tol: float,
+        max_iter: int,
+        price_follows: bool = False,
+        multi_class: str = "one_vs_rest",
     ) -> None:
         self.problem, self.C, self.tol, self.max_iter = problem, C, tol, max_iter
         self.design = problem.design
         self.price = FollowingPrice.of(problem) if price_follows else None
-        self.targets = problem.targets()
+        self.targets, involved = problem.machine_targets(multi_class)
+        self.rows: list[IntArray] = [np.flatnonzero(inside) for inside in involved.T]
         self.alive: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
         self.duals: list[LogisticDual | None] = [None] * self.targets.shape[1]
@@ -124,28 +137,37 @@ class LogisticMachines(LinearValue):
             self.K = finite_gram(self.design.take(self.alive))
             self.downdating = self.downdating or Downdating(self.design)
             self.downdating.start(self.alive)
-        cost = self.problem.sample_costs(self.C)
-        for c, start in enumerate(self.duals):
+        cost = np.broadcast_to(self.problem.sample_costs(self.C), self.problem.n_samples)
+        coefficients = np.zeros(self.targets.shape)
+        for c, (rows, start) in enumerate(zip(self.rows, self.duals, strict=True)):
             dual = solve_logistic_dual(
-                self.K, self.targets[:, c], C=cost, warm_start=start, tol=self.tol, max_iter=self.max_iter
+                self.K if rows.size == len(self.K) else self.K[np.ix_(rows, rows)],
+                self.targets[rows, c],
+                C=cost[rows],
+                warm_start=start,
+                tol=self.tol,
+                max_iter=self.max_iter,
             )
             self.status = max(self.status, dual.status)
             self.n_iter += dual.n_iter
             self.duals[c], self.bias[c] = dual, dual.bias
-        self.primal = self.design.take(self.alive).transpose_dot(
-            np.column_stack([dual.dual_coef for dual in self.duals if dual is not None])
-        )
+            coefficients[rows, c] = dual.dual_coef
+        self.primal = self.design.take(self.alive).transpose_dot(coefficients)
 
     def _train_tall(self) -> None:
         columns = np.ascontiguousarray(self.design.block(self.alive))
-        weights = []
-        for c, target in enumerate(self.targets.T):
+        weights, sample_weight = [], self.problem.sample_weight
+        for c, rows in enumerate(self.rows):
             model = LogisticRegression(
                 C=self.C, solver="newton-cholesky", tol=self.tol, max_iter=self.max_iter
             )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
-                model.fit(columns, target, sample_weight=self.problem.sample_weight)
+                model.fit(
+                    columns if rows.size == len(columns) else columns[rows],
+                    self.targets[rows, c],
+                    sample_weight=None if sample_weight is None else sample_weight[rows],
+                )
             if any(issubclass(w.category, ConvergenceWarning) for w in caught):
                 self.status = max(self.status, Status.ITERATION_LIMIT)
             self.n_iter += int(model.n_iter_[0])

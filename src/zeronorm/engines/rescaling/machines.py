@@ -46,20 +46,12 @@ class Part:
 def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
     """One machine for two classes, regression or a label; for more classes one for each class or pair."""
     price = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
-    if problem.task == "multiclass" and pairing == "one_vs_one":
-        return _pairs(problem, price)
-    return [Part(target, price.copy()) for target in np.ascontiguousarray(problem.targets().T)]
-
-
-def _pairs(problem: Problem, price: FloatArray) -> list[Part]:
-    """Errors on samples of the other classes cost nothing, so these samples have no influence."""
-    parts = []
-    for a in range(problem.n_classes):
-        for b in range(a + 1, problem.n_classes):
-            target = np.where(problem.y == b, 1.0, -1.0)
-            involved = (problem.y == a) | (problem.y == b)
-            parts.append(Part(target, np.where(involved, price, 0.0)))
-    return parts
+    targets, involved = problem.machine_targets(pairing)
+    # Errors on samples of other classes cost nothing, so these samples have no influence.
+    return [
+        Part(target, np.where(inside, price, 0.0))
+        for target, inside in zip(np.ascontiguousarray(targets.T), involved.T, strict=True)
+    ]
 
 
 class LinearMachine:

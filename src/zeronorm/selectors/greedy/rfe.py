@@ -206,6 +206,7 @@ class EstimatorElimination(BaseSelector):
         {"loss": "squared", "step": 2},
         {"kernel": "rbf", "step": 3},
         {"learner": "logistic", "step": 3},
+        {"multi_class": "one_vs_one"},
     ),
 )
 class RFE(EstimatorElimination, WeightedSelector):
@@ -220,7 +221,8 @@ class RFE(EstimatorElimination, WeightedSelector):
     .. math:: c_k = \sum_c \bigl| W_c^2 - W_{c,(-k)}^2 \bigr|, \qquad
         W_{c,(-k)}^2 = \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i^{-k}, x_j^{-k}).
 
-    The sum is over the machines of one class against the rest (one machine for two classes or for regression).
+    The sum is over the machines of one class against the rest, or of all pairs of classes (``multi_class``); one
+    machine serves two classes and regression.
     With feature groups, whole groups leave: the linear value of a group is :math:`\sum_{k \in g} |w_k|`.
 
     Linear elimination one feature at a time is exact and fast: the Gram matrix is down-dated, each training starts
@@ -259,6 +261,9 @@ class RFE(EstimatorElimination, WeightedSelector):
         then grows as features leave, in proportion to what the diagonal of the kernel has lost.
     loss
         "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
+    multi_class
+        For more than two classes: one machine for each class against the rest, or one for each pair of classes, trained
+        on the samples of the two. Features leave all machines together.
     standardize
         Constant columns rank last.
     tol
@@ -311,6 +316,7 @@ class RFE(EstimatorElimination, WeightedSelector):
         loss: Literal["hinge", "squared"] = "hinge",
         epsilon: float | Literal["auto"] = "auto",
         task: Literal["classification", "regression"] = "classification",
+        multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         standardize: bool = True,
         tol: float = 1e-6,
         max_iter: int = 1_000_000,
@@ -333,6 +339,7 @@ class RFE(EstimatorElimination, WeightedSelector):
         self.loss = loss
         self.epsilon = epsilon
         self.task = task
+        self.multi_class = multi_class
         self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
@@ -405,6 +412,7 @@ class RFE(EstimatorElimination, WeightedSelector):
             "epsilon": 0.0 if self.epsilon_ is None else self.epsilon_,
             "tol": self.tol,
             "max_iter": self.max_iter,
+            "multi_class": self.multi_class,
         }
 
     def _eliminate_linear(self, record: Elimination) -> None:
@@ -435,6 +443,7 @@ class RFE(EstimatorElimination, WeightedSelector):
             tol=self.tol,
             max_iter=self.max_iter,
             price_follows=self.C == "auto",
+            multi_class=self.multi_class,
         )
 
     def _kernel_source(self, problem: Problem) -> KernelSource:
