@@ -222,7 +222,8 @@ def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.
 # -- Tables --
 
 PLANS = ((2, 1), (5, 1), (10, 1), (2, 10), (5, 5), (10, 10))
-FEW_FITS = 10  # per data set: with more, a table at the edges draws fewer data sets
+FEW_FITS, MOST_COSTLY = 10, 300  # fits per data set; data sets of a setting with more fits
+EDGE_PLANS = ((2, 10), (10, 10))  # not in the table of coverage
 QUICK_PLANS = ((2, 1), (5, 1), (5, 5))
 
 
@@ -249,22 +250,27 @@ def edges(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iter
     if quick:
         sizes, errors, explained, plans = (60,), (0.0,), (0.6,), ((5, 1), (5, 3))
     jobs: list[Job] = [
-        (_covered_classes, (n, share, bayes, folds, repeats), ())
-        for n, share, bayes, (folds, repeats) in product(sizes, (0.5, 0.2), errors, plans)
-        if share * n >= folds and (quick or _is_at_the_edge(n, bayes, folds, repeats))
+        (_covered_classes, (n, share, bayes, *plan), ())
+        for n, share, bayes, plan in product(sizes, (0.5, 0.2), errors, plans)
+        if share * n >= plan[0]
+        and (quick or bayes == 0.0 or n == 500 or plan in EDGE_PLANS)
+        and _is_affordable(n, plan, typical=share == 0.5 and bayes == 0.1)
     ]
     jobs += [
-        (_covered_targets, (n, r2, heavy, folds, repeats), (("mae", "r2"),))
-        if n < 500 and (folds, repeats) in (*PLANS[:3], (5, 5))
-        else (_covered_targets, (n, r2, heavy, folds, repeats), (("mse", "mae", "r2"),))
-        for n, r2, heavy, (folds, repeats) in product(sizes, explained, (False, True), plans)
+        (
+            _covered_targets,
+            (n, r2, heavy, *plan),
+            (("mse", "mae", "r2")[n < 500 and plan not in EDGE_PLANS :],),
+        )
+        for n, r2, heavy, plan in product(sizes, explained, (False, True), plans)
+        if _is_affordable(n, plan, typical=r2 == 0.6 and not heavy)
     ]
     return settings_apart(jobs, sets, seed, n_jobs)
 
 
-def _is_at_the_edge(n: int, bayes: float, folds: int, repeats: int) -> bool:
-    """Not in the table of coverage."""
-    return n == 500 or bayes == 0.0 or (folds, repeats) not in (*PLANS[:3], (5, 5))
+def _is_affordable(n: int, plan: tuple[int, int], *, typical: bool) -> bool:
+    """Many fits on many samples: in one typical setting only."""
+    return n < 500 or plan[0] * plan[1] <= FEW_FITS or typical
 
 
 def settings_apart(jobs: list[Job], sets: int, seed: int, n_jobs: int) -> Iterator[dict[str, Any]]:
@@ -281,8 +287,8 @@ def _setting_rows(
 ) -> list[dict[str, Any]]:
     n, (folds, repeats) = setting[0], setting[-2:]
     is_costly = folds * repeats > FEW_FITS and (n >= 100 or folds * repeats > 25)
-    sets = max(2, round(0.3 * sets)) if is_costly else sets
-    return list(function(*setting, sets, np.random.default_rng(seed), *rest))
+    draws = min(sets, MOST_COSTLY) if is_costly else sets
+    return list(function(*setting, draws, np.random.default_rng(seed), *rest))
 
 
 def _covered_classes(

@@ -120,6 +120,9 @@ _COMMON = {
 
 # Losses, kernels and penalties.
 _MODELS = {
+    "ccp_alpha": Parameter(
+        NOT_NEGATIVE, "Cost of a leaf in cost-complexity pruning, as in scikit-learn's trees."
+    ),
     "C": Parameter(
         POSITIVE | INFINITE, "Price of training errors: larger values fit the training data more closely."
     ),
