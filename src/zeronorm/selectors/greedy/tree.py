@@ -152,12 +152,11 @@ class TreeSelector(BaseSelector):
                 if isinstance(self.ccp_alpha, str)
                 else self.ccp_alpha
             )
+            self.tree_: Any = None
             if self.criterion == "error":
-                self.tree_ = grow(data, problem.y).pruned(self.ccp_alpha_)
-                used, importance = (
-                    self.tree_.used(problem.n_features),
-                    self.tree_.importance(problem.n_features),
-                )
+                nodes = grow(data, problem.y).pruned(self.ccp_alpha_)
+                used, importance = nodes.used(problem.n_features), nodes.importance(problem.n_features)
+                self.tree_ = nodes
             else:
                 self.tree_ = self._learner(problem, seed).set_params(ccp_alpha=self.ccp_alpha_)
                 self.tree_.fit(data, problem.y)
@@ -294,9 +293,9 @@ class Nodes:
             link[whole] = (self.cost[whole] - branch[whole]) / (leaves[whole] - 1.0)
             reached = max(reached, float(link.min()))
             at[whole & (link <= reached * (1.0 + 1e-12))] = reached
-            for t in np.flatnonzero(self.left >= 0):  # what is below goes with it
-                for child in (self.left[t], self.right[t]):
-                    at[child] = min(at[child], at[t])
+            for parent in np.flatnonzero(self.left >= 0):  # what is below goes with it
+                for child in (self.left[parent], self.right[parent]):
+                    at[child] = min(at[child], at[parent])
         return at
 
     def pruned(self, alpha: float) -> Nodes:
