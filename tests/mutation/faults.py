@@ -42,8 +42,8 @@ NAMED_FAULTS = (
     Fault(
         "rows of all sample groups reach the inner folds",
         "resampling/folds.py",
-        'return {"groups": groups[split.train]}',
-        'return {"groups": groups[: len(split.train)]}',
+        "plan.groups[split.train]",
+        "plan.groups[: len(split.train)]",
         ("tests/evaluation/test_protocol.py", "tests/evaluation/test_honesty.py"),
     ),
     Fault(

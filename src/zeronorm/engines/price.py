@@ -240,7 +240,14 @@ def _first_with_a_weight(problem: Problem, epsilon: float | None, prices: FloatA
 
 def _some_samples(problem: Problem, rows: IntArray) -> Problem:
     weight = None if problem.sample_weight is None else problem.sample_weight[rows]
-    return replace(problem, design=problem.design.take_rows(rows), y=problem.y[rows], sample_weight=weight)
+    groups = None if problem.sample_groups is None else problem.sample_groups[rows]
+    return replace(
+        problem,
+        design=problem.design.take_rows(rows),
+        y=problem.y[rows],
+        sample_weight=weight,
+        sample_groups=groups,
+    )
 
 
 def _loss_on_path(
@@ -272,7 +279,8 @@ def _loss_on_path(
 def _folds(problem: Problem) -> IntArray:
     """A fold for each sample by what it is, not by where it stands: copies of a sample share theirs.
 
-    Within each class the samples are sorted by their distance from the mean and dealt out in turn.
+    Within each class the samples are sorted by their distance from the mean and dealt out in turn; groups of samples
+    as their first sample.
     """
     design, weight = problem.design, _weights(problem)
     mean = design.transpose_dot(weight) / weight.sum()
@@ -281,6 +289,10 @@ def _folds(problem: Problem) -> IntArray:
     second = problem.targets().sum(axis=1)
     fold = np.zeros(problem.n_samples, dtype=np.intp)
     order = np.lexsort((second, squared, label))
+    if problem.sample_groups is not None:
+        _, codes = np.unique(problem.sample_groups, return_inverse=True)
+        _, first = np.unique(codes[order], return_index=True)
+        return np.asarray(np.argsort(np.argsort(first))[codes] % FOLDS, dtype=np.intp)
     close = EQUALLY_GOOD * max(float(np.abs(squared).max(initial=0.0)), np.finfo(float).tiny)
     turn = 0
     for place, i in enumerate(order):

@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.selection.path import SelectionPath
 
@@ -53,6 +54,17 @@ def generator_from(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
     return np.random.default_rng(random_state)
+
+
+# -- Sample groups for selectors that split the samples they get --
+
+
+def group_params(selector: Any, groups: Any) -> dict[str, Any]:
+    """The labels of the samples, for ``fit`` of a selector that keeps groups together, also by its own splitter."""
+    if groups is None:
+        return {}
+    has_group_splitter = "Group" in type(getattr(selector, "cv", None)).__name__
+    return {"groups": groups} if has_group_splitter or has_fit_parameter(selector, "groups") else {}
 
 
 # -- The predictor that judges a selected subset when the user names none --

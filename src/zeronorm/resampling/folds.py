@@ -16,14 +16,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.resampling.estimators import fitted_path, own_support, seeded_clone
+from zeronorm.resampling.estimators import fitted_path, group_params, own_support, seeded_clone
 from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
 from zeronorm.resampling.splits import Split, take_columns, take_rows
@@ -129,7 +126,8 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     start = time.perf_counter()
     try:
         selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
-        selector.fit(X_train, y_train, **_group_params(selector, plan.groups, split))
+        groups = None if plan.groups is None else plan.groups[split.train]
+        selector.fit(X_train, y_train, **group_params(selector, groups))
         path = fitted_path(selector, int(plan.X.shape[1]))
     except Exception as error:
         if plan.is_strict:
@@ -220,16 +218,6 @@ def _require_finite(values: NDArray[Any], what: str, model: Any) -> None:
 def describe(error: BaseException) -> str:
     """The error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def _group_params(selector: BaseEstimator, groups: NDArray[Any] | None, split: Split) -> dict[str, Any]:
-    """Sample groups of the training part, for selectors that split it again."""
-    if groups is None:
-        return {}
-    searches_groups = isinstance(selector, BaseSearchCV) and "Group" in type(selector.cv).__name__
-    if searches_groups or has_fit_parameter(selector, "groups"):
-        return {"groups": groups[split.train]}
-    return {}
 
 
 def _limited_threads(plan: FoldPlan) -> AbstractContextManager[Any]:

@@ -130,7 +130,8 @@ class Problem:
     """Validated data and settings, handed to ``BaseSelector._select``.
 
     ``y`` holds class codes 0, 1, … for classification, real targets for regression and a 0/1
-    matrix for multi-label problems. ``feature_groups`` is a group code per feature or None.
+    matrix for multi-label problems. ``feature_groups`` is a group code per feature or None, ``sample_groups`` a
+    label per sample: a method that splits the samples leaves those with one label together.
     ``n_features_to_select`` is what the user asked for, already a count, or None.
     """
 
@@ -144,6 +145,7 @@ class Problem:
     n_features_to_select: int | None = None
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     progress: Progress = field(default_factory=Progress)
+    sample_groups: NDArray[Any] | None = None
 
     @property
     def n_samples(self) -> int:

@@ -59,6 +59,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     _common_attributes = ATTRIBUTES
 
     n_features_to_select: int | float | None
+    _sample_groups: Any
 
     # -- for methods to implement ---------------------------------------------------------------
 
@@ -152,6 +153,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _build_problem(self, design: Design, y: NDArray[Any], sample_weight: Any) -> Problem:
         names = getattr(self, "feature_names_in_", None)
         n_features = design.shape[1]
+        groups = self._groups_of_samples(design.shape[0], sample_weight)
         design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
         target, classes, task = self._encode_target(y)
         if getattr(self, "standardize", False):
@@ -167,7 +169,20 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             n_features_to_select=self._requested_size(n_features),
             rng=generator_from(getattr(self, "random_state", 0)),
             progress=Progress(getattr(self, "verbose", False)),
+            sample_groups=groups,
         )
+
+    def _groups_of_samples(self, n_samples: int, sample_weight: Any) -> NDArray[Any] | None:
+        """The labels given to ``fit``, of samples with a weight."""
+        if getattr(self, "_sample_groups", None) is None:
+            return None
+        groups = np.asarray(self._sample_groups)
+        if groups.shape != (n_samples,):
+            raise ValueError(
+                f"The 'groups' of {type(self).__name__} must hold one label for each of the {n_samples} samples. Got "
+                f"shape {groups.shape} instead."
+            )
+        return groups if sample_weight is None else groups[np.asarray(sample_weight) > 0]
 
     # -- targets --------------------------------------------------------------------------------
 
@@ -380,6 +395,50 @@ class WeightedSelector(BaseSelector):
         **fit_params : routed to ``fit`` of ``estimator``.
         """
         return self._fit(X, y, sample_weight, fit_params)
+
+
+class SplittingSelector(BaseSelector):
+    """Base of the selectors that choose something on a part of the samples; groups of samples are not divided."""
+
+    def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> Self:
+        """Select features.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
+        y : labels of any type, or real targets with ``task="regression"``.
+        groups : one label per sample; samples of one group stay together in the folds.
+        **fit_params : routed to ``fit`` of ``estimator``.
+        """
+        return self._fit_with_groups(X, y, None, groups, fit_params)
+
+    def _fit_with_groups(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
+    ) -> Self:
+        self._sample_groups = groups
+        try:
+            return self._fit(X, y, sample_weight, fit_params)
+        finally:
+            del self._sample_groups
+
+
+class WeightedSplittingSelector(SplittingSelector):
+    """Base of the selectors that honour sample weights and choose something on a part of the samples."""
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> Self:
+        """Select features.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
+        y : labels of any type, or real targets with ``task="regression"``.
+        sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
+        groups : one label per sample; with ``C="auto"`` samples of one group stay together in the folds that choose C.
+        **fit_params : routed to ``fit`` of ``estimator``.
+        """
+        return self._fit_with_groups(X, y, sample_weight, groups, fit_params)
 
 
 def _drop_unweighted(

@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
-from zeronorm.resampling.estimators import fitted_path, seeded_clone
+from zeronorm.resampling.estimators import fitted_path, group_params, seeded_clone
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
@@ -55,15 +55,17 @@ class MetaSelector(BaseSelector):
 
     # -- the wrapped selector on some rows ------------------------------------------------------
 
-    def _fit_wrapped(self, design: Design, target: NDArray[Any], rng: np.random.Generator) -> Any:
+    def _fit_wrapped(
+        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
+    ) -> Any:
         """A fitted clone of the wrapped selector."""
         data = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
-        return seeded_clone(self.selector, rng).fit(data, target)
+        return seeded_clone(self.selector, rng).fit(data, target, **group_params(self.selector, groups))
 
     def _wrapped_path(
-        self, design: Design, target: NDArray[Any], rng: np.random.Generator
+        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
     ) -> tuple[Any, SelectionPath]:
-        fitted = self._fit_wrapped(design, target, rng)
+        fitted = self._fit_wrapped(design, target, rng, groups)
         return fitted, fitted_path(fitted, design.n_features)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import (
     BaseCrossValidator,
@@ -18,10 +19,10 @@ from sklearn.model_selection import (
 )
 
 from zeronorm.registry import register
-from zeronorm.resampling.splits import require_two_classes
+from zeronorm.resampling.splits import make_splits, require_two_classes
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.base import SplittingSelector
 
 _EQUAL = 1e-12  # errors closer than this are the same
 
@@ -37,7 +38,7 @@ _EQUAL = 1e-12  # errors closer than this are the same
     misprints="The paper prints 2m + 1 intervals; its own three for m = 2 need 2m − 1.",
     test_params=({"cv": 2, "random_state": 0}, {"cv": 2, "task": "regression", "random_state": 0}),
 )
-class IntervalSelector(BaseSelector):
+class IntervalSelector(SplittingSelector):
     r"""Narrow the range of ordered features, such as a spectrum, to the interval that predicts best.
 
     The current range of length L is covered by :math:`2m - 1` overlapping intervals of length
@@ -147,7 +148,7 @@ class IntervalSelector(BaseSelector):
     def _error_function(self, problem: Problem) -> Callable[[int, int], float]:
         """Cross-validated error of the features from ``first`` to ``last``, on the same folds every time."""
         y = problem.y if problem.classes is None else problem.classes[problem.y]
-        splits = list(self._splitter(problem).split(np.zeros((problem.n_samples, 1)), y))
+        splits = self._splits(problem, y)
         if problem.task != "regression":
             for train, _ in splits:
                 require_two_classes("IntervalSelector", y[train])
@@ -162,6 +163,19 @@ class IntervalSelector(BaseSelector):
             return -float(np.mean(scores))
 
         return error_of
+
+    def _splits(self, problem: Problem, y: NDArray[Any]) -> list[Any]:
+        if problem.sample_groups is None:
+            return list(self._splitter(problem).split(np.zeros((problem.n_samples, 1)), y))
+        cv, repeats = (2, 5) if self.cv is None else (self.cv, 1)
+        seed, is_labelled = int(problem.rng.integers(2**31 - 1)), problem.task != "regression"
+        return [
+            (split.train, split.test)
+            for repeat in range(repeats)
+            for split in make_splits(
+                cv, y, problem.sample_groups, classification=is_labelled, seed=seed + repeat
+            )
+        ]
 
     def _learner(self, problem: Problem) -> Any:
         if self.learner is not None:

@@ -23,7 +23,7 @@ from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta.consensus import Consensus, default_roster
 from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, summary
 from zeronorm.selectors.wrapping import labels_of
@@ -47,7 +47,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
         {"selectors": ("lasso", "random"), "cv": 2, "task": "regression", "random_state": 8},
     ),
 )
-class AutoSelector(BaseSelector):
+class AutoSelector(SplittingSelector):
     r"""Choose the consensus of several methods, or one of them where it is clearly better.
 
     All methods rank the features in each of J folds; so does their consensus, the order of the mean log ranks (see
@@ -141,22 +141,6 @@ class AutoSelector(BaseSelector):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> Self:
-        """Choose a method and a size, and select.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
-        groups : one label per sample; samples of one group stay together in the folds.
-        **fit_params : routed to ``fit`` of ``estimator``.
-        """
-        self._sample_groups = None if groups is None else np.asarray(groups)
-        try:
-            return self._fit(X, y, None, fit_params)
-        finally:
-            del self._sample_groups
-
     def verdict(self) -> str:
         """The choice in words."""
         names = ", ".join(name for name in self.method_scores_ if name != CONSENSUS)
@@ -174,7 +158,7 @@ class AutoSelector(BaseSelector):
         target, seed = labels_of(problem), int(problem.rng.integers(2**31))
         members = self._candidates(problem)
         splits = make_splits(
-            self.cv, target, self._sample_groups, classification=problem.task != "regression", seed=seed
+            self.cv, target, problem.sample_groups, classification=problem.task != "regression", seed=seed
         )
         every_row = np.arange(problem.n_samples)
         self.selector_ = self._fitted(members, problem, target, every_row, seed)
@@ -220,7 +204,8 @@ class AutoSelector(BaseSelector):
             always_keep=problem.always_keep if problem.always_keep.size else None,
             random_state=seed,
         )
-        return consensus.fit(problem.design.take_rows(rows), target[rows])
+        groups = None if problem.sample_groups is None else problem.sample_groups[rows]
+        return consensus.fit(problem.design.take_rows(rows), target[rows], groups=groups)
 
     def _paths(
         self, members: list[tuple[str, Any]], fitted: Consensus, problem: Problem
@@ -265,7 +250,7 @@ class AutoSelector(BaseSelector):
         plan = FoldPlan(
             X=problem.design,
             y=target,
-            groups=self._sample_groups,
+            groups=problem.sample_groups,
             sizes=tuple(int(size) for size in sizes),
             estimator=predictor,
             unset_in_estimator=unset_random_states(predictor),

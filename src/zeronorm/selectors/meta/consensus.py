@@ -12,14 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design
 from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.registry import Registered, get_method, register
-from zeronorm.resampling.estimators import fitted_path, seeded_clone
+from zeronorm.resampling.estimators import fitted_path, group_params, seeded_clone
 from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.wrapping import labels_of
 
 # Unlike methods by kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The roster for classes and the
@@ -45,7 +44,7 @@ MANY_VALUES = 20_000_000  # of X; from here on features leave an elimination in 
         {"selectors": [Registered("fisher")], "n_subsamples": 4, "random_state": 0},
     ),
 )
-class Consensus(BaseSelector):
+class Consensus(SplittingSelector):
     r"""Rank features by the agreement of several selectors.
 
     Each selector m ranks all features, on all samples or on each of B random halves of them. With
@@ -153,7 +152,7 @@ class Consensus(BaseSelector):
         ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
         converged = True
         with problem.progress.task("Ranking", len(tasks)) as advance:
-            fits = (delayed(_rank)(s, problem.design, target, rows, rng) for s, rows, rng in tasks)
+            fits = (delayed(_rank)(s, problem, target, rows, rng) for s, rows, rng in tasks)
             for i, (rank, has_converged) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
                 converged = converged and has_converged
@@ -254,15 +253,17 @@ def default_roster(task: str, n_values: int) -> list[tuple[str, Any]]:
 
 def _rank(
     selector: BaseEstimator,
-    design: Design,
+    problem: Problem,
     target: NDArray[Any],
     rows: IntArray | None,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int32], bool]:
     """Rank of every feature, 1 for the best, and whether the selector converged."""
+    design, groups = problem.design, problem.sample_groups
     if rows is not None:
         design, target = design.take_rows(rows), target[rows]
+        groups = None if groups is None else groups[rows]
     data = design if isinstance(selector, BaseSelector) else design.block(slice(None))
-    fitted = seeded_clone(selector, rng).fit(data, target)
+    fitted = seeded_clone(selector, rng).fit(data, target, **group_params(selector, groups))
     path = fitted_path(fitted, design.n_features)
     return (path.position() + 1).astype(np.int32), path.converged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.wrapping import MetaSelector, labels_of
 
 LENGTH_OF_DEFAULT_GRID = 20
@@ -35,7 +35,7 @@ LENGTH_OF_DEFAULT_GRID = 20
     avoid="an honest error: its scores have chosen the size; evaluate measures the whole",
     test_params={"selector": Registered("fisher"), "cv": 2, "sizes": None},
 )
-class SelectorCV(MetaSelector):
+class SelectorCV(MetaSelector, SplittingSelector):
     r"""Choose the number of features of any selector by cross-validation along its path.
 
     In each fold the selector is fitted once, on the training part; its path gives a subset for every
@@ -112,31 +112,17 @@ class SelectorCV(MetaSelector):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> Self:
-        """Choose the size and select.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets for regression selectors.
-        groups : one label per sample; samples of one group stay together in the folds.
-        **fit_params : routed to ``fit`` of ``estimator``.
-        """
-        self._sample_groups = None if groups is None else np.asarray(groups)
-        try:
-            return self._fit(X, y, None, fit_params)
-        finally:
-            del self._sample_groups
-
     def _select(self, problem: Problem) -> SelectionPath:
         seed = int(problem.rng.integers(2**31))
         target = labels_of(problem)
-        self.selector_, path = self._wrapped_path(problem.design, target, np.random.default_rng(seed))
+        self.selector_, path = self._wrapped_path(
+            problem.design, target, np.random.default_rng(seed), problem.sample_groups
+        )
         sizes = self._sizes_to_try(path)
         splits = make_splits(
             self.cv,
             target,
-            self._sample_groups,
+            problem.sample_groups,
             classification=problem.task != "regression",
             seed=seed,
         )
@@ -166,7 +152,7 @@ class SelectorCV(MetaSelector):
         plan = FoldPlan(
             X=design if isinstance(self.selector, BaseSelector) else design.block(slice(None)),
             y=target,
-            groups=self._sample_groups,
+            groups=problem.sample_groups,
             sizes=tuple(int(size) for size in sizes),
             estimator=predictor,
             unset_in_estimator=unset_random_states(predictor),

@@ -11,10 +11,11 @@ from zeronorm.criteria import Criterion, CrossValidation, RadiusMargin, Span, Su
 from zeronorm.engines.factor_descent.criterion import ScaledCriterion, chosen_kernel, distinct_columns
 from zeronorm.engines.factor_descent.discarding import Discarding
 from zeronorm.registry import register
+from zeronorm.resampling.splits import make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.base import SplittingSelector
 
 SOLVER_TOL = 1e-8
 
@@ -30,7 +31,7 @@ SOLVER_TOL = 1e-8
     misprints="The chapter prints a first derivative in the curvature rule; the second is meant.",
     test_params=({}, {"kernel": "linear", "bound": "radius", "constraint": "box", "step": 3}),
 )
-class RadiusMarginScaling(BaseSelector):
+class RadiusMarginScaling(SplittingSelector):
     r"""Scale every feature so that a bound on the leave-one-out error is smallest; small factors are discarded.
 
     The kernel sees scaled features, :math:`k_\sigma(x, x') = k(\sigma * x, \sigma * x')`, and the factors minimise
@@ -191,6 +192,10 @@ class RadiusMarginScaling(BaseSelector):
             )
         cv = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
         splits = list(check_cv(cv, problem.y, classifier=True).split(np.zeros(problem.n_samples), problem.y))
+        if problem.sample_groups is not None:
+            seed = int(problem.rng.integers(2**31))
+            found = make_splits(cv, problem.y, problem.sample_groups, classification=True, seed=seed)
+            splits = [(split.train, split.test) for split in found]
         for train, valid in splits:
             if np.unique(problem.y[train]).size < problem.n_classes or valid.size == 0:
                 raise ValueError(

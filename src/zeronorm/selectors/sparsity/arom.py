@@ -25,7 +25,7 @@ from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem, warn_of_empty_answer
-from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.base import WeightedSplittingSelector
 
 
 @register(
@@ -38,7 +38,7 @@ from zeronorm.selectors.base import WeightedSelector
     avoid="very few samples: the fewest features that fit ten points are often the wrong ones; all copies of a feature",
     test_params=({}, {"norm": "l1"}, {"task": "regression"}),
 )
-class AROM(WeightedSelector):
+class AROM(WeightedSplittingSelector):
     r"""Minimise the zero-norm of a linear model by training on data that are rescaled again and again.
 
     The number of features :math:`\|w\|_0` is replaced by :math:`\sum_k \ln(\epsilon + |w_k|)`, which is

@@ -13,7 +13,7 @@ from zeronorm.engines.sparse_paths import first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, warn_of_empty_answer
-from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.base import WeightedSplittingSelector
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
 from zeronorm.solvers.l1_svm.program import L1Svm
 from zeronorm.solvers.status import Status
@@ -34,7 +34,7 @@ BISECTIONS = 12
     avoid="more features than samples to be selected; all of several interchangeable features",
     test_params=({"n_steps": 4}, {"task": "regression", "n_steps": 4}),
 )
-class L1SVM(WeightedSelector):
+class L1SVM(WeightedSplittingSelector):
     r"""Select with the ℓ1 support vector machine, a linear program.
 
     .. math:: \min_{w, b}\ \sum_k |w_k| + C \sum_i \xi_i, \qquad \xi_i \ge 1 - y_i(w \cdot x_i + b), \quad \xi_i \ge 0

@@ -13,7 +13,7 @@ from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, warn_of_empty_answer
-from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.base import WeightedSplittingSelector
 
 
 @register(
@@ -26,7 +26,7 @@ from zeronorm.selectors.base import WeightedSelector
     avoid="redundant features, which share one weight: RFE and AROM repeat the step for that reason",
     test_params=({}, {"norm": "l1"}, {"task": "regression"}),
 )
-class SVMWeights(WeightedSelector):
+class SVMWeights(WeightedSplittingSelector):
     r"""Rank features by the weights of a single support vector machine trained on all of them.
 
     .. math:: s_k = \sum_c |w_{ck}|, \qquad \min_{w, b}\ \tfrac12\|w\|_2^2 + C\sum_i \xi_i

@@ -1,0 +1,170 @@
+"""No sample group is on both sides of a fold, wherever samples are split: not in any inner fold either."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
+
+import zeronorm
+from zeronorm import (
+    AROM,
+    L1SVM,
+    RFECV,
+    AutoSelector,
+    Consensus,
+    FisherScore,
+    IntervalSelector,
+    RadiusMarginScaling,
+    SelectorCV,
+    SVMWeights,
+)
+from zeronorm.engines import price
+from zeronorm.resampling import folds
+
+N_PATIENTS, VISITS = 15, 4
+
+
+def visits():
+    """The first column names the patient, whose visits resemble each other; the next two carry the label."""
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(N_PATIENTS), VISITS)
+    y = patient % 2
+    X = rng.normal(size=(N_PATIENTS, 6))[patient] + 0.1 * rng.normal(size=(patient.size, 6))
+    X[:, 0] = patient
+    X[:, 1:3] += 2.0 * y[:, None]
+    mixed = rng.permutation(patient.size)
+    return X[mixed], y[mixed], patient[mixed]
+
+
+def _patients(part):
+    column = part.block(slice(0, 1)) if hasattr(part, "block") else np.asarray(part)[:, :1]
+    return set(np.round(column.ravel(), 9))
+
+
+class Seen:
+    """Patients of the training and the test part of all folds that were made."""
+
+    def __init__(self):
+        self.prices, self.judged = [], []
+
+    def loss_on_path(self, problem, epsilon, prices, train, test):
+        design = problem.design
+        self.prices.append((_patients(design.take_rows(train)), _patients(design.take_rows(test))))
+        return REAL_LOSS(problem, epsilon, prices, train, test)
+
+    def judge(self, result, plan, model, train, test, columns):
+        self.judged.append((_patients(train[0]), _patients(test[0])))
+        return REAL_JUDGE(result, plan, model, train, test, columns)
+
+    def shared(self):
+        return [train & test for train, test in [*self.prices, *self.judged] if train & test]
+
+
+REAL_LOSS, REAL_JUDGE = price._loss_on_path, folds._judge
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    found = Seen()
+    monkeypatch.setattr(price, "_loss_on_path", found.loss_on_path)
+    monkeypatch.setattr(folds, "_judge", found.judge)
+    return found
+
+
+@pytest.mark.parametrize(
+    "selector", [L1SVM(), AROM(norm="l1"), SVMWeights(norm="l1")], ids=lambda s: type(s).__name__
+)
+def test_the_price_is_chosen_on_whole_patients(seen, selector):
+    X, y, patient = visits()
+    selector.fit(X, y, groups=patient)
+    assert len(seen.prices) == price.FOLDS
+    assert not seen.shared()
+    seen.prices.clear()
+    selector.fit(X, y)
+    assert seen.shared()  # without the groups they would be divided
+
+
+def test_groups_of_samples_without_weight_are_left_out(seen):
+    X, y, patient = visits()
+    weight = np.where(patient < 3, 0.0, 1.0)
+    L1SVM().fit(X, y, sample_weight=weight, groups=patient)
+    assert not seen.shared()
+    assert sum(len(test) for _, test in seen.prices) == N_PATIENTS - 3
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        SelectorCV(L1SVM(), cv=3, sizes=[2, 3], random_state=0),
+        SelectorCV(SelectorCV(FisherScore(), cv=3, sizes=[2, 3]), cv=3, sizes=[2, 3], random_state=0),
+        AutoSelector(["l1-svm", "fisher"], cv=3, sizes=[2, 3], random_state=0),
+        Consensus([L1SVM(), SelectorCV(FisherScore(), cv=3, sizes=[2, 3])], random_state=0),
+        Consensus([L1SVM(), FisherScore()], n_subsamples=2, random_state=0),
+    ],
+    ids=["SelectorCV", "nested", "AutoSelector", "Consensus", "halves"],
+)
+def test_inner_folds_hold_whole_patients(seen, selector):
+    X, y, patient = visits()
+    selector.fit(X, y, groups=patient)
+    assert seen.prices or seen.judged
+    assert not seen.shared()
+
+
+@pytest.mark.parametrize(("method", "features"), [("l1-svm", 2), ("l1-svm", "auto"), ("auto", "auto")])
+def test_select_divides_no_patient(seen, method, features):
+    X, y, patient = visits()
+    zeronorm.select(
+        X, y, method=method, features=features, cv=3, sample_groups=patient, permutations=0, n_jobs=1
+    )
+    assert seen.prices
+    assert seen.judged
+    assert not seen.shared()
+
+
+def _no_patient_is_divided(splits, patient):
+    assert len(splits) > 1
+    assert not [1 for train, test in splits if set(patient[train]) & set(patient[test])]
+
+
+def test_intervals_are_judged_on_whole_patients():
+    X, y, patient = visits()
+    made = []
+
+    class Noted(IntervalSelector):
+        def _splits(self, problem, y):
+            made.extend(super()._splits(problem, y))
+            return made
+
+    Noted(random_state=0).fit(X, y, groups=patient)
+    _no_patient_is_divided(made, patient)
+
+
+def test_scalings_are_validated_on_whole_patients():
+    X, y, patient = visits()
+    made = []
+
+    class Noted(RadiusMarginScaling):
+        def _splits(self, problem):
+            made.extend(super()._splits(problem))
+            return made
+
+    Noted(bound="validation", cv=3).fit(X, y, groups=patient)
+    _no_patient_is_divided(made, patient)
+
+
+def test_a_splitter_of_groups_is_given_them(seen):
+    X, y, patient = visits()
+    inner = RFECV(cv=GroupKFold(3), min_features_to_select=2)
+    SelectorCV(inner, cv=GroupShuffleSplit(2, random_state=0), sizes=[2], random_state=0).fit(
+        X, y, groups=patient
+    )
+    assert seen.judged
+    assert not seen.shared()
+
+
+@pytest.mark.parametrize("selector", [L1SVM(), AutoSelector(["fisher"], random_state=0)])
+def test_groups_of_another_length_are_refused(selector):
+    X, y, patient = visits()
+    with pytest.raises(ValueError, match=r"'groups' of \w+ must hold one label for each of the 60 samples"):
+        selector.fit(X, y, groups=patient[:-1])
