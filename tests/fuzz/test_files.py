@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzz.attempt import CLEAR_REFUSAL, judged_refusal
-from fuzz.files import ACCIDENTS, FORMATS, MEMORY, WRONG_TABLE, good_file, mutated
+from fuzz.attempt import CLEAR_REFUSAL, PATHS, judged_refusal
+from fuzz.files import ACCIDENTS, FORMATS, MEMORY, WRONG_TABLE, attempt_file, good_file, mutated
 from fuzz.inputs import ANY
 from fuzz.runner import run_cases, table
 from zeronorm.datasets import read_table
@@ -55,6 +55,20 @@ def test_one_seed_gives_one_file():
 
 def test_outcomes_that_count_as_defects_have_names():
     assert {MEMORY, WRONG_TABLE}.isdisjoint({"right", "refused"})
+
+
+def test_a_fork_reads_as_a_new_process_does():
+    """In the worker a fork reads; here each file has a process of its own, as for users."""
+    cases = [("mat", 1), ("compressed mat", 2), ("h5ad", 0), ("h5ad", 3)]
+    told = [(kind, seen.split(" (")[0]) for _, kind, seen in run_cases("fuzz.worker files", cases, LIMIT_S)]
+    assert [_without_folder(kind, seen) for kind, seen in told] == [
+        _without_folder(kind, seen[:600].split(" (")[0])
+        for kind, seen in (attempt_file(*case) for case in cases)
+    ]
+
+
+def _without_folder(kind, seen):
+    return kind, PATHS.sub("", seen)
 
 
 def test_the_name_of_a_folder_is_no_word_of_a_library(tmp_path):

@@ -253,7 +253,7 @@ with h5py.File(path, "r") as file:
     dict(file.attrs)
     file.visititems(visit)
 """
-_PROLOGUE = """
+PROLOGUE = """
 import os, sys
 path, seconds = sys.argv[1], int(sys.argv[2])
 try:
@@ -269,10 +269,15 @@ def _read_elsewhere(path: Path, program: str) -> subprocess.CompletedProcess[byt
 
     The time of the processor is limited and not the time of the clock, which says little on a busy machine.
     """
-    seconds = 5 + path.stat().st_size // 10**7
-    command = [sys.executable, "-P", "-c", _PROLOGUE + program, str(path), str(seconds)]
+    seconds = seconds_for(path)
+    command = [sys.executable, "-P", "-c", PROLOGUE + program, str(path), str(seconds)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=100 * seconds)
     except subprocess.TimeoutExpired:
         return None
     return None if done.returncode < 0 else done
+
+
+def seconds_for(path: Path) -> int:
+    """Processor time that a file may take."""
+    return 5 + path.stat().st_size // 10**7
