@@ -16,13 +16,18 @@ GPU_PYTHON ?= $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip --version > /dev/null 2>&1 || $(BIN)/python -m ensurepip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-# Only what the commands and the report need; modules are compiled when they are first used, not all before.
+# Only what the commands and the report need, by the pip that is there, where there is one: an own pip takes
+# five seconds. Modules are compiled when they are first used, not all before.
 $(VENV)/.demo: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
+	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
+	if $(PYTHON) -m pip --python $(BIN)/python --version > /dev/null 2>&1; \
+	then pip="$(PYTHON) -m pip --python $(BIN)/python"; \
+	else $(BIN)/python -m ensurepip > /dev/null; pip="$(BIN)/python -m pip"; fi; \
+	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
