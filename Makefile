@@ -63,9 +63,11 @@ bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
 
 docs: $(VENV)/.docs  ## the site, offline, with all examples; warnings are errors
 	MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
-docs-quick: $(VENV)/.docs  ## the site with one example run, for CI
+docs-quick: $(VENV)/.docs  ## the site with one example run, for the weekly workflow
 	MPLBACKEND=Agg ZERONORM_GALLERY=plot_stability $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 release-check: $(VENV)/.dev  ## build, check contents and README, install in a clean environment, run a command
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'

@@ -25,6 +25,7 @@ author = "The zeronorm developers"
 copyright = author
 release = version = zeronorm.__version__
 extensions = [
+    "myst_parser",  # for the changelog and the contributor guide
     "sphinx.ext.autodoc",
     "sphinx-mathjax-offline",
     "numpydoc",
@@ -32,7 +33,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "studies"]
+exclude_patterns = ["_build", "studies", "toy"]
 suppress_warnings = ["config.cache"]
 
 autodoc_typehints = "none"
@@ -47,7 +48,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
-    "min_reported_time": 30,
+    "min_reported_time": 0,
+    "write_computation_times": False,  # that page would fetch scripts from elsewhere
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -75,6 +77,9 @@ _ALONE = (
     "performance",
     "glossary",
     "trust",
+    "references",
+    "changelog",
+    "contributing",
 )
 html_sidebars = {page: [] for page in _ALONE}
 
@@ -84,17 +89,19 @@ write_pages(HERE)
 _ENTRY = re.compile(r"^(?P<names>\*{0,2}[A-Za-z_]\w*(?:, *\*{0,2}[A-Za-z_]\w*)*) : (?P<text>.+)$")
 
 
-def prepare_entries(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+def prepare_entries(_app: Any, what: str, _name: str, obj: Any, _options: Any, lines: list[str]) -> None:
     """Make entries of parameters and attributes what numpydoc expects.
 
     A sentence after the colon moves below the name. Names that end with an underscore, in types
-    and between quotation marks, are no links.
+    and between quotation marks, are no links. The page of a method has the description of its class already.
     """
+    if what == "class" and "_method" in vars(obj) and "Parameters" in lines:
+        del lines[: lines.index("Parameters")]
     prepared = []
     for line in lines:
         match = _ENTRY.match(line)
         if match is None:
-            prepared.append(re.sub(r'(?<=\w)_(?=")', r"\\_", line))
+            prepared.append(re.sub(r"(?<=\w)_(?=[\"'])", r"\\_", line))
         elif match["text"].endswith("."):
             prepared += [match["names"], f"    {match['text']}"]
         else:

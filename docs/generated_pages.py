@@ -1,4 +1,4 @@
-"""Pages that follow from the code and from committed results: API, command line, studies, performance."""
+"""Pages that follow from the code and from committed results: API, commands, studies, performance, references."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from method_cards import table
+from method_cards import full_reference, references, table
 
 from zeronorm._index import EXPORTS
 from zeronorm.registry import all_methods
@@ -34,6 +34,10 @@ def write_pages(docs: Path) -> None:
     (docs / "api" / "commands.rst").write_text(commands(), encoding="utf-8")
     (docs / "papers.rst").write_text(papers(docs / "studies"), encoding="utf-8")
     (docs / "performance.rst").write_text(performance(docs.parent / "README.md"), encoding="utf-8")
+    (docs / "references.rst").write_text(reference_list(), encoding="utf-8")
+    for page in ("CHANGELOG", "CONTRIBUTING"):
+        text = (docs.parent / f"{page}.md").read_text(encoding="utf-8")
+        (docs / f"{page.lower()}.md").write_text(text, encoding="utf-8")
 
 
 def heading(text: str, mark: str = "=") -> list[str]:
@@ -135,6 +139,18 @@ def literal(text: str) -> str:
     return re.sub(r"\0([^\0]+)\0", lambda m: "``" + m[1].replace("\\", "") + "``", text)
 
 
+def reference_list() -> str:
+    """All papers that methods name, and how to cite the library."""
+    lines = [
+        *heading("References"),
+        "Each method page names its papers. To cite the library itself, see below.",
+        "",
+    ]
+    lines += [f"- {full_reference(key)}" for key in references()]
+    lines += ["", *heading("How to cite", "-"), "``CITATION.cff`` of the repository:", ""]
+    return "\n".join([*lines, ".. literalinclude:: ../CITATION.cff", "   :language: yaml", ""])
+
+
 # -- Studies, performance -----------------------------------------------------------------------------
 
 
@@ -159,6 +175,12 @@ def papers(folder: Path) -> str:
     ]
     pages = {page.stem: page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md"))}
     pages.pop("README", None)
+    totals = [verdict_counts(text) for text in pages.values()]
+    agree, differ = (sum(counts[word] for counts in totals) for word in ("agree", "differ"))
+    lines += [
+        f"Of {agree + differ} statements in {len(pages)} studies {agree} agree and {differ} differ.",
+        "",
+    ]
     rows = [[f"`{name} <studies/{name}.html>`__", *_overview(text)] for name, text in pages.items()]
     lines += [*table(["study", "what", "after", "verdicts"], rows)]
     lines += [*heading("Every statement", "-")]
@@ -178,9 +200,17 @@ def papers(folder: Path) -> str:
 def _overview(text: str) -> list[str]:
     title = text.partition("\n")[0].removeprefix("# ").removesuffix(" (full version)")
     after = re.search(r"^Study [\w-]+, after (.*)$", text, re.M)
-    verdicts = re.search(r"^(\d+ agree.*|\d+ differ.*)$", text, re.M)
-    found = (after[1] if after else "", verdicts[1].rstrip(".") if verdicts else "")
-    return [literal(title), *map(literal, found)]
+    counts = verdict_counts(text)
+    verdicts = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    return [literal(title), literal(after[1] if after else ""), verdicts]
+
+
+def verdict_counts(text: str) -> dict[str, int]:
+    """How many statements of a study agree and differ, from the line below its heading."""
+    _, _, below = text.partition("## Published and ours")
+    line = below.strip().partition("\n")[0]
+    found = {word: int(count) for count, word in re.findall(r"(\d+) (agree|differ)", line)}
+    return {"agree": found.get("agree", 0), "differ": found.get("differ", 0)}
 
 
 def performance(readme: Path) -> str:

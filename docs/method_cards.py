@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import re
 from functools import cache
 from pathlib import Path
 
+from toy_pictures import picture
+
 from zeronorm.registry import HOME_OF_KIND, MethodInfo, all_methods, parameters_of
 
-SYSTEMATIC = Path(__file__).parent / "studies" / "systematic.md"
+HERE = Path(__file__).parent
+SYSTEMATIC = HERE / "studies" / "systematic.md"
+DEFAULTS = HERE / "studies" / "defaults.md"
+TESTS = HERE.parent / "tests"
+# Other ways to write the authors of a reference.
+SAME_AUTHORS = {
+    "Weston, Elisseeff, Schölkopf & Tipping 2003": "Weston et al. 2003",
+    "Huang, King & Lyu 2008": "Huang et al. 2008",
+    "splicing: Zhu et al. 2020": "Zhu et al. 2020",
+    "Hochreiter & Obermayer 2004, 2006": "Hochreiter & Obermayer 2004; Hochreiter & Obermayer 2006",
+}
+# Every selector reads its data through a design; tests/test_docs.py checks that all of them select the same.
+BACKENDS = "NumPy, data frames, sparse matrices, files on disk, Dask, arrays on a GPU (torch, CuPy)"
 # What the rule that stops or filters a method promises; the pages of the methods state the assumptions.
 ERROR_CONTROL = {
     "knockoff-selector": "false discovery rate",
@@ -41,25 +56,125 @@ def measured_ranks() -> dict[str, tuple[str, str, str]]:
     return {name: (overall, wide, tall) for name, overall, wide, tall in rows}
 
 
+@cache
+def gains_of_defaults() -> dict[str, tuple[str, str, str]]:
+    """Data sets, mean gain over the Fisher score in points and p-value, from the page of the study of defaults."""
+    _, _, section = DEFAULTS.read_text(encoding="utf-8").partition("## Against the Fisher score")
+    rows = re.findall(
+        r"^\| ([\w-]+) \| (\d+) \| ([-+][\d.]+) \| [-+\d.]+ \| ([\d.e-]+) \|",
+        section.partition("\n## ")[0],
+        re.M,
+    )
+    return {name: (sets, gain, p) for name, sets, gain, p in rows}
+
+
+@cache
+def references() -> dict[str, tuple[str, str]]:
+    """Full text and link (a DOI or an address) of every reference by its authors and year."""
+    with (HERE / "references.csv").open(encoding="utf-8") as stream:
+        return {row["key"]: (row["text"], row["link"]) for row in csv.DictReader(stream)}
+
+
+def cited(reference: str) -> list[str]:
+    """Keys of the references that a registered method names."""
+    for written, key in SAME_AUTHORS.items():
+        reference = reference.replace(written, key)
+    return [key for part in reference.split(";") for key in references() if part.strip().startswith(key)]
+
+
+def full_reference(key: str) -> str:
+    """One reference with its link."""
+    text, link = references()[key]
+    text = f"\\ {text}"  # or initials would number a list
+    if not link:
+        return text
+    shown = link if link.startswith("http") else f"doi:{link}"
+    address = link if link.startswith("http") else f"https://doi.org/{link}"
+    return f"{text} `{shown} <{address}>`__"
+
+
+def plain(text: str) -> str:
+    """Registered text without marks of reStructuredText: |w| is no substitution."""
+    return re.sub(r"([*|_`\\])", r"\\\1", text)
+
+
 def card(method: MethodInfo) -> str:
     """The page of one method."""
-    title = f"{method.cls.__name__} (``{method.name}``)"
+    title = method.cls.__name__
     lines = [title, "=" * len(title), ""]
-    lines += [f":{name}: {value}" for name, value in facts(method).items()]
-    ranks = measured_ranks()
-    if method.name in ranks:
-        overall, wide, tall = ranks[method.name]
-        lines += [
-            f":Mean rank: {overall} of {len(ranks)} over 14 data sets at 20 features (wide {wide}, tall {tall}); "
-            "differences below 16 places mean nothing, see :doc:`/comparison`"
-        ]
+    lines += [f":{name}: {value}" for name, value in facts(method).items()] + [""]
+    for heading, body in sections(method).items():
+        lines += [heading, "-" * len(heading), "", *body, ""]
+    return "\n".join(lines)
+
+
+def sections(method: MethodInfo) -> dict[str, list[str]]:
+    """The parts of a page by their headings."""
     is_ours = method.cls.__module__.startswith("zeronorm.")
     home = HOME_OF_KIND[method.kind] if is_ours else method.cls.__module__  # a package outside
-    lines += ["", f".. autoclass:: {home}.{method.cls.__name__}", ""]
-    lines += ["Options and defaults", "--------------------", ""]
-    if method.kind in ("selector", "meta"):
-        lines += [f"On the command line: ``zeronorm methods {method.name}``.", ""]
-    return "\n".join(lines + table(["option", "default"], options(method)))
+    doc = inspect.getdoc(method.cls) or ""
+    found = {"What it does": doc.partition("\nParameters\n----------")[0].splitlines()}
+    if shown := picture(method.name):
+        found["On the toy problem"] = shown
+    if method.avoid:
+        found["When not to use it"] = [f"Not for: {plain(method.avoid)}."]
+    found |= {
+        "Measured rank": [measured(method)],
+        "References": [
+            *(f"- {full_reference(key)}" for key in cited(method.reference)),
+            *([] if cited(method.reference) else [method.reference]),
+            "",
+            f"Misprints corrected: {plain(method.misprints) or 'none is known.'}",
+        ],
+        "Tested against": [tested(method)],
+        "Options and defaults": [
+            *([f"On the command line: ``zeronorm methods {method.name}``.", ""] if _selects(method) else []),
+            *table(["option", "default"], options(method)),
+        ],
+        "Reference": [f".. autoclass:: {home}.{method.cls.__name__}"],
+    }
+    return found
+
+
+def measured(method: MethodInfo) -> str:
+    """What the two studies say about a method."""
+    said = []
+    if method.name in measured_ranks():
+        overall, wide, tall = measured_ranks()[method.name]
+        said.append(
+            f"Mean rank {overall} of {len(measured_ranks())} methods over 14 data sets at 20 features (wide {wide}, "
+            f"tall {tall}; ``zeronorm study systematic``, 2026-11-15, defaults of that time); differences below 16 "
+            "places mean nothing."
+        )
+    if method.name in gains_of_defaults():
+        sets, gain, p = gains_of_defaults()[method.name]
+        said.append(
+            f"Mean gain over the Fisher score {gain.replace('-', '−')} points of balanced error on {sets} data sets "
+            f"that chose no default (p = {p}; ``zeronorm study defaults``, 2026-11-16)."
+        )
+    if not said:
+        reason = (
+            "it is no selector" if not _selects(method) else "it wraps a selector or was not in the roster"
+        )
+        return f"Not in the studies: {reason}. :doc:`/comparison` has those that are."
+    return " ".join([*said, "See :doc:`/comparison`."])
+
+
+def tested(method: MethodInfo) -> str:
+    """The oracle of a method and where its tests are."""
+    stem = Path(inspect.getfile(method.cls)).stem
+    files = sorted(TESTS.glob(f"*/**/test_{stem}.py")) or [
+        file
+        for file in sorted(TESTS.glob("selectors/*/test_*.py"))
+        if method.cls.__name__ in file.read_text(encoding="utf-8").partition("\n\n\n")[0]
+    ]
+    places = ", ".join(f"``{file.relative_to(TESTS.parent).as_posix()}``" for file in files)
+    words = plain(method.oracle[:1].upper() + method.oracle[1:]) if method.oracle else "Its own tests"
+    return f"{words}." + (f" See {places}." if places else "")
+
+
+def _selects(method: MethodInfo) -> bool:
+    return method.kind in ("selector", "meta")
 
 
 def options(method: MethodInfo) -> list[list[str]]:
@@ -69,43 +184,56 @@ def options(method: MethodInfo) -> list[list[str]]:
 
 def facts(method: MethodInfo) -> dict[str, str]:
     """What is known of a method, by heading."""
-    found = {"Family": method.family, "Tasks": ", ".join(method.tasks), "Reference": method.reference}
-    if method.kind in ("selector", "meta"):
-        able = can(method)
-        found |= {
-            "Groups": able["groups"],
-            "Sample weights": able["weights"],
-            "Sparse data": able["sparse"],
-            "Missing values": able["NaN"],
-        }
-        if able["error control"]:
-            found["Error control"] = able["error control"]
+    found = {"Name": f"``{method.name}``", "Family": method.family, "Tasks": ", ".join(method.tasks) or "any"}
+    if method.cost:
+        found["Cost"] = plain(method.cost) + " (n samples, p features)"
+    if not _selects(method):
+        return found | {"Backends": "NumPy arrays and data frames"}
+    able = can(method)
+    found |= {
+        "Backends": able["backends"],
+        "Groups": able["groups"],
+        "Sample weights": able["weights"],
+        "Missing values": able["NaN"],
+    }
+    if able["error control"]:
+        found["Error control"] = able["error control"]
     return found
 
 
 def can(method: MethodInfo) -> dict[str, str]:
     """What a selector can do, read from its class."""
     parameters = inspect.signature(method.cls).parameters
-    of_wrapped = "of the wrapped" if "selector" in parameters else ""
+    of_wrapped = "as the wrapped" if "selector" in parameters else ""
     return {
         "tasks": ", ".join(method.tasks),
         "groups": "yes" if "feature_groups" in parameters else of_wrapped or "no",
         "weights": "yes" if "sample_weight" in inspect.signature(method.cls.fit).parameters else "no",
-        "sparse": "yes" if getattr(method.cls, "_accepts_sparse", False) else "no",
-        "NaN": "yes" if getattr(method.cls, "_allow_nan", False) else "no",
+        "sparse": _ability(method, "_accepts_sparse"),
+        "cost": plain(method.cost),
+        "backends": BACKENDS
+        if _ability(method, "_accepts_sparse") != "no"
+        else BACKENDS.replace("sparse matrices, ", ""),
+        "NaN": _ability(method, "_allow_nan"),
         "error control": ERROR_CONTROL.get(method.name, ""),
     }
+
+
+def _ability(method: MethodInfo, name: str) -> str:
+    """Whether a class can do something; a property asks the selectors that it wraps."""
+    found = getattr(method.cls, name, False)
+    return "as the wrapped" if isinstance(found, property) else "yes" if found else "no"
 
 
 def abilities(methods: list[MethodInfo]) -> str:
     """Table of what each selector can do."""
     selectors = [m for m in methods if m.kind in ("selector", "meta")]
-    heads = ["tasks", "groups", "weights", "sparse", "NaN", "error control"]
+    heads = ["tasks", "groups", "weights", "sparse", "NaN", "cost", "error control"]
     rows = [
         [f":doc:`{m.cls.__name__} </methods/{m.name}>`", m.family, *(can(m)[head] for head in heads)]
         for m in selectors
     ]
-    return "\n".join(table(["method", "family", *heads], rows))
+    return "\n".join([".. rst-class:: abilities", "", *table(["method", "family", *heads], rows)])
 
 
 def index(methods: list[MethodInfo]) -> str:

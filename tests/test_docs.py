@@ -8,10 +8,15 @@ import textwrap
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.base import clone
+
+from zeronorm import as_design
+from zeronorm.registry import all_methods
 
 DOCS = Path(__file__).parents[1] / "docs"
-GENERATED = {"papers.rst", "performance.rst"}
+GENERATED = {"papers.rst", "performance.rst", "references.rst"}
 PAGES = [
     page
     for page in sorted([*DOCS.glob("*.rst"), *DOCS.glob("guide/*.rst")])
@@ -46,12 +51,97 @@ def cards(monkeypatch):
     import method_cards
 
     yield method_cards
-    sys.modules.pop("method_cards", None)
+    for name in ("method_cards", "toy_pictures", "generated_pages", "check_links"):
+        sys.modules.pop(name, None)
+
+
+METHODS = all_methods()
+SECTIONS = {
+    "What it does",
+    "When not to use it",
+    "Measured rank",
+    "References",
+    "Tested against",
+    "Options and defaults",
+    "Reference",
+}
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_the_page_of_a_method_has_every_part(cards, method):
+    parts = cards.sections(method)
+    expected = SECTIONS | ({"On the toy problem"} if method.kind != "transformer" else set())
+    assert set(parts) == expected
+    assert all("".join(body).strip() for body in parts.values())
+    assert {"Family", "Tasks", "Cost", "Backends"} <= set(cards.facts(method))
+    assert "tests/" in cards.tested(method)
+    assert "Not in the studies" not in cards.measured(method) or method.name not in cards.measured_ranks()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_the_references_of_a_method_are_in_the_list(cards, method):
+    for part in method.reference.split(";"):
+        assert cards.cited(part) or part.strip() == "scikit-learn's RFECV", part
+
+
+def test_links_of_references_are_dois_or_addresses(cards):
+    links = [link for _, link in cards.references().values() if link]
+    assert len(links) >= 30
+    assert all(re.fullmatch(r"10\.\d{4,}/\S+|https://\S+", link) for link in links)
+
+
+def test_generated_pages_are_complete(cards):
+    import generated_pages
+
+    from zeronorm.cli.commands import app
+
+    page = generated_pages.commands()
+    assert all(f"zeronorm {command.name}" in page for command in app.registered_commands if command.name)
+    assert "API reference" in generated_pages.api()
+    papers = generated_pages.papers(DOCS / "studies")
+    assert papers.count(".. dropdown::") >= 17
+    agree, differ = map(int, re.findall(r"(\d+) agree and (\d+) differ\.", papers)[0])
+    assert agree + differ >= 200
+    assert all(key.split()[0].rstrip(",") in generated_pages.reference_list() for key in cards.references())
+    assert "RFE" in generated_pages.performance(DOCS.parent / "README.md")
+
+
+def test_broken_links_are_found(cards, tmp_path):
+    import check_links
+
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#there">x</a><a href="b.html#gone">x</a><a href="c.html">x</a>'
+        '<script src="https://elsewhere.org/x.js"></script><a href="https://elsewhere.org">x</a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="there"></p>')
+    found = check_links.problems(tmp_path)
+    assert len(found) == 3
+    assert all(part in "".join(found) for part in ("#gone", "c.html", "x.js"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method", [m for m in METHODS if m.kind in ("selector", "meta")], ids=lambda m: m.name
+)
+def test_every_selector_selects_the_same_from_every_backend(method, tmp_path):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    rng = np.random.default_rng(0)
+    y = np.arange(50) % 2
+    X = rng.normal(size=(50, 20))
+    X[:, :4] += np.outer(y, np.linspace(0.5, 2.0, 4))
+    np.save(tmp_path / "x.npy", X)
+    selector = method.instances()[0]
+    if "random_state" in selector.get_params():
+        selector.set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = clone(selector).fit(X, y).support_
+        for data in (as_design(tmp_path / "x.npy"), da.from_array(X, chunks=(-1, 7)), strict.asarray(X)):
+            np.testing.assert_array_equal(clone(selector).fit(data, y).support_, expected)
 
 
 def test_error_control_is_stated_for_registered_methods_only(cards):
-    from zeronorm.registry import all_methods
-
     assert set(cards.ERROR_CONTROL) <= {method.name for method in all_methods()}
 
 
