@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
-from zeronorm.engines.elimination import gram as gram_machines
+from zeronorm.engines.elimination import linear as gram_machines
 from zeronorm.engines.elimination.linear import LinearValue
 from zeronorm.solvers.svm.free_set import pivot_free_set
 

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import sklearn
+from scipy.special import expit, softmax
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFE as ReferenceRFE
@@ -296,6 +297,56 @@ def test_a_followed_squared_hinge_is_stationary_at_every_size(n_classes, shape):
         np.testing.assert_allclose(columns.T @ pull, model.weights.T, atol=1e-9)
         np.testing.assert_allclose(4.0 * pull.sum(axis=0), model.intercept, atol=1e-9)
         model.remove(model.alive[[int(np.argmin((model.weights**2).sum(axis=0)))]])
+
+
+@pytest.mark.parametrize("shape", [(200, 24), (30, 80), (260, 300)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_followed_logistic_regression_is_stationary_at_every_size(n_classes, shape):
+    X, y = classes(26, shape, n_classes)
+    weight = np.random.default_rng(1).uniform(0.2, 3.0, len(y))
+    model = known_model(LogisticRegression(C=0.7), X, y, {"sample_weight": weight})
+    of_class = (y[:, None] == np.unique(y))[:, -1 if n_classes == 2 else 0 :]
+    n_checks = 0
+    while model.alive.size > 1:
+        assert model.train()
+        columns = X[:, model.alive]
+        decision = columns @ model.weights.T + model.intercept
+        probability = expit(decision) if n_classes == 2 else softmax(decision, axis=1)
+        pull = 0.7 * weight[:, None] * (of_class - probability)
+        np.testing.assert_allclose(columns.T @ pull, model.weights.T, atol=1e-6)
+        np.testing.assert_allclose(pull.sum(axis=0), 0.0, atol=1e-6)
+        leaving = np.argsort((model.weights**2).sum(axis=0))[: 1 + model.alive.size // 60 * (n_checks % 2)]
+        model.remove(np.sort(model.alive[leaving]))
+        n_checks += 1
+    assert n_checks > 20
+
+
+@pytest.mark.parametrize("shape", [(400, 20), (40, 60)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_that_only_tell_the_smallest_give_the_same_order(n_classes, shape):
+    X, y = classes(27, shape, n_classes)
+    X[:, 5] = X[:, 2]  # of two equal columns the first leaves first
+    estimator = LogisticRegression(C=0.7)
+    quick = RFE(estimator)._ranker(X, y, {}).one_by_one(1)
+    exact = known_model(estimator, X, y, {})
+    for feature in quick.eliminated:
+        assert exact.train()
+        value = np.round((exact.weights**2).sum(axis=0), 12)
+        assert exact.alive[np.argmin(value)] == feature
+        exact.remove(np.array([feature]))
+
+
+def test_decision_values_beyond_the_largest_exponential_are_no_trouble():
+    X, y = classes(28, (80, 12))
+    X = X * 1e4
+    model = known_model(LogisticRegression(C=1e3), X, y, {})
+    assert model.train()
+    decision = X @ model.weights[0] + model.intercept[0]
+    pull = 1e3 * ((y == "b") - expit(decision))
+    np.testing.assert_allclose(X.T @ pull, model.weights[0], atol=1e-9 * 1e3 * np.abs(X).sum())
+    far = known_model(LogisticRegression(), X, y, {}).phase
+    far.state[0, :-1] = 1.0
+    assert np.abs(far.residual(far.state)[0]).max() < np.inf
 
 
 def test_a_squared_hinge_that_jumps_between_two_sets_is_damped(monkeypatch):

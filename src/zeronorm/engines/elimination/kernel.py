@@ -242,27 +242,33 @@ def eliminate_with_estimator(
         rounds.values[features] = value
         if on_round is not None:
             on_round(features, rounds)
-        leaving = _leaving(features, value, codes, may_leave, lower_index_stays)
+        unit_value = value if groups is None else _group_values(value, codes[features])
+        leaving = _leaving(features, unit_value, codes, may_leave, lower_index_stays)
         leaving = leaving[: _count(leaving, codes, per_round, features.size - n_stop, groups is not None)]
         if leaving.size == 0:
             break
         rounds.support[leaving] = False
         rounds.ranking[~rounds.support] += 1
-        rounds.eliminated.extend(int(feature) for feature in leaving)
+        rounds.eliminated.extend(leaving.tolist())
     return rounds
+
+
+def _group_values(value: FloatArray, unit: IntArray) -> FloatArray:
+    """The value of each feature's group, the sum of absolute weights, where there are groups of several."""
+    if np.unique(unit).size == unit.size:
+        return value
+    return np.asarray(np.bincount(unit, weights=np.sqrt(value))[unit])
 
 
 def _leaving(
     features: IntArray, value: FloatArray, codes: IntArray, may_leave: BoolArray, lower_index_stays: bool
 ) -> IntArray:
-    """Features that may leave, the least valuable unit first; a group is worth the sum of absolute weights."""
-    unit_value: FloatArray = value
-    if np.unique(codes[features]).size < features.size:
-        unit_value = np.bincount(codes[features], weights=np.sqrt(value)).astype(np.float64)[codes[features]]
+    """Features that may leave, the least valuable unit first."""
     candidate = may_leave[features]
-    unit = codes[features][candidate]
-    order = np.lexsort((-unit if lower_index_stays else unit, unit_value[candidate]))
-    return np.asarray(features[candidate][order])
+    features, value = features[candidate], value[candidate]
+    unit = codes[features]
+    order = np.lexsort((-unit if lower_index_stays else unit, value))
+    return np.asarray(features[order])
 
 
 def _count(leaving: IntArray, codes: IntArray, per_round: int, n_surplus: int, grouped: bool) -> int:

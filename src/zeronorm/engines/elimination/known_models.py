@@ -20,10 +20,11 @@ from sklearn.utils.validation import _check_sample_weight
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
-from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import Refits, Rounds
+from zeronorm.engines.elimination.linear import GramMachines
+from zeronorm.engines.elimination.logistic_model import Logistic
 from zeronorm.engines.elimination.loop import Elimination
-from zeronorm.engines.elimination.smooth_models import KnownModel, LeastSquares, Logistic, SquaredHinge
+from zeronorm.engines.elimination.smooth_models import KnownModel, LeastSquares, SquaredHinge
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
@@ -313,7 +314,9 @@ class KnownRanker:
         if not self.is_usable:
             return self.refits.importances(features)
         if features.size < self.model.alive.size:
-            self.model.remove(self.model.alive[~np.isin(self.model.alive, features)])
+            gone = np.ones(int(self.model.alive[-1]) + 1, dtype=bool)
+            gone[features] = False
+            self.model.remove(self.model.alive[gone[self.model.alive]])
         if self.refits.verbose > 0:
             self.refits.announce(features)
         return self._importances()
@@ -335,6 +338,7 @@ class KnownRanker:
             found = model.one_by_one(n_stop)
             self.is_usable = found is not None
             return found
+        model.smallest_suffices = True
         p = model.alive.size
         rounds = Rounds(np.ones(p, dtype=bool), np.ones(p, dtype=np.intp), values=np.zeros(p))
         for size in range(p, n_stop, -1):

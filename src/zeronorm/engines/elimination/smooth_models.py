@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dposv
-from scipy.special import expit
 
 from zeronorm._jit import reduction
 from zeronorm._types import BoolArray, FloatArray, IntArray
@@ -25,9 +23,7 @@ LEAST_LEFT = 1e-6  # of a column's share in the inverse: below, too many digits 
 NEWTON_STEPS = 200
 UNDAMPED_STEPS = 30  # of Newton's method for a piecewise quadratic loss, which mostly needs three
 CHANGES_PER_SAMPLE = 4  # of sides of the margin, after which the normal equations are computed afresh
-SLOWEST = 0.1  # factor by which a step must reduce the residual for the same inverse to be used again
-SMALLEST_STEP = 1e-9  # relative to the solution: the iteration ends
-ROUNDED_STEP = 1e-7  # a step below which rounding may keep the residual from falling
+ROUNDING = 1e-7  # relative, to be on the safe side of what the last digits may do
 
 
 class KnownModel(ABC):
@@ -35,6 +31,7 @@ class KnownModel(ABC):
 
     weights: FloatArray
     intercept: FloatArray
+    smallest_suffices = False  # whether weights need only tell which feature has the smallest
 
     def __init__(self, n_features: int) -> None:
         self.alive: IntArray = np.arange(n_features)
@@ -200,12 +197,12 @@ class Columns:
         return np.asarray(rows.T @ rows)
 
     def dot(self, w: FloatArray) -> FloatArray:
-        """The sum of the columns times ``w``."""
+        """The sums of the columns times the rows of ``w``, one row each."""
         if self.place.size < len(self.rows):
-            spread = np.zeros((len(self.rows), w.shape[1]))
-            spread[self.place] = w
+            spread = np.zeros((len(w), len(self.rows)))
+            spread[:, self.place] = w
             w = spread
-        return np.asarray(self.rows.T @ w)
+        return np.asarray(w @ self.rows)
 
     def transpose_dot(self, v: FloatArray) -> FloatArray:
         """Inner products of the columns with ``v``."""
@@ -393,7 +390,7 @@ class _Margin:
                 return None
             spread = np.zeros(self.rows.shape[1])
             spread[self.place] = weights
-            moved = float(np.linalg.norm(spread - self.known)) * (1.0 + ROUNDED_STEP)
+            moved = float(np.linalg.norm(spread - self.known)) * (1.0 + ROUNDING)
             n_changed, n_seen = change_sides(
                 self.rows, self.place, self.y, self.price, weights, self.decision, self.length, moved,
                 self.inside, self.system, self.right,
@@ -452,186 +449,3 @@ def change_sides(
             for k in range(j + 1):
                 system[j, k] += change * x[j] * x[k]
     return n_changed, n_seen
-
-
-# -- LogisticRegression, for two classes and for more (one softmax) --
-
-
-class Softmax:
-    """Probabilities and curvatures of ``n_outputs`` decision values: a sigmoid for one, a softmax for more."""
-
-    def __init__(self, codes: IntArray, n_classes: int, cost: FloatArray) -> None:
-        self.n_outputs = 1 if n_classes == 2 else n_classes
-        self.target = codes[:, None] * 1.0 if n_classes == 2 else np.eye(n_classes)[codes]
-        self.cost = cost[:, None]
-
-    def slope(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Derivative of the loss in the decision values, and the probabilities."""
-        if self.n_outputs == 1:
-            found = expit(f)
-        else:  # over the first axis, which is many times quicker than over a short last one
-            across = np.ascontiguousarray(f.T)
-            across = np.exp(across - across.max(axis=0))
-            found = (across / across.sum(axis=0)).T
-        return self.cost * (found - self.target), found
-
-    def curvature(self, probability: FloatArray) -> FloatArray:
-        """Second derivatives, one n_outputs × n_outputs matrix per sample."""
-        if self.n_outputs == 1:
-            return np.asarray((self.cost * probability * (1.0 - probability))[:, :, None])
-        outer = -probability[:, :, None] * probability[:, None, :]
-        np.einsum("ikk->ik", outer)[...] += probability
-        return np.asarray(self.cost[:, :, None] * outer)
-
-
-def broyden(inverse: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
-    """The nearest inverse Jacobian that explains the change of the residual over the last step."""
-    found = inverse @ change
-    denominator = float(step @ found)
-    if abs(denominator) <= 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(found)):
-        return inverse
-    inverse += np.outer((step - found) / denominator, step @ inverse)
-    return inverse
-
-
-class Logistic(KnownModel):
-    r"""Newton's method from the last solution, with an inverse Hessian that is used again while it serves.
-
-    The feature that leaves had the smallest weight, so little changes: a few steps with the last inverse, without that
-    feature, reach the new solution. With at most as many features as samples the unknowns are the weights,
-    and Broyden's update improves the inverse after each step; with more, they are the dual variables a of
-    :math:`w = X^\top a`, for which :math:`a = -\partial L / \partial f` at :math:`f = X X^\top a + b`.
-    """
-
-    def __init__(self, X: FloatArray, codes: IntArray, cost: FloatArray) -> None:
-        super().__init__(X.shape[1])
-        self.columns = Columns(X)
-        self.loss = Softmax(codes, int(codes.max()) + 1, cost)
-        # The intercepts of a softmax are determined up to a common number; this makes their sum zero.
-        self.gauge = float(cost.max()) if self.loss.n_outputs > 1 else 0.0
-        self.in_samples = X.shape[1] > len(X)
-        self.state = np.zeros((min(X.shape) + 1, self.loss.n_outputs))  # the last row: the intercepts
-        self.K: FloatArray | None = None
-        self.inverse: FloatArray | None = None
-        self.n_downdates = 0
-
-    def train(self) -> bool:
-        n_samples = len(self.loss.target)
-        if self.in_samples and self.alive.size <= n_samples:
-            weights = self.columns.transpose_dot(self.state[:-1])
-            self.in_samples, self.inverse, self.state = False, None, np.vstack([weights, self.state[-1:]])
-        if self.in_samples and (self.K is None or self.n_downdates > DOWNDATES):
-            self.K, self.n_downdates = self.columns.gram(), 0
-        if not self._iterate():
-            self.inverse, self.state = None, np.zeros_like(self.state)
-            return False
-        rows = self.state[:-1]
-        self.weights = (self.columns.transpose_dot(rows) if self.in_samples else rows).T
-        self.intercept = self.state[-1].copy()
-        return True
-
-    def _iterate(self) -> bool:
-        state = self.state
-        residual, curvature = self._residual(state)
-        norm, is_fresh = float(np.linalg.norm(residual)), False
-        for _ in range(NEWTON_STEPS):
-            if self.inverse is None:
-                self.inverse, is_fresh = self._inverse(curvature()), True
-                if self.inverse is None:
-                    return False
-            step = -(self.inverse @ residual.ravel()).reshape(state.shape)
-            size = float(np.abs(step).max()) / max(float(np.abs(state).max()), 1e-300)
-            trial = state + step
-            residual_there, curvature_there = self._residual(trial)
-            norm_there = float(np.linalg.norm(residual_there))
-            if (size <= SMALLEST_STEP and norm_there <= norm) or norm == 0.0:
-                self.state = trial
-                return True
-            if not norm_there <= SLOWEST * norm:
-                if not is_fresh:
-                    self.inverse = None
-                    continue
-                length = 1.0
-                while not norm_there < norm:
-                    length *= 0.5
-                    if length < 1e-6:
-                        self.state = state
-                        return size <= ROUNDED_STEP
-                    trial = state + length * step
-                    residual_there, curvature_there = self._residual(trial)
-                    norm_there = float(np.linalg.norm(residual_there))
-                self.inverse = None
-            elif not self.in_samples:
-                self.inverse = broyden(self.inverse, step.ravel(), (residual_there - residual).ravel())
-            state, residual, curvature, norm = trial, residual_there, curvature_there, norm_there
-            is_fresh = False
-        return False
-
-    def _residual(self, state: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        """What vanishes at the solution, and the curvatures of the loss there, when they are asked for."""
-        rows, intercept = state[:-1], state[-1]
-        f = (self.K @ rows if self.K is not None and self.in_samples else self.columns.dot(rows)) + intercept
-        slope, probability = self.loss.slope(f)
-        if self.in_samples:
-            inner, outer = rows + slope, rows.sum(axis=0)
-        else:
-            inner, outer = rows + self.columns.transpose_dot(slope), slope.sum(axis=0)
-        residual = np.vstack([inner, outer + self.gauge * intercept.sum()])
-        return residual, lambda: self.loss.curvature(probability)
-
-    def _inverse(self, curvature: FloatArray) -> FloatArray | None:
-        n, m = curvature.shape[:2]
-        if self.in_samples and self.K is not None:
-            self.curvature = curvature
-            system = np.zeros((n + 1, m, n + 1, m))
-            system[:n, :, :n] = np.einsum("ikl,ij->ikjl", curvature, self.K)
-            system[:n, :, n] = curvature
-            system[n, :, :n] = np.eye(m)[:, None, :]
-        else:
-            rows = np.vstack([self.columns.left(), np.ones(n)])
-            system = np.empty((len(rows), m, len(rows), m))
-            for k in range(m):
-                for other in range(k, m):
-                    block = (rows * curvature[:, k, other]) @ rows.T
-                    system[:, k, :, other] = system[:, other, :, k] = block
-        system[-1, :, -1] += self.gauge
-        size = system.shape[0] * m
-        square = system.reshape(size, size)
-        square.flat[: (size - m) * (size + 1) : size + 1] += 1.0
-        try:
-            return np.asarray(np.linalg.inv(square))
-        except np.linalg.LinAlgError:
-            return None
-
-    def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.alive, features)
-        if self.in_samples:
-            if self.K is not None:
-                x = self.columns.of(positions)
-                self.K -= x @ x.T
-                self.n_downdates += 1
-                self.inverse = self._without_column(x[:, 0]) if x.shape[1] == 1 else None
-        else:
-            gone = np.zeros(self.alive.size + 1, dtype=bool)
-            gone[positions] = True
-            self.state = self.state[~gone]
-            if self.inverse is not None:
-                self.inverse = without_rows(self.inverse, np.repeat(gone, self.loss.n_outputs))
-        self.columns.remove(positions)
-        super().remove(features)
-
-    def _without_column(self, x: FloatArray) -> FloatArray | None:
-        """The inverse when x xᵀ leaves the Gram matrix, a change of as many ranks as there are outputs."""
-        if self.inverse is None:
-            return None
-        n, m = self.curvature.shape[:2]
-        left = np.zeros((n + 1, m, m))
-        left[:n] = self.curvature * x[:, None, None]
-        moved = self.inverse @ left.reshape(-1, m)
-        seen = x @ self.inverse.reshape(n + 1, -1)[:n]
-        share = np.eye(m) - (x @ moved.reshape(n + 1, -1)[:n]).reshape(m, m)
-        try:
-            self.inverse += moved @ np.linalg.solve(share, seen.reshape(m, -1))
-        except LinAlgError:
-            return None
-        return self.inverse

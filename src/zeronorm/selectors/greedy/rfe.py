@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
 from zeronorm.design import Design, check_container
-from zeronorm.engines.elimination.gram import GramMachines
 from zeronorm.engines.elimination.kernel import (
     KernelMachines,
     Refits,
@@ -35,7 +34,7 @@ from zeronorm.engines.elimination.kernel import (
     feature_importances,
 )
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
-from zeronorm.engines.elimination.linear import LogisticMachines, TallMachines
+from zeronorm.engines.elimination.linear import GramMachines, LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, FollowingPrice, Machines, eliminate
 from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
 from zeronorm.engines.price import price_of, target_spread, tube_of
