@@ -8,6 +8,10 @@ export NUMBA_CACHE_DIR = $(CURDIR)/.cache/numba-$(SOURCE_HASH)
 # The estimators run small problems side by side: one BLAS thread per process is faster and repeatable.
 TEST_THREADS = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 WORKERS ?= 2
+# The tests start many processes, which all would compile the sources of Python anew.
+unexport PYTHONDONTWRITEBYTECODE
+# The lowest versions that pyproject.toml promises; a test compares.
+OLDEST = 'highspy==1.7.*' 'joblib==1.3.*' 'numba==0.60.*' 'numpy==1.26.*' 'scikit-learn==1.7.*' 'scipy==1.12.*' 'threadpoolctl==3.1.*'
 
 # Where the tests on a GPU run: an interpreter with torch for CUDA or CuPy.
 GPU_PYTHON ?= $(BIN)/python
@@ -44,9 +48,10 @@ demo: $(VENV)/.demo  ## run the main job on bundled data and end with the path o
 test: $(VENV)/.dev  ## all tests but the slow ones
 	$(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal -q
 
-test-oldest: $(VENV)/.dev  ## the contract of every method on the oldest supported scikit-learn
+test-oldest: $(VENV)/.dev  ## the contract of every method on the oldest supported dependencies
 	test -x $(VENV)-oldest/bin/python || $(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' 'scikit-learn==1.7.*'
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[demo]' $(OLDEST) \
+		'pytest>=8.0' 'pytest-xdist>=3.5' 'hypothesis>=6.100' 'pandas>=2.0'
 	$(TEST_THREADS) $(VENV)-oldest/bin/python -m pytest -n $(WORKERS) --dist worksteal -q tests/test_contract.py
 
 test-slow: $(VENV)/.dev  ## the full Monte Carlo and large-data checks

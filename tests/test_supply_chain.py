@@ -28,6 +28,11 @@ def test_the_oldest_scikit_learn_is_the_one_that_is_tested(text):
     assert re.findall(r"scikit-learn==([\d.]+)\.\*", text) == [lowest("scikit-learn")]
 
 
+def test_the_oldest_dependencies_are_the_ones_that_are_tested():
+    promised = {tuple(line.split(">=")) for line in PROJECT["dependencies"]}
+    assert set(re.findall(r"'([\w-]+)==([\d.]+)\.\*'", MAKEFILE)) == promised
+
+
 def test_the_oldest_python_is_the_one_that_is_tested():
     oldest = PROJECT["requires-python"].removeprefix(">=")
     for name, text in WORKFLOWS.items():

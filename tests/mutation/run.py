@@ -277,7 +277,7 @@ def summary(results: list[tuple[str, str]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "packages", nargs="*", default=["evaluation", "workflow", "cli", "datasets", "resampling"]
+        "packages", nargs="*", default=["design", "solvers", "selectors", "evaluation", "workflow"]
     )
     parser.add_argument("--minutes", type=float, default=25.0, help="time for random faults")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for the tests of one fault")
