@@ -33,7 +33,9 @@ R = TypeVar("R", bound="Result")
 RESULT_FILES = ("selected.csv", "result.json", "records.parquet", "report.html", "model.json")
 JOURNAL = "journal"
 NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Also the wide forms of East Asian text; a mark of byte order or NUL in front is dropped by spreadsheets.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+IGNORED_IN_FRONT = "\ufeff\x00 "
 TEMPORARY = ".zeronorm-"
 STALE_SECONDS = 7 * 24 * 3600  # a temporary folder of an unknown process is left over after a week
 
@@ -272,7 +274,8 @@ def as_csv_text(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula."""
     if value is None or value != value:
         return ""
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not _is_number(value):
+    starts_one = isinstance(value, str) and value.lstrip(IGNORED_IN_FRONT).startswith(FORMULA_STARTS)
+    if starts_one and not _is_number(value):
         return f"'{value}"
     return value
 
