@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,8 +14,20 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
+_numbered, _made_by_numpy = itertools.count(), np.random.default_rng
+
+
+def _default_rng(seed=None):
+    """A generator without a seed differs from the one before, but not from one run of the test to the next."""
+    return _made_by_numpy([21, next(_numbered)] if seed is None else seed)
+
+
+np.random.default_rng = _default_rng
+
 
 @pytest.fixture(autouse=True)
-def _the_global_generator_starts_anew():
-    """Estimators of scikit-learn without a ``random_state`` draw from it, whatever ran before."""
+def _chance_starts_anew():
+    """Whatever ran before, and also for estimators of scikit-learn without a ``random_state``."""
+    global _numbered
+    _numbered = itertools.count()
     np.random.seed(21)  # noqa: NPY002
