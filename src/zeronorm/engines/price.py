@@ -7,14 +7,15 @@ For the ℓ2 norm no machine is trained. The ridge regression on the ±1 targets
 .. math:: \min_{w, b}\ \tfrac12\|w\|^2 + \tfrac C2 \sum_i \omega_i\,(t_i - w \cdot x_i - b)^2,
 
 is the machine with squared slacks as long as every sample is a support vector, which in wide data nearly all are.
-With the eigenvalues :math:`\lambda` of the centred kernel matrix its generalised cross-validation
+One decomposition of the centred kernel matrix gives its decisions on samples left out, for all C: with the residuals
+:math:`r` and the leverages :math:`h` of the fit to all samples,
 
-.. math:: \mathrm{GCV}(C) = \frac{\mathrm{RSS}(C) / N}{\bigl(1 - \mathrm{df}(C)/N\bigr)^2}, \qquad
-    \mathrm{df}(C) = 1 + \sum \frac{C\lambda}{1 + C\lambda}
+.. math:: f_{-i}(x_i) = t_i - \frac{r_i}{1 - h_i}, \qquad
+    L(C) = \min_{a \ge 0}\ \frac1N \sum_i \bigl(t_i - a\,f_{-i}(x_i)\bigr)^2.
 
-costs one decomposition for all C. It knows no folds and no order of the samples, and a sample of weight two counts
-as two. Its minimum is flat, and often at the border for data that are interpolated without harm, so the
-choice is the geometric mean of the minimum and ``ANCHOR``.
+The factor a takes out what a small C does to the size of the decisions and not to their order. The choice is the
+smallest C whose loss is within one standard error of the lowest: noisy labels get a small price, clean ones a
+large price. It knows no folds and no order of the samples, and a sample of weight two counts as two.
 
 For the ℓ1 norm, whose C has another unit, programs are solved along a path of C on a few folds.
 """
@@ -26,14 +27,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
 
-UNIT_PRICES = np.geomspace(1e-2, 1e2, 33)  # for kernels whose mean diagonal is one
-ANCHOR = 0.3  # of the same unit
-LARGEST_SYSTEM = 1000  # samples or features, whichever are fewer; of more samples a part decides
+UNIT_PRICES = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is one
+LARGEST_SYSTEM = 1000  # samples; of more a part decides
 TUBE = 0.1  # of the spread of a regression target
 FOLDS = 3
 BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
@@ -112,60 +112,78 @@ def _weights(problem: Problem) -> FloatArray:
     return np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
 
 
-# -- The ℓ2 norm: generalised cross-validation on the kernel matrix --
+# -- The ℓ2 norm: samples left out one at a time, on the kernel matrix --
 
 
 def automatic_price(problem: Problem, K: FloatArray | None = None) -> AutomaticPrice:
     """The C for the features of a problem; ``K`` is their kernel matrix where it is not linear."""
-    weight = _weights(problem)
-    targets = problem.targets()
-    design = problem.design
-    if min(design.shape if K is None else K.shape) > LARGEST_SYSTEM:
+    weight, targets, design = _weights(problem), problem.targets(), problem.design
+    if problem.n_samples > LARGEST_SYSTEM:
         rows = _spread_rows(targets, LARGEST_SYSTEM)
         weight, targets = weight[rows], targets[rows]
         design, K = (design.take_rows(rows), None) if K is None else (design, K[np.ix_(rows, rows)])
-    total = float(weight.sum())
     # Weights below one each, such as weights that sum to one, are brought to the number of samples they amount to.
-    factor = max(1.0, total / float(weight @ weight))
-    weight, total = weight * factor, total * factor
-    centred = targets - np.average(targets, axis=0, weights=weight)
-    variance = np.average(centred**2, axis=0, weights=weight)
-    centred = (centred / np.sqrt(np.where(variance > 0.0, variance, 1.0))) * np.sqrt(weight)[:, None]
-    eigenvalues, energy = _spectrum(design, K, weight, centred)
-    diagonal = float(eigenvalues.sum()) / total
+    factor = max(1.0, float(weight.sum()) / float(weight @ weight))
+    weight = weight * factor
+    eigenvalues, vectors = _spectrum(design, K, weight)
+    diagonal = float(eigenvalues.sum()) / float(weight.sum())
     if not diagonal > 0.0:
-        return AutomaticPrice(ANCHOR * factor, 1.0)
-    outside = max(float((centred**2).sum() - energy.sum()), 0.0)
-    shrunk = 1.0 / (1.0 + np.outer(UNIT_PRICES, eigenvalues / diagonal))
-    left_over = (shrunk**2) @ energy + outside
-    degrees = 1.0 + (1.0 - shrunk).sum(axis=1)
-    score = left_over / np.maximum(1.0 - degrees / total, 1e-12) ** 2
-    good = UNIT_PRICES[score <= (1.0 + EQUALLY_GOOD) * score.min()]
-    best = good[np.argmin(np.abs(np.log(good / ANCHOR)))]
-    return AutomaticPrice(float(np.sqrt(best * ANCHOR)) * factor, diagonal)
+        return AutomaticPrice(factor, 1.0)
+    unit = _smallest_good_price(eigenvalues / diagonal, vectors, targets, weight)
+    return AutomaticPrice(unit * factor, diagonal)
 
 
-def _spectrum(
-    design: Design, K: FloatArray | None, weight: FloatArray, centred: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues of the centred, weighted kernel matrix and the squared shares of the targets along them."""
+def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Positive eigenvalues of the centred, weighted kernel matrix and their vectors; the smaller system is solved."""
     root = np.sqrt(weight)
     if K is None and design.n_features < design.n_samples:
-        mean = design.transpose_dot(weight) / weight.sum()
-        scatter = design.sandwich(weight) - weight.sum() * np.outer(mean, mean)
-        values, vectors = np.linalg.eigh(scatter)
-        pull = vectors.T @ design.transpose_dot(root[:, None] * centred)
-        energy = (pull**2).sum(axis=1)
-    else:
-        gram = design.gram() if K is None else K
-        mean = gram @ weight / weight.sum()
-        gram = gram - mean - mean[:, None] + float(mean @ weight) / weight.sum()
-        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-        energy = ((vectors.T @ centred) ** 2).sum(axis=1)
-    present = values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
-    if K is None and design.n_features < design.n_samples:
-        energy = np.divide(energy, values, out=np.zeros_like(energy), where=present)
-    return values[present], energy[present]
+        X = design.block(range(design.n_features))
+        X = root[:, None] * (X - np.average(X, axis=0, weights=weight))
+        values, directions = np.linalg.eigh(X.T @ X)
+        present = _present(values)
+        return values[present], X @ directions[:, present] / np.sqrt(values[present])
+    gram = design.gram() if K is None else K
+    mean = gram @ weight / weight.sum()
+    gram = gram - mean - mean[:, None] + float(mean @ weight) / weight.sum()
+    values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+    present = _present(values)
+    return values[present], vectors[:, present]
+
+
+def _present(values: FloatArray) -> BoolArray:
+    return np.asarray(values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny))
+
+
+def _smallest_good_price(
+    eigenvalues: FloatArray, vectors: FloatArray, targets: FloatArray, weight: FloatArray
+) -> float:
+    """The smallest price whose loss on samples left out is within one standard error of the lowest."""
+    total = float(weight.sum())
+    share = weight / total
+    centred = targets - share @ targets
+    spread = np.sqrt(share @ centred**2)
+    centred = centred / np.where(spread > 0.0, spread, 1.0)
+    root = np.sqrt(weight)[:, None]
+    pull, squares = vectors.T @ (root * centred), vectors**2
+    loss = np.empty((UNIT_PRICES.size, weight.size))
+    for row, C in enumerate(UNIT_PRICES):
+        fitted = C * eigenvalues / (1.0 + C * eigenvalues)
+        left_over = centred - vectors @ (fitted[:, None] * pull) / root
+        leverage = (squares @ fitted) / weight + 1.0 / total  # of one unit of weight
+        decision = centred - left_over / np.maximum(1.0 - leverage, 1e-12)[:, None]
+        loss[row] = _loss_at_best_size(decision, centred, share)
+    mean = loss @ share
+    best = int(np.argmin(mean))
+    error = np.sqrt(((loss[best] - mean[best]) ** 2) @ share / total)
+    return float(UNIT_PRICES[np.flatnonzero(mean <= (1.0 + EQUALLY_GOOD) * (mean[best] + error))[0]])
+
+
+def _loss_at_best_size(decision: FloatArray, centred: FloatArray, share: FloatArray) -> FloatArray:
+    """Squared distance from the target, for each sample, after the best common factor for its decisions."""
+    decision = decision - share @ decision
+    size = np.maximum(share @ decision**2, np.finfo(float).tiny)
+    factor = np.maximum(share @ (decision * centred), 0.0) / size
+    return np.asarray(((centred - factor * decision) ** 2).mean(axis=1))
 
 
 def _spread_rows(targets: FloatArray, size: int) -> IntArray:

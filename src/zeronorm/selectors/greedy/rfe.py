@@ -256,7 +256,7 @@ class RFE(EstimatorElimination, WeightedSelector):
     C
         ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left
         no longer separate the classes, the rest is ordered by the last values. "auto" chooses it from the data by
-        generalised cross-validation on the kernel matrix of all features; ``C_`` reports it. For linear machines it
+        samples left out one at a time on the kernel matrix of all features; ``C_`` reports it. For linear machines it
         then grows as features leave, in proportion to what the diagonal of the kernel has lost.
     loss
         "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.

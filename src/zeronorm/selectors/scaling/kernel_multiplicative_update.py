@@ -72,7 +72,7 @@ class KernelMultiplicativeUpdate(WeightedSelector):
     n_features_to_select
         None: the features at the end of the iteration (or at ``stop_at``).
     C
-        "auto" chooses it from the data, by generalised cross-validation on the kernel matrix. The errors ξ cost
+        "auto" chooses it from the data, by samples left out one at a time on the kernel matrix. The errors ξ cost
         (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
     multi_class
         The weights of the machines are summed.

@@ -75,7 +75,7 @@ class AROM(WeightedSplittingSelector):
     norm
         "switch": from "l2" to "l1" once there are no more features than samples.
     C
-        "auto" chooses it from the data (generalised cross-validation on the kernel matrix; three folds for
+        "auto" chooses it from the data (samples left out one at a time on the kernel matrix; three folds for
         ``norm="l1"``). ``numpy.inf`` forbids errors.
     slack_norm
         2: the usual loss (for ``norm="l1"`` it is linear). 0: the number of errors.

@@ -44,7 +44,7 @@ class SVMWeights(WeightedSplittingSelector):
         None: half of the features.
     C
         ``numpy.inf`` is the hard margin, for classes that can be separated. "auto" chooses it from the data: by
-        generalised cross-validation on the kernel matrix, or by three folds for ``norm="l1"``.
+        samples left out one at a time on the kernel matrix, or by three folds for ``norm="l1"``.
     multi_class
         The weights of the machines are summed.
     epsilon

@@ -81,7 +81,7 @@ class ZeroNormSVM(WeightedSelector):
         "probit": the model from which the paper derives the method, where labels are signs of scores with normal
         noise.
     C
-        "auto" chooses it from the data, by generalised cross-validation on the kernel matrix. Factor of the hinge
+        "auto" chooses it from the data, by samples left out one at a time on the kernel matrix. Factor of the hinge
         loss. The norm has no factor ½ here, so this C is twice that of scikit-learn's SVC, of RFE and of
         SVMWeights: C = 2 here is C = 1 there. ``numpy.inf`` is the hard margin, which needs classes that can be
         separated. Not used with ``loss="probit"``.
