@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -11,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from harness import Measurement, job, load, timed, under, wide_problem
-from zeronorm import AROM, ZeroNormSVM
+from zeronorm import AROM, L1SVM, RFE, ZeroNormSVM
 from zeronorm.models import SparseKernelSVC
 
 
@@ -94,3 +98,38 @@ def titanic() -> Measurement:
 def twonorm() -> Measurement:
     ours = SparseKernelSVC(C=10.0, gamma=0.01, n_candidates=1500, random_state=0)
     return few_vectors("twonorm", 5, ours, SVC(C=1.0, gamma=0.01))
+
+
+# -- The price C chosen from the data --
+
+
+def chosen_price(make: Callable[..., Any]) -> Measurement:
+    """The cost of ``C="auto"`` in units of a fit with the C that it chose; 200 × 100,000."""
+    X, y = wide_problem(200, 100_000, n_relevant=20)
+    chosen = float(make(C="auto").fit(X, y).C_)
+    auto_s, _ = timed(lambda: make(C="auto").fit(X, y), repeat=3)
+    fixed_s, _ = timed(lambda: make(C=chosen).fit(X, y), repeat=3)
+    note = f"C = {chosen:.3g}, {auto_s / fixed_s:.1f} × the fixed fit"
+    return Measurement(
+        auto_s, "at most 5 × the fit with this C", auto_s <= 5.0 * fixed_s, "C fixed", fixed_s, note
+    )
+
+
+def without_collapse(selector: Any) -> Measurement:
+    """Defaults on 200 × 10⁶, float32: no warning, and the relevant features are found."""
+    X, y = wide_problem(200, 100, n_relevant=20)
+    noise = np.random.default_rng(1).standard_normal((200, 10**6), dtype=np.float32)
+    noise[:, :20] = X[:, :20]
+    selector.fit(X, y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        seconds, _ = timed(lambda: selector.fit(noise, y))
+    found = int(selector.support_[:20].sum())
+    note = f"{found} of the 20 relevant features among 20; {len(said)} warnings"
+    return Measurement(seconds, "no warning, most features relevant", not said and found > 10, note=note)
+
+
+for _make in (AROM, ZeroNormSVM, L1SVM, partial(RFE, step=0.5)):
+    _name = getattr(_make, "func", _make).__name__
+    job(f"{_name}, C chosen, 200×100,000")(partial(chosen_price, partial(_make, 20)))
+    job(f"{_name}, defaults, 200×10⁶")(partial(without_collapse, _make(20)))

@@ -173,3 +173,18 @@ def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
         results.append((as_design(X).transpose_dot(v), as_design(X).dot(w)))
     for one, three in zip(*results, strict=True):
         assert np.array_equal(one, three)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("outside", [0.0, np.nan, np.inf])
+def test_products_of_taken_rows_know_nothing_of_the_others(order, outside):
+    rng = np.random.default_rng(3)
+    X = np.array(rng.normal(size=(9, 40)), order=order)
+    rows = np.array([7, 2, 2, 0, 5, 8])  # most of the samples, one twice
+    others = np.setdiff1d(np.arange(9), rows)
+    X[others] = outside
+    taken = DenseDesign(X).take_rows(rows)
+    w, V = rng.normal(size=40), rng.normal(size=(6, 3))
+    np.testing.assert_allclose(taken.dot(w), X[rows] @ w, rtol=1e-12)
+    np.testing.assert_allclose(taken.transpose_dot(V), X[rows].T @ V, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(taken.transpose_dot(V[:, 0]), X[rows].T @ V[:, 0], rtol=1e-12, atol=1e-12)

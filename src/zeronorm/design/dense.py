@@ -28,6 +28,8 @@ BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
 PARTS_PER_THREAD = 2
 MOST_SWEPT_VECTORS = 8
+# Gathering rows costs about three readings of them (read, write, read again); a mask costs one of all rows.
+SHARE_WORTH_A_MASK = 0.3
 
 
 class DenseDesign(Design):
@@ -127,10 +129,23 @@ class DenseDesign(Design):
             return memory @ memory.T
         return super()._gram(scale_sq)
 
+    def _all_samples(self) -> DenseDesign | None:
+        """All samples of the same features where products with them and a mask are faster than gathered rows."""
+        if isinstance(self._rows, range) or len(self._rows) < SHARE_WORTH_A_MASK * self._array.shape[0]:
+            return None
+        whole = DenseDesign(
+            self._array, self.feature_names, rows=range(self._array.shape[0]), columns=self._columns
+        )
+        return whole if whole._memory() is not None else None
+
     def _dot(self, w: FloatArray) -> FloatArray:
         memory = self._memory()
         if memory is not None:
             return memory @ w
+        whole = self._all_samples()
+        if whole is not None:
+            with np.errstate(all="ignore"):  # of samples that are not asked for
+                return whole._dot(w)[self._rows]
         if w.ndim == 1 and self._is_swept(w) and self._array.flags.c_contiguous:
             return self._sweep_dot(w)
         return super()._dot(w)
@@ -139,6 +154,15 @@ class DenseDesign(Design):
         memory = self._memory()
         if memory is not None:
             return memory.T @ V
+        whole = self._all_samples()
+        if whole is not None:
+            spread = np.zeros((whole.n_samples, *V.shape[1:]))
+            np.add.at(spread, self._rows, V)
+            with np.errstate(all="ignore"):
+                result = whole._transpose_dot(spread)
+            # A sample outside that is not finite would spoil the sums even with a factor of zero.
+            if np.isfinite(result).all():
+                return result
         if self._is_swept(V):
             return self._sweep_transpose_dot(V)
         return super()._transpose_dot(V)
