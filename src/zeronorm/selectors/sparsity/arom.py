@@ -76,7 +76,7 @@ class AROM(WeightedSplittingSelector):
         "switch": from "l2" to "l1" once there are no more features than samples.
     C
         "auto" chooses it from the data (samples left out one at a time on the kernel matrix; three folds for
-        ``norm="l1"``). ``numpy.inf`` forbids errors.
+        ``norm="l1"``, and both for ``norm="switch"``). ``numpy.inf`` forbids errors.
     slack_norm
         2: the usual loss (for ``norm="l1"`` it is linear). 0: the number of errors.
     multi_class
@@ -183,13 +183,18 @@ class AROM(WeightedSplittingSelector):
     def _machine(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
         epsilon = self.epsilon_
         count_slacks = self.slack_norm == 0
-        l1_parts = [replace(part) for part in parts]
+        # The two norms have prices of different units: a chosen one is chosen for each of them.
+        own = automatic_l1_price(problem, epsilon) / self.C_ if self._chooses_twice() else 1.0
+        l1_parts = [replace(part, price=own * part.price) for part in parts]
         l1 = L1Machine(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
         if self.norm == "l1":
             return l1
         plain = LinearMachine(parts, loss="squared", epsilon=epsilon)
         l2 = SlackRescaling(plain, self.zero_tol, self.tol) if count_slacks else plain
         return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
+
+    def _chooses_twice(self) -> bool:
+        return self.norm == "switch" and isinstance(self.C, str)
 
     def _run(self, problem: Problem, machine: RescaledModel) -> Rescaling:
         """Rescale to rest and keep the last weights."""
