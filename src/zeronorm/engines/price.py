@@ -15,7 +15,8 @@ One decomposition of the centred kernel matrix gives its decisions on samples le
 
 The factor a takes out what a small C does to the size of the decisions and not to their order. The choice is the
 smallest C whose loss is within one standard error of the lowest: noisy labels get a small price, clean ones a
-large price. It knows no folds and no order of the samples, and a sample of weight two counts as two.
+large price. It knows no folds and no order of the samples, and a sample of weight two counts as two. Samples of one
+group are left out together, by the same formula with a block of the hat matrix in place of :math:`h_i`.
 
 For the ℓ1 norm, whose C has another unit, programs are solved along a path of C on a few folds.
 """
@@ -38,6 +39,7 @@ TUBE = 0.1  # of the spread of a regression target
 FOLDS = 3
 BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
 EQUALLY_GOOD = 1e-9
+NO_ROOM = 1e-12  # samples that no others say anything about are fitted exactly
 NO_SLACK = 1e-7
 
 
@@ -117,20 +119,27 @@ def _weights(problem: Problem) -> FloatArray:
 
 def automatic_price(problem: Problem, K: FloatArray | None = None) -> AutomaticPrice:
     """The C for the features of a problem; ``K`` is their kernel matrix where it is not linear."""
-    weight, targets, design = _weights(problem), problem.targets(), problem.design
     if problem.n_samples > LARGEST_SYSTEM:
-        rows = _spread_rows(targets, LARGEST_SYSTEM)
-        weight, targets = weight[rows], targets[rows]
-        design, K = (design.take_rows(rows), None) if K is None else (design, K[np.ix_(rows, rows)])
+        rows = _spread_rows(problem.targets(), LARGEST_SYSTEM)
+        problem, K = _some_samples(problem, rows), None if K is None else K[np.ix_(rows, rows)]
+    weight = _weights(problem)
     # Weights below one each, such as weights that sum to one, are brought to the number of samples they amount to.
     factor = max(1.0, float(weight.sum()) / float(weight @ weight))
     weight = weight * factor
-    eigenvalues, vectors = _spectrum(design, K, weight)
+    eigenvalues, vectors = _spectrum(problem.design, K, weight)
     diagonal = float(eigenvalues.sum()) / float(weight.sum())
     if not diagonal > 0.0:
         return AutomaticPrice(factor, 1.0)
-    unit = _smallest_good_price(eigenvalues / diagonal, vectors, targets, weight)
-    return AutomaticPrice(unit * factor, diagonal)
+    smoother = _Smoother(eigenvalues / diagonal, vectors, weight, _members(problem.sample_groups))
+    return AutomaticPrice(_smallest_good_price(smoother, problem.targets()) * factor, diagonal)
+
+
+def _members(groups: Any) -> list[IntArray] | None:
+    """The samples of each group."""
+    if groups is None:
+        return None
+    _, codes = np.unique(groups, return_inverse=True)
+    return [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
 
 
 def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -154,24 +163,44 @@ def _present(values: FloatArray) -> BoolArray:
     return np.asarray(values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny))
 
 
-def _smallest_good_price(
-    eigenvalues: FloatArray, vectors: FloatArray, targets: FloatArray, weight: FloatArray
-) -> float:
+@dataclass(frozen=True)
+class _Smoother:
+    """Ridge regressions of all prices on one kernel matrix: its eigenvalues and vectors.
+
+    ``groups`` are samples that are left out together; None leaves out one unit of weight at a time.
+    """
+
+    eigenvalues: FloatArray
+    vectors: FloatArray
+    weight: FloatArray
+    groups: list[IntArray] | None
+
+    def left_out(self, C: float, target: FloatArray) -> FloatArray:
+        """Decisions on samples that took no part in the training; ``target`` is centred."""
+        root, total = np.sqrt(self.weight)[:, None], float(self.weight.sum())
+        fitted = C * self.eigenvalues / (1.0 + C * self.eigenvalues)
+        pull = self.vectors.T @ (root * target)
+        left_over = target - self.vectors @ (fitted[:, None] * pull) / root
+        if self.groups is None:
+            leverage = (self.vectors**2 @ fitted) / self.weight + 1.0 / total
+            return np.asarray(target - left_over / np.maximum(1.0 - leverage, NO_ROOM)[:, None])
+        decision = np.empty_like(target)
+        for rows in self.groups:
+            part, edge = self.vectors[rows], root[rows]
+            rest = np.eye(rows.size) - (part * fitted) @ part.T - edge @ edge.T / total
+            rest += NO_ROOM * np.eye(rows.size)
+            decision[rows] = target[rows] - np.linalg.solve(rest, edge * left_over[rows]) / edge
+        return decision
+
+
+def _smallest_good_price(smoother: _Smoother, targets: FloatArray) -> float:
     """The smallest price whose loss on samples left out is within one standard error of the lowest."""
-    total = float(weight.sum())
-    share = weight / total
+    total = float(smoother.weight.sum())
+    share = smoother.weight / total
     centred = targets - share @ targets
     spread = np.sqrt(share @ centred**2)
     centred = centred / np.where(spread > 0.0, spread, 1.0)
-    root = np.sqrt(weight)[:, None]
-    pull, squares = vectors.T @ (root * centred), vectors**2
-    loss = np.empty((UNIT_PRICES.size, weight.size))
-    for row, C in enumerate(UNIT_PRICES):
-        fitted = C * eigenvalues / (1.0 + C * eigenvalues)
-        left_over = centred - vectors @ (fitted[:, None] * pull) / root
-        leverage = (squares @ fitted) / weight + 1.0 / total  # of one unit of weight
-        decision = centred - left_over / np.maximum(1.0 - leverage, 1e-12)[:, None]
-        loss[row] = _loss_at_best_size(decision, centred, share)
+    loss = np.stack([_loss_at_best_size(smoother.left_out(C, centred), centred, share) for C in UNIT_PRICES])
     mean = loss @ share
     best = int(np.argmin(mean))
     error = np.sqrt(((loss[best] - mean[best]) ** 2) @ share / total)

@@ -222,8 +222,7 @@ def explained_variation(y_true: ArrayLike, y_pred: ArrayLike) -> float:
         raise ValueError(
             "R² is not defined: the targets of the test part do not vary. Use larger test parts or 'mse'."
         )
-    residuals, deviations = truth - np.asarray(y_pred, dtype=float), truth - truth.mean()
-    return float(1.0 - residuals @ residuals / (deviations @ deviations))
+    return float(sk.r2_score(truth, np.asarray(y_pred, dtype=float)))
 
 
 def probe_fraction(probes: Iterable[int], name: str = "probe_fraction") -> Metric:

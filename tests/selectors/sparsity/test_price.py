@@ -43,20 +43,22 @@ def problem_of(X, y, **fields):
 # -- the criterion ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("groups", [None, 3])
 @pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("shape", [(30, 80), (50, 6)])
-def test_the_choice_is_that_of_ridge_regressions_without_each_sample(shape, noise):
+def test_the_choice_is_that_of_ridge_regressions_without_each_sample_or_group(shape, noise, groups):
     X, y = classes(*shape, noise=noise)
     n = len(y)
+    patient = np.arange(n) if groups is None else np.arange(n) // groups
     target = (y - y.mean()) / y.std()
     diagonal = float(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
     losses = []
     for C in UNIT_PRICES:
         left_out = np.empty(n)
-        for i in range(n):
-            known = np.arange(n) != i
+        for one in np.unique(patient):
+            known = patient != one
             ridge = Ridge(alpha=diagonal / C).fit(X[known], target[known])
-            left_out[i] = ridge.predict(X[i : i + 1])[0]
+            left_out[~known] = ridge.predict(X[~known])
         slope, offset = np.polyfit(left_out, target, 1)  # the best size of the decisions
         if slope < 0.0:
             slope, offset = 0.0, 0.0
@@ -64,7 +66,7 @@ def test_the_choice_is_that_of_ridge_regressions_without_each_sample(shape, nois
     means = np.mean(losses, axis=1)
     best = int(np.argmin(means))
     good = means <= means[best] + np.std(losses[best]) / np.sqrt(n)
-    found = automatic_price(problem_of(X, y))
+    found = automatic_price(problem_of(X, y, sample_groups=None if groups is None else patient))
     assert found.unit == pytest.approx(UNIT_PRICES[np.flatnonzero(good)[0]])
     assert found.diagonal == pytest.approx(diagonal)
 
