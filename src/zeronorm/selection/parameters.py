@@ -154,6 +154,8 @@ _MODELS = {
     "kernel_pieces": Parameter(ANY_LIST_OR_ARRAY, "One kernel matrix per feature."),
     "combine": Parameter(None, "How the kernel matrices of the features are combined."),
     "noise_variance": Parameter(POSITIVE, "Noise variance of a regression target; None: estimated."),
+    "prior_rate": Parameter(NOT_NEGATIVE, "Rate of the Gamma prior of the precisions."),
+    "prior_shape": Parameter(NOT_NEGATIVE, "Shape of the Gamma prior of the precisions."),
     "min_noise": Parameter(
         POSITIVE,
         "Smallest noise variance that can be estimated, as a fraction of the variance of the target.",

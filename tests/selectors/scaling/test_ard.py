@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ARDRegression
 
-from oracles.sparse_bayes import gaussian_log_evidence
+from oracles.sparse_bayes import gaussian_log_evidence, laplace_mode
 from zeronorm import ARD
 
 
@@ -102,6 +102,96 @@ def test_separable_classes_leave_weights_finite():
     assert np.abs(s.coef_).max() < 20.0
 
 
+# -- a Gamma hyperprior -------------------------------------------------------------------------------------
+
+PRIOR = {"prior_shape": 0.7, "prior_rate": 0.05, "tol": 1e-9, "max_iter": 20_000}
+
+
+def penalised_evidence(X, y, log_precision, log_noise):
+    """log P(y | β) + Σ (a log β - b β)."""
+    prior = PRIOR["prior_shape"] * log_precision - PRIOR["prior_rate"] * np.exp(log_precision)
+    return gaussian_log_evidence(X, y, np.exp(log_precision), np.exp(log_noise)) + prior.sum()
+
+
+@pytest.mark.parametrize(("p", "noise"), [(12, None), (12, 0.3), (70, 0.3)])
+def test_with_a_hyperprior_the_penalised_evidence_is_stationary(p, noise):
+    """Its slope by finite differences is zero for every log precision, and for the log noise if that is estimated."""
+    X, y = regression(n=50, p=p)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    s = ARD(task="regression", noise_variance=noise, **PRIOR).fit(X, y)
+    assert s.converged_
+    point = np.r_[np.log(s.precision_), np.log(s.noise_variance_)]
+    assert s.log_evidence_ == pytest.approx(
+        gaussian_log_evidence(X, y, s.precision_, s.noise_variance_), abs=1e-8
+    )
+
+    def value(shift):
+        moved = point + shift
+        return penalised_evidence(X, y, moved[:-1], moved[-1])
+
+    steps = 1e-4 * np.eye(p + 1)[: p + (noise is None)]
+    slopes = np.array([(value(step) - value(-step)) / 2e-4 for step in steps])
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-6)
+    assert all(
+        value(sign * 100 * step) < value(0.0) for step in steps for sign in (1, -1)
+    )  # and not a minimum
+
+
+def test_expectation_maximisation_of_the_paper_reaches_the_same_precisions():
+    """Tipping 2001, with dense matrices: β = (1 + 2a) / (μ² + Σ_kk + 2b)."""
+    X, y = regression(n=50, p=12)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    s = ARD(task="regression", noise_variance=0.3, **PRIOR).fit(X, y)
+    F, precision = np.column_stack([np.ones(50), X]), np.ones(12)
+    for _ in range(20_000):
+        covariance = np.linalg.inv(F.T @ F / 0.3 + np.diag(np.r_[0.0, precision]))
+        mean = covariance @ F.T @ y / 0.3
+        spread = np.diag(covariance)[1:]
+        precision = (1.0 + 2 * PRIOR["prior_shape"]) / (mean[1:] ** 2 + spread + 2 * PRIOR["prior_rate"])
+    np.testing.assert_allclose(s.precision_, precision, rtol=1e-5)
+    np.testing.assert_allclose(s.coef_[0], mean[1:], rtol=1e-4, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_with_a_hyperprior_classes_are_at_the_fixed_point(n_classes):
+    """Modes by a general optimiser: β = (Σ_c (1 - βΣ_kk) + 2a) / (Σ_c w² + 2b)."""
+    X, y = classes(n=60, p=12, n_classes=n_classes, seed=1)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    s = ARD(**PRIOR).fit(X, y)
+    determined, squares = 0.0, 0.0
+    for c in [1] if n_classes == 2 else range(3):
+        labels = (y == c).astype(float)
+        mode = laplace_mode(X, labels, s.precision_, np.ones(60))
+        F = np.column_stack([np.ones(60), X])
+        probability = 1.0 / (1.0 + np.exp(-F @ mode))
+        curvature = probability * (1.0 - probability)
+        covariance = np.linalg.inv((F.T * curvature) @ F + np.diag(np.r_[0.0, s.precision_]))
+        determined = determined + 1.0 - s.precision_ * np.diag(covariance)[1:]
+        squares = squares + mode[1:] ** 2
+    expected = (determined + 2 * PRIOR["prior_shape"]) / (squares + 2 * PRIOR["prior_rate"])
+    np.testing.assert_allclose(s.precision_, expected, rtol=1e-5)
+    assert s.path_.own_size == np.sum(determined / s.coef_.shape[0] > 0.5)
+
+
+def test_with_a_hyperprior_relevant_features_come_first_in_wide_data():
+    X, y = regression(n=60, p=800)
+    settings = {"task": "regression", "prior_shape": 1e-2, "prior_rate": 1e-4}
+    s = ARD(3, **settings).fit(X, y)
+    assert s.converged_
+    assert s.path_.order[:3].tolist() == [4, 7, 11]
+    assert np.isfinite(s.precision_).all()
+    X[:, 5] = 1.0
+    assert ARD(3, **settings).fit(X, y).path_.order[-1] == 5
+
+
+def test_a_hyperprior_that_leaves_nothing_says_what_helps():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 30)), np.arange(40) % 2
+    with pytest.warns(UserWarning, match="ARD selects no feature by its own rule.*raise prior_rate"):
+        ARD(prior_shape=0.5, prior_rate=0.001).fit(X, y)
+    assert ARD(prior_shape=0.5, prior_rate=100.0).fit(X, y).path_.own_size > 0
+
+
 def test_pure_noise_and_constant_data_still_give_a_path():
     rng = np.random.default_rng(0)
     s = ARD(task="regression").fit(rng.normal(size=(20, 3)), np.full(20, 2.0))
@@ -125,6 +215,9 @@ def test_constant_columns_without_standardisation_come_last():
         ({"noise_variance": 0.0}, "'noise_variance' parameter of ARD must be"),
         ({"noise_variance": -1.0}, "'noise_variance' parameter of ARD must be"),
         ({"min_noise": -1e-3}, "'min_noise' parameter of ARD must be"),
+        ({"prior_shape": -1.0}, "'prior_shape' parameter of ARD must be a finite number of at least 0"),
+        ({"prior_shape": 0.5}, "'prior_rate' parameter of ARD must be greater than 0 with prior_shape=0.5"),
+        ({"prior_rate": 0.5}, "'prior_shape' parameter of ARD must be greater than 0 with prior_rate=0.5"),
         ({"tol": 0.0}, "'tol' parameter of ARD must be"),
         ({"max_iter": 0}, "'max_iter' parameter of ARD must be"),
         ({"method": "newton"}, "'method' parameter of ARD must be 'sequential' or 'fixed_point'"),

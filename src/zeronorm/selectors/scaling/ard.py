@@ -8,8 +8,9 @@ import numpy as np
 
 from zeronorm._types import FloatArray
 from zeronorm.registry import register
+from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
 from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_bayes
@@ -21,9 +22,14 @@ from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_b
     tasks=("binary", "multiclass", "regression"),
     reference="Tipping 2001; Tipping & Faul 2003; Lal et al. 2006, section 3.2",
     cost="n p for each feature that enters or leaves, m³ for the m features that are in",
-    oracle="the fixed-point iteration against the sequential one, and scikit-learn's ARDRegression",
+    oracle="the fixed point against the sequential one, scikit-learn's ARDRegression, slopes by finite differences",
     avoid="far more features than samples without n_features_to_select: the evidence overfits",
-    test_params=({}, {"task": "regression"}, {"method": "fixed_point"}),
+    test_params=(
+        {},
+        {"task": "regression"},
+        {"method": "fixed_point"},
+        {"prior_shape": 0.5, "prior_rate": 0.01},
+    ),
 )
 class ARD(WeightedSelector):
     r"""Select by automatic relevance determination (sparse Bayesian learning).
@@ -34,11 +40,21 @@ class ARD(WeightedSelector):
     .. math:: \beta_k = \frac{1 - \beta_k \Sigma_{kk}}{w_k^2}, \qquad
         \Sigma = \bigl(-\nabla^2 \log P(w \mid y)\bigr)^{-1},
 
-    or :math:`\beta_k = \infty`: the feature is out. :math:`\beta_k^{-1/2}` is the scaling factor of the feature and
-    orders the features that are in; the others follow by how near they are to raising the evidence. The
-    bias has a flat prior. Regression has normal noise, whose variance is estimated too; labels have a logistic
-    link and the integral is that of Laplace's approximation. With more than two classes there is one machine
+    or :math:`\beta_k = \infty`: the feature is out (without a hyperprior, see below). :math:`\beta_k^{-1/2}` is the
+    scaling factor of the feature and orders the features that are in; the others follow by how near they are to raising
+    the evidence. The bias has a flat prior. Regression has normal noise, whose variance is estimated too; labels have a
+    logistic link and the integral is that of Laplace's approximation. With more than two classes there is one machine
     for each class against the rest, and all of them share the precision of a feature.
+
+    The precisions have a flat prior (on their logarithms), unless ``prior_shape`` :math:`a` and ``prior_rate``
+    :math:`b` give them a Gamma density, which makes the prior of a weight a Student t density. Then
+    :math:`\log P(y \mid \beta) + \sum_k (a \log\beta_k - b\beta_k)` is maximised, and
+
+    .. math:: \beta_k = \frac{1 - \beta_k \Sigma_{kk} + 2a}{w_k^2 + 2b}.
+
+    All precisions are finite then: irrelevant features have one of :math:`a/b` or more and stay in the model with small
+    weights. A feature counts as in when the data determine its weight more than the prior does,
+    :math:`1 - \beta_k\Sigma_{kk} > 1/2`.
 
     Use it when a few features carry the signal and no constant is to be tuned. With many more features than
     samples the evidence overfits: chance combinations of features explain the noise, and many are kept.
@@ -48,12 +64,17 @@ class ARD(WeightedSelector):
     Parameters
     ----------
     n_features_to_select
-        None: all features with finite precision.
+        None: all features with finite precision; with a hyperprior, those that the data determine.
+    prior_shape
+        :math:`a`; 0 with ``prior_rate=0`` is the flat prior.
+    prior_rate
+        :math:`b`; a small one (1e-4) lets weights be almost zero, a large one keeps all features in.
     min_noise
         Without it the evidence of wide data grows without limit as the noise vanishes.
     method
         "sequential" adds, deletes and re-estimates single features and is fast on wide data; "fixed_point" starts
-        with all features and iterates the equation above, at a cost of p³ for each iteration.
+        with all features and iterates the equation above, at a cost of p³ for each iteration. A hyperprior is always
+        iterated with all features, at a cost of n² p.
     tol
         Largest change of a log precision in the last iteration; a feature is added if the log evidence grows by ten
         times this.
@@ -63,7 +84,7 @@ class ARD(WeightedSelector):
     Attributes
     ----------
     precision_ : ndarray
-        :math:`\beta`, infinite for the features that are out.
+        :math:`\beta`, infinite for the features that are out; with a hyperprior all are finite.
     coef_ : ndarray
         The most probable weights (one row per machine) for the features as standardised.
     intercept_ : float or ndarray
@@ -92,6 +113,8 @@ class ARD(WeightedSelector):
         task: Literal["classification", "regression"] = "classification",
         noise_variance: float | None = None,
         min_noise: float = 1e-3,
+        prior_shape: float = 0.0,
+        prior_rate: float = 0.0,
         method: Literal["sequential", "fixed_point"] = "sequential",
         standardize: bool = True,
         tol: float = 1e-3,
@@ -104,6 +127,8 @@ class ARD(WeightedSelector):
         self.task = task
         self.noise_variance = noise_variance
         self.min_noise = min_noise
+        self.prior_shape = prior_shape
+        self.prior_rate = prior_rate
         self.method = method
         self.standardize = standardize
         self.tol = tol
@@ -115,7 +140,12 @@ class ARD(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         likelihood = self._likelihood(problem)
         solution = solve_sparse_bayes(
-            problem.design, likelihood, method=self.method, tol=self.tol, max_iter=self.max_iter
+            problem.design,
+            likelihood,
+            method=self.method,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            hyperprior=(float(self.prior_shape), float(self.prior_rate)),
         )
         self.precision_ = solution.precision
         self.coef_ = solution.weights.T
@@ -123,14 +153,24 @@ class ARD(WeightedSelector):
         self.log_evidence_ = solution.log_evidence
         if isinstance(likelihood, GaussianLikelihood):
             self.noise_variance_ = likelihood.noise_variance
+        if self.prior_rate and solution.active.size == 0:
+            warn_of_empty_answer(self, problem, "raise prior_rate")
         return SelectionPath.from_scores(
             relevance_scores(solution),
             own_size=solution.active.size,
+            last=problem.design.column_stats().is_constant(problem.design.dtype) if self.prior_rate else None,
             scale=1.0 / np.sqrt(solution.precision),
             n_iter=solution.n_iter,
             converged=solution.status.converged,
             remedy="raise max_iter, or loosen tol.",
         )
+
+    def _check_parameters(self) -> None:
+        if (self.prior_shape == 0) != (self.prior_rate == 0):
+            known, other = (
+                ("prior_rate", "prior_shape") if self.prior_shape == 0 else ("prior_shape", "prior_rate")
+            )
+            raise parameter_error(self, other, f"greater than 0 with {known}={getattr(self, known)!r}")
 
     def _likelihood(self, problem: Problem) -> GaussianLikelihood | BernoulliLikelihood:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight

@@ -22,9 +22,11 @@ from scipy.special import expit
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
+from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _NEWTON_LIMIT = 100
+_LEAST_CURVATURE = 1e-12  # of a sample whose label is certain
 _NEWTON_TOL = 1e-9  # of the decrement of the log-posterior, relative to its size
 
 
@@ -49,6 +51,17 @@ class Posterior:
         return np.asarray(self.root @ self.root.transpose(0, 2, 1))
 
 
+@dataclass(frozen=True, eq=False)
+class DualMode:
+    """The most probable weights by their coefficients r of the samples, w = diag(v) X'r; outputs × samples."""
+
+    residual: FloatArray
+    curvature: FloatArray
+    bias: FloatArray
+    log_likelihood: float
+    machines: tuple[LogisticDual, ...] = ()
+
+
 class Likelihood(Protocol):
     """What the algorithms need of a likelihood."""
 
@@ -63,6 +76,12 @@ class Likelihood(Protocol):
 
     def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
         """The posterior after re-estimating parameters of the likelihood, never of lower evidence."""
+
+    def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
+        """The most probable weights for K = X diag(v) X', without any matrix of columns by columns."""
+
+    def re_estimate(self, mode: DualMode, determined: float) -> float:
+        """Renew parameters of the likelihood, with so many weights determined; the change of their logarithm."""
 
 
 class GaussianLikelihood:
@@ -129,6 +148,25 @@ class GaussianLikelihood:
         self.noise_variance = old
         return posterior
 
+    def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
+        weight = self.sample_weight / self.noise_variance
+        P, border, total, _ = projected_inverse(K, weight)
+        residual = P @ self.target
+        log_likelihood = -0.5 * (
+            residual @ (residual / weight) + self.n_total * (_LOG_2PI + np.log(self.noise_variance))
+        )
+        bias = np.array([border @ self.target / total])
+        return DualMode(residual[None], weight[None], bias, float(log_likelihood))
+
+    def re_estimate(self, mode: DualMode, determined: float) -> float:
+        if not self.estimate_noise:
+            return 0.0
+        old = self.noise_variance
+        squares = old * float(mode.residual[0] @ (mode.residual[0] / mode.curvature[0]))
+        fast = max(squares / max(self.n_total - determined, 1e-3), self.noise_floor)
+        self.noise_variance = float(np.sqrt(fast * old))  # half way, so that it does not overshoot
+        return abs(float(np.log(self.noise_variance / old)))
+
 
 class BernoulliLikelihood:
     """Labels 0 and 1 with logistic link, one column of targets for each output."""
@@ -150,6 +188,28 @@ class BernoulliLikelihood:
 
     def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
         return posterior
+
+    def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
+        machines = tuple(
+            solve_logistic_dual(
+                K,
+                2.0 * self.targets[:, c] - 1.0,
+                C=self.sample_weight,
+                warm_start=None if start is None else start.machines[c],
+                tol=_NEWTON_TOL,
+            )
+            for c in range(self.n_outputs)
+        )
+        residual = np.stack([machine.dual_coef for machine in machines])
+        bias = np.array([machine.bias for machine in machines])
+        fitted = residual @ K + bias[:, None]
+        probability = expit(fitted)
+        curvature = self.sample_weight * np.maximum(probability * (1.0 - probability), _LEAST_CURVATURE)
+        losses = np.logaddexp(0.0, np.where(self.targets.T > 0.5, -fitted, fitted))
+        return DualMode(residual, curvature, bias, -float((losses @ self.sample_weight).sum()), machines)
+
+    def re_estimate(self, mode: DualMode, determined: float) -> float:
+        return 0.0
 
     def _one(
         self, columns: FloatArray, precision: FloatArray, mean: FloatArray, target: FloatArray
@@ -216,6 +276,16 @@ def inverse_root(system: FloatArray, precision: FloatArray) -> tuple[FloatArray,
     inverted, _ = dtrtri(lower, lower=True)
     log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(lower))) - np.sum(np.log(scale)))
     return np.asarray(scale[:, None] * inverted.T), log_determinant
+
+
+def projected_inverse(K: FloatArray, curvature: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
+    """With C = 1/curvature + K: P = C⁻¹ - C⁻¹11'C⁻¹ / 1'C⁻¹1, C⁻¹1, 1'C⁻¹1 and log det(C diag(curvature))."""
+    scale = np.sqrt(curvature)
+    root, log_determinant = inverse_root(scale[:, None] * K * scale, np.ones(scale.size))
+    inverse = scale[:, None] * (root @ root.T) * scale
+    border = inverse.sum(axis=1)
+    total = float(border.sum())
+    return inverse - np.outer(border, border) / total, border, total, log_determinant
 
 
 def _prior_volume(mean: FloatArray, precision: FloatArray, log_determinant: float) -> float:

@@ -13,6 +13,9 @@ this way; each such step raises the evidence of the normal model, whose covarian
 
 All columns are looked at only to find the candidates that promise most; the steps themselves are made on a
 small working set.
+
+With a Gamma hyperprior (Tipping 2001), :math:`a \log\beta_k - b\beta_k` for each column is added to the log evidence.
+No precision is infinite then and nothing leaves: all columns are iterated, on a matrix of samples by samples.
 """
 
 from __future__ import annotations
@@ -25,9 +28,17 @@ from threadpoolctl import threadpool_limits
 
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design import Design
-from zeronorm.solvers.sparse_bayes.posterior import Likelihood, Posterior, best_variances, sweep_precisions
+from zeronorm.solvers.sparse_bayes.posterior import (
+    DualMode,
+    Likelihood,
+    Posterior,
+    best_variances,
+    projected_inverse,
+    sweep_precisions,
+)
 from zeronorm.solvers.status import Status
 
+_LOG_2PI = float(np.log(2.0 * np.pi))
 _CANDIDATES = 32  # columns that join the working set after a look at all of them
 _ADDITIONS = 10  # columns added between two sweeps
 _SWEEPS = 25  # over the working set, between two looks at all columns
@@ -57,7 +68,7 @@ class SparseBayes:
     n_iter: int
     status: Status
     history: tuple[float, ...]
-    """The log evidence after each sweep."""
+    """The log evidence after each sweep; with a hyperprior, plus its logarithm."""
 
 
 def solve_sparse_bayes(
@@ -67,14 +78,18 @@ def solve_sparse_bayes(
     method: Literal["sequential", "fixed_point"] = "sequential",
     tol: float = 1e-3,
     max_iter: int = 1000,
+    hyperprior: tuple[float, float] = (0.0, 0.0),
 ) -> SparseBayes:
     """Maximise the evidence over the precisions of the columns.
 
     ``tol`` bounds the last change of every log precision, and ten times ``tol`` is the gain in log evidence for
-    which a column is still added; ``max_iter`` bounds the number of sweeps over the working set.
+    which a column is still added; ``max_iter`` bounds the number of sweeps over the working set. ``hyperprior`` has
+    shape a and rate b of the Gamma density of the precisions, both positive, or both zero for none.
     """
     # Many small products: threads would wait for each other most of the time.
     with threadpool_limits(limits=1, user_api="blas"):
+        if hyperprior != (0.0, 0.0):
+            return solve_with_hyperprior(design, likelihood, hyperprior, tol, max_iter)
         state = _State(design, likelihood, tol, max_iter)
         if method == "fixed_point":
             state.iterate_fixed_point()
@@ -284,3 +299,57 @@ class _State:
         self.columns = self.columns[:, staying]
         self.precision = precision[staying]
         self._refresh(self.posterior.mean[:, staying])
+
+
+# -- With a Gamma hyperprior all columns stay ------------------------------------------------------
+
+
+def solve_with_hyperprior(
+    design: Design, likelihood: Likelihood, hyperprior: tuple[float, float], tol: float, max_iter: int
+) -> SparseBayes:
+    r"""Iterate :math:`\beta_k = (\sum_c \gamma_{kc} + 2a) / (\sum_c \mu_{kc}^2 + 2b)`, half way in the logarithm.
+
+    :math:`\gamma_{kc} = 1 - \beta_k\Sigma_{kk} = v_k\, x_k^\top P_c x_k` is how well the data determine a weight
+    and :math:`\mu_{kc} = v_k\, x_k^\top r_c`; both need products of samples by samples only. Whole steps could swing
+    for ever between two values. A column counts as active when the data determine it more than the prior does.
+    """
+    shape, rate = hyperprior
+    precision, mode, history = np.ones(design.n_features), None, []
+    settled, n_iter = False, 0
+    while True:
+        mode = likelihood.dual_mode(K := np.ascontiguousarray(design.gram(1.0 / precision)), mode)
+        determined, log_evidence = _determined(design, mode, K, precision)
+        weights = design.transpose_dot(mode.residual.T) / precision[:, None]
+        history.append(log_evidence + float(np.sum(shape * np.log(precision) - rate * precision)))
+        if settled or n_iter == max_iter:
+            break
+        n_iter += 1
+        aim = (determined.sum(axis=1) + 2.0 * shape) / (np.sum(weights**2, axis=1) + 2.0 * rate)
+        change = float(np.abs(np.log(aim / precision)).max())
+        change = max(change, 2.0 * likelihood.re_estimate(mode, float(determined.sum()) + 1.0))
+        precision = np.sqrt(aim * precision)
+        settled = change <= tol
+    return SparseBayes(
+        precision=precision,
+        weights=weights,
+        bias=mode.bias,
+        log_evidence=log_evidence,
+        relevance=np.zeros(design.n_features),
+        active=np.flatnonzero(determined.mean(axis=1) > 0.5),
+        covariance=np.empty((likelihood.n_outputs, 0, 0)),
+        n_iter=n_iter,
+        status=Status.CONVERGED if settled else Status.ITERATION_LIMIT,
+        history=tuple(history),
+    )
+
+
+def _determined(
+    design: Design, mode: DualMode, K: FloatArray, precision: FloatArray
+) -> tuple[FloatArray, float]:
+    """γ by column and output, and the log evidence."""
+    found, log_evidence = [], mode.log_likelihood
+    for residual, curvature in zip(mode.residual, mode.curvature, strict=True):
+        P, _, total, log_determinant = projected_inverse(K, curvature)
+        found.append(design.gram_adjoint(P) / precision)
+        log_evidence -= 0.5 * float(residual @ K @ residual + log_determinant + np.log(total) - _LOG_2PI)
+    return np.column_stack(found), log_evidence
