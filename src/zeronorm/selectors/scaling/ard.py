@@ -167,10 +167,10 @@ class ARD(WeightedSelector):
 
     def _check_parameters(self) -> None:
         if (self.prior_shape == 0) != (self.prior_rate == 0):
-            known, other = (
+            given, other = (
                 ("prior_rate", "prior_shape") if self.prior_shape == 0 else ("prior_shape", "prior_rate")
             )
-            raise parameter_error(self, other, f"greater than 0 with {known}={getattr(self, known)!r}")
+            raise parameter_error(self, given, f"0 with {other}=0, since a Gamma density needs both")
 
     def _likelihood(self, problem: Problem) -> GaussianLikelihood | BernoulliLikelihood:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
