@@ -41,3 +41,22 @@ fig, ax = plt.subplots()
 order = np.argsort(-selector.scores_)
 ax.barh(data.data.columns[order][::-1], selector.scores_[order][::-1])
 ax.set(xlabel="score")
+
+# %%
+# As a package
+# ------------
+# Put the class into a module of your own package and name it in ``pyproject.toml``:
+#
+# .. code-block:: toml
+#
+#    [project]
+#    name = "median-gap"
+#    version = "1.0"
+#    dependencies = ["zeronorm"]
+#
+#    [project.entry-points."zeronorm.selectors"]
+#    median-gap = "median_gap:MedianGap"
+#
+# After ``pip install .`` the method is in ``zeronorm methods``, and ``zeronorm select data.csv --method median-gap``
+# uses it.
+# ``zeronorm.testing.check_selector(MedianGap())`` runs the checks that every method of the library has to pass.
