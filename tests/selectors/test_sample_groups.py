@@ -153,6 +153,24 @@ def test_scalings_are_validated_on_whole_patients():
     _no_patient_is_divided(made, patient)
 
 
+@pytest.mark.parametrize(
+    ("cv", "task"), [(3, "classification"), (None, "regression"), (GroupKFold(3), "regression")]
+)
+def test_recursive_elimination_is_validated_on_whole_patients(monkeypatch, cv, task):
+    X, y, patient = visits()
+    made, one_fold = [], RFECV._one_fold
+
+    def noted(self, X, y, train, test, fewest, routed):
+        made.append((train, test))
+        return one_fold(self, X, y, train, test, fewest, routed)
+
+    monkeypatch.setattr(RFECV, "_one_fold", noted)
+    RFECV(cv=cv, task=task, min_features_to_select=4).fit(
+        X, y + 0.1 * X[:, 5] * (task == "regression"), groups=patient
+    )
+    _no_patient_is_divided(made, patient)
+
+
 def test_a_splitter_of_groups_is_given_them(seen):
     X, y, patient = visits()
     inner = RFECV(cv=GroupKFold(3), min_features_to_select=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils import Bunch, metadata_routing
@@ -137,16 +138,18 @@ class RFECV(EstimatorElimination):
         self.n_features_to_select = n_features_to_select
         self.task = task
 
-    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
         """Choose the number of features and select them.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features).
         y : labels of any type, or real targets for regression.
-        **params : ``groups`` of samples for the folds; with metadata routing enabled, also what the estimator, the
-            splitter and the scorer request.
+        groups : one label per sample, for the splitter; a number of folds keeps samples of one group together.
+        **params : with metadata routing enabled, what the estimator, the splitter and the scorer request.
         """
+        if groups is not None:
+            params["groups"] = groups
         _raise_for_params(params, self, "fit", allow=["groups"])
         self._validate_params()
         X, y = self._read(X, y)
@@ -156,8 +159,7 @@ class RFECV(EstimatorElimination):
         fixed = self._requested_size(n_features)
         if self.estimator is None:
             X, y = self._checked_by_ourselves(X, y)
-        folds = check_cv(self.cv, y, classifier=self._task_name() == "classification")
-        pairs = folds.split(X, y, **routed.splitter.split)
+        pairs = self._folds(y, groups).split(X, y, **routed.splitter.split)
         results = self._over_folds(X, y, pairs, fewest, routed)
         sizes = np.array(results[0].sizes)[::-1]
         self.cv_results_ = _table(results, sizes)
@@ -166,6 +168,14 @@ class RFECV(EstimatorElimination):
         return self
 
     # -- parts of fit ---------------------------------------------------------------------------
+
+    def _folds(self, y: Any, groups: Any) -> Any:
+        """The folds of scikit-learn, which would divide the groups where ``cv`` is a number."""
+        is_labelled = self._task_name() == "classification"
+        is_number = self.cv is None or isinstance(self.cv, Integral)
+        if groups is None or not is_number or get_config()["enable_metadata_routing"]:
+            return check_cv(self.cv, y, classifier=is_labelled)
+        return (StratifiedGroupKFold if is_labelled else GroupKFold)(5 if self.cv is None else self.cv)
 
     def _fewest(self, n_features: int) -> int:
         fewest = self.min_features_to_select
