@@ -33,7 +33,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "studies", "toy"]
+exclude_patterns = ["_build", "studies", "toy", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]
 
 autodoc_typehints = "none"

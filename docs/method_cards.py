@@ -247,11 +247,11 @@ def index(methods: list[MethodInfo]) -> str:
     }
     for kind, title in titles.items():
         rows = [
-            [f":doc:`{m.cls.__name__} <{m.name}>`", f"``{m.name}``", m.family, m.summary]
+            [f":doc:`{m.cls.__name__} <{m.name}>` ``{m.name}``", m.family, m.summary]
             for m in methods
             if m.kind == kind
         ]
-        lines += [title, "-" * len(title), "", *table(["class", "name", "family", "what it does"], rows)]
+        lines += [title, "-" * len(title), "", *table(["class and name", "family", "what it does"], rows)]
     lines += [".. toctree::", "   :hidden:", ""] + [f"   {m.name}" for m in methods] + [""]
     return "\n".join(lines)
 

@@ -45,12 +45,13 @@ def test_every_page_with_code_is_found():
     assert {"start", "paths", "error_control", "big_data"} <= {page.stem for page in PAGES}
 
 
-@pytest.fixture
-def cards(monkeypatch):
-    monkeypatch.syspath_prepend(str(DOCS))
-    import method_cards
+@pytest.fixture(scope="module")
+def cards():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))
+        import method_cards
 
-    yield method_cards
+        yield method_cards
     for name in ("method_cards", "toy_pictures", "generated_pages", "check_links"):
         sys.modules.pop(name, None)
 
