@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -118,6 +119,16 @@ def all_methods(kind: str | None = None) -> list[MethodInfo]:
     outside = _methods_of_other_packages()
     methods = [m for m in _METHODS.values() if m.cls.__module__.startswith("zeronorm.") or m.name in outside]
     return sorted((m for m in methods if kind in (None, m.kind)), key=lambda m: (m.kind, m.family, m.name))
+
+
+def names_in_sources() -> list[str]:
+    """Names of the methods of this package, without the time that importing them takes."""
+    from zeronorm._index import MODULES
+
+    package = Path(__file__).resolve().parent
+    files = [package.joinpath(*module.split(".")[1:]).with_suffix(".py") for module in MODULES]
+    found = (re.findall(r'^@register\(\s*"([^"]+)"', file.read_text("utf-8"), re.MULTILINE) for file in files)
+    return sorted(name for names in found for name in names)
 
 
 @cache

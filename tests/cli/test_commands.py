@@ -425,6 +425,65 @@ def test_a_model_is_saved_and_applied(data_file, tmp_path, capsys):
     assert run(["apply", str(out), str(data_file), "--out", str(tmp_path / "p.csv")]) == 2
 
 
+def two_tables(folder):
+    """Genes × samples in one file; patients, some without a measurement, in another one in Windows-1250."""
+    rows = small_rows()
+    names = [f"s{i}" for i in range(len(rows))]
+    genes = [[f"g{j}", *(row[j] for row in rows)] for j in range(12)]
+    people = [[name, row[-1], 30 + i % 7] for i, (name, row) in enumerate(zip(names, rows, strict=True))]
+    people = [*people[::-1], ["s99", "up", 50]]
+    write_csv(folder / "genes.csv", ["gene", *names], genes)
+    text = "próbka,stan,věk\n" + "".join(",".join(map(str, row)) + "\n" for row in people)
+    (folder / "people.csv").write_bytes(text.encode("cp1250"))
+    reading = [
+        "--transpose",
+        "--samples",
+        str(folder / "people.csv"),
+        "--id",
+        "próbka",
+        "--encoding",
+        "cp1250",
+    ]
+    return str(folder / "genes.csv"), reading
+
+
+def test_a_model_is_applied_to_two_tables(tmp_path, capsys):
+    genes, reading = two_tables(tmp_path)
+    out = str(tmp_path / "out")
+    options = ["-t", "stan", "--keep", "věk", *QUICK, "--features", "3", "--save-model", "--out", out, "-q"]
+    assert run(["select", genes, *reading, *options]) == 0
+    assert run(["apply", out, genes, *reading, "--json"]) == 0
+    found = {row["sample"]: row["prediction"] for row in json.loads(capsys.readouterr().out)}
+    assert len(found) == 40
+    assert np.mean([found[f"s{i}"] == row[-1] for i, row in enumerate(small_rows())]) > 0.9
+    assert run(["apply", out, genes, *reading]) == 0
+    assert "note: 40 samples are in both tables." in capsys.readouterr().out
+    assert run(["apply", out, genes, "--transpose"]) == 2  # the age is only in the other table
+    assert "no column 'věk'" in capsys.readouterr().err
+
+
+def test_two_tables_are_packed(tmp_path, capsys):
+    genes, reading = two_tables(tmp_path)
+    packed, rows = tmp_path / "genes.zncols", ["--only", "g0", "--only", "g1", "--only", "věk"]
+    assert run(["pack", genes, *reading, "-t", "stan", *rows, "--out", str(packed)]) == 0
+    assert "40 samples, 3 features, target 'stan'" in capsys.readouterr().out
+    assert run(["select", str(packed), *QUICK, "-k", "2", "-o", str(tmp_path / "out"), "-q"]) == 0
+    selected = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))["selected"]
+    assert {row["name"] for row in selected} == {"g0", "g1"}
+
+
+def test_predictions_carry_the_names_of_the_samples(data_file, tmp_path, capsys):
+    out = str(tmp_path / "out")
+    assert select(data_file, Path(out), "--features", "2", "--save-model", "-q") == 0
+    rows = [[*row[:-1], f"patient {i}", i + 100] for i, row in enumerate(small_rows())]
+    file = str(write_csv(tmp_path / "new.csv", [*(f"g{i}" for i in range(12)), "who", "number"], rows))
+    for options, first in (([], "patient 0"), (["--id", "number"], "100")):
+        assert run(["apply", out, file, "--json", *options]) == 0
+        assert json.loads(capsys.readouterr().out)[0]["sample"] == first
+    assert run(["apply", out, file, "--id", "whom"]) == 2
+    assert "Did you mean 'who'?" in capsys.readouterr().err
+
+
 def test_one_method_is_described_with_its_parameters(capsys):
     assert run(["methods", "rfe", "--json"]) == 0
     described = json.loads(capsys.readouterr().out)

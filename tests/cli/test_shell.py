@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
+from zeronorm.cli import options
+from zeronorm.registry import all_methods
 
 PROGRAM = [sys.executable, "-m", "zeronorm.cli.main"]
 # Says when so many cells are in the journal and waits: what happens then does not depend on the clock.
@@ -192,3 +196,30 @@ def test_bare_command_prints_help_and_completion_is_offered(tmp_path):
         environment = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
         shown = shell("--show-completion", name, cwd=tmp_path, env=environment)
         assert "_ZERONORM_COMPLETE" in shown.stdout, shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "environment"),
+    [
+        ("bash", {"COMP_WORDS": "zeronorm {}", "COMP_CWORD": "{}"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "zeronorm {}"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "zeronorm {}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_the_shell_completes_names_of_methods(tmp_path, name, environment):
+    def offered(line):
+        words = {"COMP_CWORD": len(line.split())}
+        given = {key: text.format(words.get(key, line)) for key, text in environment.items()}
+        done = shell(cwd=tmp_path, env=os.environ | {"_ZERONORM_COMPLETE": f"complete_{name}"} | given)
+        return set(re.findall(r"[a-z0-9,-]+", done.stdout)) - {"arguments"}
+
+    assert offered("select genes.csv --method zeronorm-s") == {"zeronorm-svm"}
+    assert offered("compare genes.csv -m fisher,zeronorm-s") == {"fisher,zeronorm-svm"}
+    assert offered("methods zeronorm-s") == {"zeronorm-svm"}
+    assert "breast-cancer" in offered("datasets breast")
+
+
+def test_the_shell_knows_every_method_of_the_package():
+    own = {info.name for info in all_methods() if info.cls.__module__.startswith("zeronorm.")}
+    assert set(options.method_names("")) == {"auto"} | own
+    assert options.method_lists("all") == ["all-fast"]

@@ -141,7 +141,7 @@ class Good:
     values: Any = field(default_factory=lambda: np.column_stack([X, Z]))
     labels: list[str] = field(default_factory=lambda: Y)
     options: dict[str, Any] = field(default_factory=dict)
-    samples: str | None = None
+    samples: str | bytes | None = None
 
 
 def columns(*given):
@@ -233,6 +233,29 @@ GOOD = {
         "d.csv", PLAIN.replace("x,", "größe,").encode("latin-1"), "Windows-1252", names=("größe", "z")
     ),
     "windows-1252": Good("d.csv", PLAIN.replace("x,", "€,").encode("cp1252"), "1252", names=("€", "z")),
+    "Windows-1250, named": Good(
+        "d.csv",
+        PLAIN.replace("x,", "věk,").encode("cp1250"),
+        names=("věk", "z"),
+        options={"encoding": "cp1250"},
+    ),
+    "Chinese, named": Good(
+        "d.csv.gz",
+        gzip.compress(PLAIN.replace("x,", "年龄,").encode("gb18030")),
+        names=("年龄", "z"),
+        options={"encoding": "gb18030"},
+    ),
+    "UTF-8 with a mark, named": Good(
+        "d.csv", b"\xef\xbb\xbf" + PLAIN.encode(), options={"encoding": "utf-8"}
+    ),
+    "phenotypes in another encoding, named": Good(
+        "d.csv",
+        GENES,
+        samples=PHENOTYPES.replace("age", "年龄").encode("gb18030"),
+        names=("x", "z", "年龄"),
+        values=columns(X, Z, [30.0 + i * i for i in range(6)]),
+        options={"transpose": True, "with_columns": ("年龄",), "encoding": "gb18030"},
+    ),
     "spaces around names and cells": Good("d.csv", PLAIN.replace(",", " , ")),
     "repeated names": Good("d.csv", PLAIN.replace("x,z,y", "x,x,y"), "renamed", names=("x", "x (2)")),
     "repeated names, one taken": Good(
@@ -441,6 +464,22 @@ def test_the_expected_message(case, tmp_path, monkeypatch):
     write(tmp_path / name, content)
     with pytest.raises(DataError) as error:
         read_table(name, "y")
+    check_message(error, message)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        ("utf-9", "The 'encoding' parameter must be the name of a text encoding"),
+        ("base64", "The 'encoding' parameter must be the name of a text encoding"),
+        ("shift_jis", "not text in the encoding shift_jis. Name another one (parameter 'encoding')"),
+    ],
+)
+def test_a_wrong_encoding(encoding, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "d.csv", PLAIN.replace("x,", "年龄é,").encode())
+    with pytest.raises(DataError) as error:
+        read_table("d.csv", "y", encoding=encoding)
     check_message(error, message)
 
 

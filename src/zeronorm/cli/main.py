@@ -49,6 +49,7 @@ OPTIONS = (
     "transpose",
     "delimiter",
     "decimal_comma",
+    "encoding",
     "out",
     "force",
     "resume",

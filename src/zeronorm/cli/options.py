@@ -33,6 +33,31 @@ class MissingWay(StrEnum):
     drop_columns = "drop-columns"
 
 
+# -- What the shell offers after the Tab key, at once: nothing heavy is imported for it --
+
+
+def method_names(incomplete: str) -> list[str]:
+    """Methods that begin so, auto among them."""
+    from zeronorm.registry import names_in_sources
+
+    return [name for name in ["auto", *names_in_sources()] if name.startswith(incomplete)]
+
+
+def method_lists(incomplete: str) -> list[str]:
+    """The list as far as it is written, with each method that may come next."""
+    before, comma, last = incomplete.rpartition(",")
+    names = [name for name in method_names(last) if name not in ("auto", *before.split(","))]
+    groups = [] if comma else [name for name in ("all-fast",) if name.startswith(last)]
+    return [*groups, *(f"{before}{comma}{name}" for name in names)]
+
+
+def dataset_names(incomplete: str) -> list[str]:
+    """Data sets with a name that begins so."""
+    from zeronorm.datasets.catalogue import known_names
+
+    return [name for name in known_names() if name.startswith(incomplete)]
+
+
 DATA_HELP = (
     "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; - for "
     "standard input; or a name from `zeronorm datasets`."
@@ -63,6 +88,9 @@ Delimiter = Annotated[
     str | None, typer.Option(help="Separator of a text file, such as ';' or tab. Default: found out.")
 ]
 DecimalComma = Annotated[bool, typer.Option("--decimal-comma", help="Numbers are written 1,5.")]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of text files, such as gb18030. Default: found out.")
+]
 SampleGroups = Annotated[
     str | None,
     typer.Option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ def print_selection(result: Result, folder: Path) -> None:
     """The headline, the selected features, the error, notes and warnings, and where the report is."""
     from zeronorm.workflow.measured import error_sentence, size_sentence
 
-    _print_notes(result)
+    print_notes(result.notes)
     rows = [
         [
             str(feature.rank),
@@ -99,7 +100,7 @@ def print_comparison(result: Result, folder: Path) -> None:
     from zeronorm.evaluation.summary import format_metric
     from zeronorm.workflow.files import method_rows
 
-    _print_notes(result)
+    print_notes(result.notes)
     metric, label = result.table[0]["metric"], result.table[0]["label"]
     sign = -1.0 if result.table[0]["greater_is_better"] else 1.0
     order = sorted(
@@ -124,8 +125,9 @@ def print_comparison(result: Result, folder: Path) -> None:
     _print_end(result, folder)
 
 
-def _print_notes(result: Result) -> None:
-    for note in result.notes:
+def print_notes(notes: Iterable[str]) -> None:
+    """What was decided about the data."""
+    for note in notes:
         say(f"note: {in_flags(note)}")
 
 

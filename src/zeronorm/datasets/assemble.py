@@ -362,6 +362,7 @@ def read_table(
     samples: str | Path | None = None,
     delimiter: str | None = None,
     decimal_comma: bool = False,
+    encoding: str | None = None,
     transpose: bool = False,
     with_columns: Sequence[str] = (),
     **options: Any,
@@ -380,6 +381,8 @@ def read_table(
         Character between two cells of a text file. None: the one that fits the file.
     decimal_comma : bool, default=False
         Whether decimals are written with a comma, as in 2,5.
+    encoding : str or None, default=None
+        Encoding of text files, such as "gb18030". None: found out from the content.
     transpose : bool, default=False
         Whether the samples are in columns.
     with_columns : list of str, default=()
@@ -402,9 +405,10 @@ def read_table(
     >>> table.X.shape, table.class_counts
     ((4, 2), {'no': 2, 'yes': 2})
     """
-    raw = read_raw(Path(path), delimiter=delimiter, decimal_comma=decimal_comma, transpose=transpose)
+    text: dict[str, Any] = {"decimal_comma": decimal_comma, "encoding": encoding}
+    raw = read_raw(Path(path), delimiter=delimiter, transpose=transpose, **text)
     found = TableOptions(target=target, **options)
     if samples is not None:
-        raw = join_samples(raw, read_raw(Path(samples), decimal_comma=decimal_comma), found.id, with_columns)
+        raw = join_samples(raw, read_raw(Path(samples), **text), found.id, with_columns)
         found = replace(found, id=None)
     return build_table(raw, found, source=str(path))

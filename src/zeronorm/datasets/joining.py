@@ -80,7 +80,8 @@ def _as_r_writes(name: str) -> str:
 SPELLINGS: tuple[Callable[[str], str], ...] = (_exactly, _in_any_case, _as_r_writes)
 
 
-def _texts_of(raw: RawTable, place: int) -> list[str]:
+def texts_of(raw: RawTable, place: int) -> list[str]:
+    """The cells of one column as text, numbers as they are written."""
     return [_text(cell) for cell in raw.column(place)]
 
 
@@ -92,22 +93,22 @@ def _candidates_in_samples(samples: RawTable, id: str | None) -> list[Ids]:
     if id is None:
         places = sorted({*samples.positions.tolist(), *samples.texts})
         index = [] if samples.sample_ids is None else [Ids([str(name) for name in samples.sample_ids])]
-        return [*index, *(Ids(_texts_of(samples, place), place) for place in places)]
+        return [*index, *(Ids(texts_of(samples, place), place) for place in places)]
     places = [place for place, name in enumerate(samples.names) if name == id]
     if not places:
         raise no_such_column(samples.names, id, "id", "the table of samples")
-    return [Ids(_texts_of(samples, places[0]), places[0])]
+    return [Ids(texts_of(samples, places[0]), places[0])]
 
 
 def _candidates_in_measurements(raw: RawTable, id: str | None) -> list[Ids]:
     named = [place for place, name in enumerate(raw.names) if name == id]
     if named:
-        return [Ids(_texts_of(raw, place), place) for place in named]
+        return [Ids(texts_of(raw, place), place) for place in named]
     found = [] if raw.sample_ids is None else [Ids([str(name) for name in raw.sample_ids])]
-    found += [Ids(_texts_of(raw, p), p) for p, cells in raw.texts.items() if is_text_identifier(cells)]
+    found += [Ids(texts_of(raw, p), p) for p, cells in raw.texts.items() if is_text_identifier(cells)]
     first = raw.positions[:1].tolist()  # row names may be numbers
-    if first == [0] and len(set(_texts_of(raw, 0))) == raw.n_samples:
-        found.append(Ids(_texts_of(raw, 0), 0))
+    if first == [0] and len(set(texts_of(raw, 0))) == raw.n_samples:
+        found.append(Ids(texts_of(raw, 0), 0))
     return found
 
 

@@ -44,6 +44,7 @@ class DataOptions:
     transpose: bool = False
     delimiter: str | None = None
     decimal_comma: bool = False
+    encoding: str | None = None
     random_state: int = 0
     memory_budget: int | None = None
 
@@ -114,7 +115,11 @@ def _read(path: Path, options: DataOptions, *, transpose: bool = False) -> RawTa
     from zeronorm.datasets.readers import read_raw
 
     return read_raw(
-        path, delimiter=options.delimiter, decimal_comma=options.decimal_comma, transpose=transpose
+        path,
+        delimiter=options.delimiter,
+        decimal_comma=options.decimal_comma,
+        encoding=options.encoding,
+        transpose=transpose,
     )
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zeronorm.datasets.encoding import column_medians, fill
-from zeronorm.datasets.raw import distinct_names
+from zeronorm.datasets.encoding import column_medians, fill, is_text_identifier
+from zeronorm.datasets.joining import join_samples, texts_of
+from zeronorm.datasets.raw import RawTable, distinct_names, no_such_column
 from zeronorm.workflow.chance import WithBaseline
 from zeronorm.workflow.inputs import dense_columns
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zeronorm.datasets import Table
-    from zeronorm.datasets.raw import RawTable
 
 FORMAT = "zeronorm-model"
 FORMAT_VERSION = 1
@@ -162,11 +162,13 @@ def fit_model(table: Table, columns: Any, *, with_gaps: Table | None = None) -> 
 def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]:
     """Predictions for new samples: a file, a data frame, or an array with the features in order.
 
+    ``reading`` are the options of :func:`read_new_samples`, whose result is accepted as well.
+
     Returns
     -------
     Columns by name: ``sample`` (where the data name them), ``prediction`` and, for two classes, ``decision``.
     """
-    if not isinstance(data, (str, os.PathLike)) and not hasattr(data, "columns"):
+    if not isinstance(data, (str, os.PathLike, RawTable)) and not hasattr(data, "columns"):
         X = np.asarray(data, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(model.features):
             raise ValueError(
@@ -175,7 +177,7 @@ def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]
             )
         samples = None
     else:
-        raw = _read(data, reading)
+        raw = data if isinstance(data, RawTable) else read_new_samples(model, data, **reading)
         raw = replace(raw, names=distinct_names(raw.names)[0])
         X = np.column_stack([_column(raw, name) for name in model.features])
         samples = raw.sample_ids
@@ -194,13 +196,56 @@ def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]
     return found if samples is None else {"sample": [str(name) for name in samples], **found}
 
 
-def _read(data: Any, reading: dict[str, Any]) -> RawTable:
+def read_new_samples(
+    model: LinearModel,
+    data: Any,
+    *,
+    samples: Any = None,
+    id: str | None = None,
+    transpose: bool = False,
+    delimiter: str | None = None,
+    **text: Any,
+) -> RawTable:
+    """The columns of new samples with their names, from a file or a data frame.
+
+    Parameters
+    ----------
+    model : whose features are needed.
+    data : the measurements.
+    samples : a second file or data frame, one row per sample, with features that ``data`` lacks.
+    id : column with the names of the samples; None finds it.
+    transpose : whether the samples of ``data`` are in columns.
+    delimiter : character between two cells of ``data``.
+    **text : how the texts of both files are written: ``decimal_comma``, ``encoding``.
+    """
+    raw = _read(data, transpose=transpose, delimiter=delimiter, **text)
+    if samples is None:
+        return _with_names(raw, id)
+    sheet = _read(samples, **text)
+    needed = {name for feature in model.features for name in (feature, feature.partition("=")[0])}
+    return join_samples(raw, sheet, id, [name for name in sheet.names if name in needed])
+
+
+def _read(data: Any, **reading: Any) -> RawTable:
     from zeronorm.datasets.readers import read_raw
     from zeronorm.workflow.inputs import raw_from_data_frame
 
     return (
         read_raw(Path(data), **reading) if isinstance(data, (str, os.PathLike)) else raw_from_data_frame(data)
     )
+
+
+def _with_names(raw: RawTable, id: str | None) -> RawTable:
+    """The samples named by the column ``id``, or by the first text in which nearly every sample has its own."""
+    if id is not None and id not in raw.names:
+        raise no_such_column(raw.names, id, "id", "the new data")
+    if id is not None:
+        places = [raw.names.index(id)]
+    elif raw.sample_ids is None:
+        places = [place for place in sorted(raw.texts) if is_text_identifier(raw.texts[place])]
+    else:
+        places = []
+    return replace(raw, sample_ids=texts_of(raw, places[0])) if places else raw
 
 
 def _column(raw: RawTable, name: str) -> NDArray[np.float64]:

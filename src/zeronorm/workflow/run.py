@@ -63,6 +63,7 @@ def select(
     transpose: bool = False,
     delimiter: str | None = None,
     decimal_comma: bool = False,
+    encoding: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     memory_budget: int | None = None,
@@ -145,6 +146,8 @@ def select(
         Character between two cells of a text file. None: the one that fits the file.
     decimal_comma : bool, default=False
         Whether decimals of a text file are written with a comma.
+    encoding : str or None, default=None
+        Encoding of text files, such as "gb18030". None: found out from the content.
     random_state : int, default=0
         Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
     n_jobs : int or None, default=None
@@ -212,6 +215,7 @@ def compare(
     transpose: bool = False,
     delimiter: str | None = None,
     decimal_comma: bool = False,
+    encoding: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     memory_budget: int | None = None,
@@ -287,6 +291,8 @@ def compare(
         Character between two cells of a text file. None: the one that fits the file.
     decimal_comma : bool, default=False
         Whether decimals of a text file are written with a comma.
+    encoding : str or None, default=None
+        Encoding of text files, such as "gb18030". None: found out from the content.
     random_state : int, default=0
         Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
     n_jobs : int or None, default=None

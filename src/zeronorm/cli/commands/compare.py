@@ -24,7 +24,13 @@ def compare(
     data: o.Data,
     methods: Annotated[
         str,
-        typer.Option("--methods", "-m", help="Methods separated by commas, or all-fast.", show_default=False),
+        typer.Option(
+            "--methods",
+            "-m",
+            help="Methods separated by commas, or all-fast.",
+            show_default=False,
+            autocompletion=o.method_lists,
+        ),
     ],
     target: o.Target = None,
     features: o.Features = "auto",
@@ -47,6 +53,7 @@ def compare(
     transpose: o.Transpose = False,
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,
+    encoding: o.Encoding = None,
     param: Annotated[
         list[str] | None,
         typer.Option("--param", "-p", help="Parameter of one method, such as rfe.C=3; repeat for more."),

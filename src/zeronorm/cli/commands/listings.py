@@ -24,7 +24,10 @@ def add_to(app: typer.Typer) -> None:
 
 def methods(
     name: Annotated[
-        str | None, typer.Argument(help="Show the parameters of this method.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Show the parameters of this method.", show_default=False, autocompletion=o.method_names
+        ),
     ] = None,
     task: Annotated[
         str | None, typer.Option(help="Only methods for binary, multiclass, multilabel or regression.")
@@ -85,7 +88,10 @@ def _show(info: MethodInfo, as_json: bool) -> None:
 
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="Say what this one is and how to get it.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Say what this one is and how to get it.", show_default=False, autocompletion=o.dataset_names
+        ),
     ] = None,
     as_json: o.AsJson = False,
 ) -> None:

@@ -11,6 +11,7 @@ from zeronorm.cli import options as o
 
 EPILOG = (
     "Examples: zeronorm pack genes.csv --target tumour --out genes.zncols | "
+    "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome | "
     "zeronorm pack counts.h5ad -t cell_type --float32 && zeronorm select counts.zncols"
 )
 
@@ -31,13 +32,19 @@ def pack(
         bool, typer.Option("--float32", help="Store numbers in single precision: half the size.")
     ] = False,
     task: o.Task = None,
+    samples: o.Samples = None,
+    id: o.Id = None,
     sample_groups: o.SampleGroups = None,
     ignore: o.Ignore = None,
+    only: o.Only = None,
     categorical: o.Categorical = None,
     missing: o.Missing = o.MissingWay.median,
+    drop_unlabelled: o.DropUnlabelled = False,
+    min_class_size: o.MinClassSize = 0,
     transpose: o.Transpose = False,
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,
+    encoding: o.Encoding = None,
     force: o.Force = False,
 ) -> None:
     """Convert a table to a file of columns, which select and compare read without loading it.
@@ -54,13 +61,19 @@ def pack(
     options = DataOptions(
         target=target,
         task=task and str(task),
+        samples=samples,
+        id=id,
         ignore=tuple(ignore or ()),
+        only=tuple(only or ()),
         categorical=tuple(categorical or ()),
         missing=str(missing),
+        drop_unlabelled=drop_unlabelled,
+        min_class_size=min_class_size,
         sample_groups=sample_groups,
         transpose=transpose,
         delimiter=delimiter,
         decimal_comma=decimal_comma,
+        encoding=encoding,
     )
     table = load_data(data, options)
     pack_table(table, file, "float32" if single else None)

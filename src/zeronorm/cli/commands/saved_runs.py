@@ -14,7 +14,9 @@ def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     app.command("report", epilog="Example: zeronorm report zeronorm-out --out again")(report)
     app.command(
-        "apply", epilog="Example: zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv"
+        "apply",
+        epilog="Examples: zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv | "
+        "zeronorm apply zeronorm-out new.tsv --transpose --samples patients.xlsx --id sample",
     )(apply)
 
 
@@ -48,22 +50,41 @@ def apply(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV file; the terminal by default.")
     ] = None,
+    samples: Annotated[
+        Path | None,
+        typer.Option(
+            help="Second file, one row per sample, with columns that the model needs; joined by --id."
+        ),
+    ] = None,
+    id: o.Id = None,
     transpose: o.Transpose = False,
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,
+    encoding: o.Encoding = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
 ) -> None:
     """Predict the target of new samples with a saved model."""
-    from zeronorm.cli.printing import print_json, print_rows
+    from zeronorm.cli.printing import print_json, print_notes, print_rows
     from zeronorm.workflow.files import write_csv
-    from zeronorm.workflow.models import LinearModel, apply_model
+    from zeronorm.workflow.models import LinearModel, apply_model, read_new_samples
 
     if out is not None and out.exists() and not force:
         raise ValueError(f"{str(out)!r} exists. Choose another file, or set force=True to replace it.")
-    found = apply_model(
-        LinearModel.load(model), data, transpose=transpose, delimiter=delimiter, decimal_comma=decimal_comma
+    loaded = LinearModel.load(model)
+    new = read_new_samples(
+        loaded,
+        data,
+        samples=samples,
+        id=id,
+        transpose=transpose,
+        delimiter=delimiter,
+        decimal_comma=decimal_comma,
+        encoding=encoding,
     )
+    if not as_json:
+        print_notes(new.notes)
+    found = apply_model(loaded, new)
     rows = [dict(zip(found, cells, strict=True)) for cells in zip(*found.values(), strict=True)]
     if out is not None:
         write_csv(out, rows)

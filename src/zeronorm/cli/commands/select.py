@@ -26,7 +26,12 @@ def select(
     target: o.Target = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", help="A name from `zeronorm methods`, or auto. Default: by task."),
+        typer.Option(
+            "--method",
+            "-m",
+            help="A name from `zeronorm methods`, or auto. Default: by task.",
+            autocompletion=o.method_names,
+        ),
     ] = None,
     features: o.Features = "auto",
     rule: o.Rule = o.RuleChoice.one_se,
@@ -48,6 +53,7 @@ def select(
     transpose: o.Transpose = False,
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,
+    encoding: o.Encoding = None,
     param: o.Parameters = None,
     max_features: o.MaxFeatures = None,
     cv: o.Folds = 5,

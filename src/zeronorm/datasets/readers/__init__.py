@@ -24,11 +24,19 @@ def known_formats() -> dict[str, Reader]:
 
 
 def read_raw(
-    path: Path, *, delimiter: str | None = None, decimal_comma: bool = False, transpose: bool = False
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    transpose: bool = False,
+    encoding: str | None = None,
 ) -> RawTable:
-    """The table in a file, compressed or not; the path "-" is standard input."""
+    """The table in a file, compressed or not; the path "-" is standard input.
+
+    ``encoding`` is that of a text file; None finds it out.
+    """
     formats = known_formats()
-    with opened(path) as file:
+    with opened(path, encoding) as file:
         if file.ending not in formats:
             known = ", ".join(sorted(ending for ending in formats if ending))
             raise DataError(

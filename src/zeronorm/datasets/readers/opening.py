@@ -50,6 +50,7 @@ class Opened:
     label : what the user named.
     folder : for files that are made on the way; it is removed after reading.
     notes : what was found out about the file, in words.
+    encoding : of its text; None where the content tells.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class Opened:
     label: str
     folder: Path
     notes: tuple[str, ...] = ()
+    encoding: str | None = None
 
     def __str__(self) -> str:
         return "standard input" if self.label == STANDARD_INPUT else f"the file {shown(self.label)}"
@@ -72,14 +74,15 @@ class Opened:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Opened]:
+def opened(path: Path, encoding: str | None = None) -> Iterator[Opened]:
     """A plain file with the content of ``path``, decompressed where needed; "-" is standard input."""
+    _check_encoding(encoding)
     with tempfile.TemporaryDirectory(prefix="zeronorm-", ignore_cleanup_errors=True) as name:
         folder, label = Path(name), str(path)
         if label == STANDARD_INPUT:
             path = _copy_of_standard_input(folder)
         check_readable(path)
-        file = Opened(path, _ending(path), label, folder)
+        file = Opened(path, _ending(path), label, folder, encoding=encoding)
         for _ in range(MOST_LAYERS):
             found = _true_ending(file)
             if found not in COMPRESSED:
@@ -255,6 +258,10 @@ class _ZstandardStream:
 
 def as_utf8(file: Opened) -> Opened:
     """The text as UTF-8 with line feeds; other encodings are recognised and noted."""
+    if file.encoding is not None:
+        return _rewritten(
+            file, "utf-8-sig" if codecs.lookup(file.encoding).name == "utf-8" else file.encoding
+        )
     head = beginning(file.path)
     encoding = _wide_encoding(head)
     if encoding is None and (b"\0" in head or _looks_binary(head)):
@@ -267,9 +274,21 @@ def as_utf8(file: Opened) -> Opened:
             f"The text is encoded as {encoding.upper()}, not as UTF-8, and was read so."
         )
     return _rewritten(file, "cp1252", errors="latin1-for-the-rest").noted(
-        "The text is not UTF-8 and was read as Windows-1252 (Latin-1). If letters with accents look wrong, save the "
-        "file as UTF-8."
+        "The text is not UTF-8 and was read as Windows-1252 (Latin-1). If letters look wrong, name its encoding "
+        "(parameter 'encoding'), such as cp1250 or gb18030."
     )
+
+
+def _check_encoding(encoding: str | None) -> None:
+    """Refuse names that are no encoding of text."""
+    try:
+        if encoding is not None:
+            "".encode(encoding)
+    except (LookupError, ValueError) as error:
+        raise DataError(
+            "The 'encoding' parameter must be the name of a text encoding, such as utf-8, cp1250 or gb18030. "
+            f"Got {encoding!r} instead."
+        ) from error
 
 
 def _wide_encoding(head: bytes) -> str | None:
@@ -324,6 +343,11 @@ def _rewritten(file: Opened, encoding: str, errors: str = "strict") -> Opened:
         ):
             shutil.copyfileobj(source, target, 1 << 20)
     except UnicodeError as error:
+        if file.encoding is not None:
+            raise DataError(
+                f"{file.subject} is not text in the encoding {encoding}. Name another one (parameter 'encoding'), or "
+                "leave it out and let the content tell."
+            ) from error
         raise DataError(
             f"{file.subject} begins as {encoding.upper()} text but is damaged or cut off. Save it again, as UTF-8."
         ) from error
