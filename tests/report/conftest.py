@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,14 @@ def strange_selection():
     table = make_table(names, n_samples=40)
     result = select(table, method="fisher", features=12, cv=3, keep=STRANGE_NAMES, permutations=0)
     return result, result.records
+
+
+@pytest.fixture(scope="session")
+def what_next(strange_selection):
+    """The same, from the command line: such a report ends with commands."""
+    result, records = strange_selection
+    command = "zeronorm select 'my data.csv' -t y"
+    return replace(result, provenance={**result.provenance, "command": command}), records
 
 
 @pytest.fixture(scope="session")

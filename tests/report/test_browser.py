@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-NAMES = ["strange_selection", "regression_selection", "comparison", "ten_methods"]
+NAMES = ["strange_selection", "regression_selection", "comparison", "ten_methods", "what_next"]
 WIDTHS = [1400, 400]
 SCHEMES = ["light", "dark", "print"]
 
@@ -252,6 +252,88 @@ def test_opening_a_table_moves_no_card(browser, pages, width):
     assert browser.execute_script(rows) > 10
 
 
+# -- each part of the report at each width and in each look --
+
+# What a part is, the report it is in, and what must be seen there.
+PARTS = {
+    "headline with the chance level": (
+        "strange_selection",
+        "words('h1').startsWith('No evidence that these 12 features predict y')"
+        " && words('.key-figures').includes('error rate without any feature')",
+    ),
+    "procedure and final set apart": (
+        "strange_selection",
+        "all('.key-figures h2').map(e => e.innerText).join('|') ==="
+        " 'The procedure, measured on samples it has not seen|The final set, selected from all samples'",
+    ),
+    "chosen size on the path": (
+        "strange_selection",
+        "shown('[data-figure=path] .drawing svg .marked').length === 1",
+    ),
+    "direction and effect": (
+        "strange_selection",
+        "['selected in folds', 'direction', 'coefficient', 'p alone', 'q alone'].every("
+        "h => words('#features-table thead').includes(h))"
+        " && words('#features-table tbody').includes('higher in')",
+    ),
+    "picture of each feature": (
+        "strange_selection",
+        "shown('[data-figure=features] .drawing svg .box').length >= 24",
+    ),
+    "scatter for a regression": (
+        "regression_selection",
+        "shown('[data-figure=features] .dots').every(p => p.getAttribute('d').split('h.01').length === 61)"
+        " && shown('[data-figure=features] .dots').length > 0",
+    ),
+    "methods in a table": (
+        "ten_methods",
+        "['95 % interval', 'stability', 'seconds per fit', 'p against the best', 'p against'].every("
+        "h => words('#method-table thead').includes(h)) && all('#method-table tbody tr').length === 10"
+        " && inside('#method-table-words')",
+    ),
+    "random features in the picture": ("comparison", "words('#method-table tbody').includes('random')"),
+    "names of ten methods": (
+        "ten_methods",
+        "new Set(shown('[data-figure=error] .key, [data-figure=error] .end-name').map("
+        "e => e.textContent)).size === 10",
+    ),
+    "redundancy with a scale and both labels": (
+        "strange_selection",
+        "getComputedStyle(document.querySelector('[data-figure=redundancy] .scale')).backgroundImage"
+        ".includes('gradient') && words('[data-figure=redundancy] .legend-list').includes('−1 to 1')"
+        " && shown('[data-figure=redundancy] .drawing svg text').filter(t => t.textContent === 'g7').length === 2",
+    ),
+    "axes within their bounds": (
+        "strange_selection",
+        "shown('[data-figure=error] .drawing svg .tick').every(t => !/^[-−]/.test(t.textContent))",
+    ),
+    "every figure as a file": (
+        "strange_selection",
+        "['svg', 'png'].every(kind => all(`figure.card [data-download=${kind}]`).length === all('figure.card').length)",
+    ),
+    "what next": (
+        "what_next",
+        "shown('#next pre').length >= 2 && words('#next').includes('zeronorm apply')"
+        " && document.querySelector('main').lastElementChild.id === 'next' && inside('#next')",
+    ),
+}
+LOOKING = """
+const all = s => [...document.querySelectorAll(s)];
+const shown = s => all(s).filter(e => e.getBoundingClientRect().width > 0);
+const words = s => all(s).map(e => e.innerText).join(' ').replace(/\\s+/g, ' ');
+const inside = s => shown(s).length > 0 && shown(s).every(e => e.getBoundingClientRect().right <= innerWidth);
+"""
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_is_there_at_each_width_and_in_each_look(browser, pages, part, width, scheme):
+    name, seen = PARTS[part]
+    show(browser, pages[name], width, scheme)
+    assert browser.execute_script(f"{LOOKING} return {seen}") is True
+
+
 # -- many lines --
 
 
@@ -300,14 +382,15 @@ def test_intervals_of_many_lines_appear_under_the_pointer(browser, pages):
 # -- figures as files --
 
 
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", ["svg", "png"])
-def test_figures_download(browser, pages, tmp_path, kind):
+def test_figures_download(browser, pages, tmp_path, kind, width):
     import time
 
     browser.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
     )
-    show(browser, pages["comparison"], 1400)
+    show(browser, pages["comparison"], width)
     browser.execute_script(
         f"document.querySelector('figure[data-figure=error] [data-download={kind}]').click()"
     )

@@ -130,7 +130,7 @@ def next_steps(result: Result) -> list[Step]:
         data = shlex.quote(words_of_command[2])
         target = f" --target {shlex.quote(str(result.data['target']))}" if result.data.get("target") else ""
         words = "Compare: see whether another method does better on the same folds."
-        steps.append(Step(words, f"zeronorm compare {data}{target} --out compared"))
+        steps.append(Step(words, f"zeronorm compare {data}{target} --methods all-fast --out compared"))
     elif result.kind == "comparison":
         chosen = command.replace("zeronorm compare", "zeronorm select", 1)
         words = (

@@ -180,11 +180,6 @@
   const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "display",
     "font-family", "font-size", "font-weight", "text-anchor", "paint-order"];
 
-  function drawingOf(figure) {
-    const charts = [...figure.querySelectorAll("svg.chart")];
-    return charts.find((chart) => chart.getBoundingClientRect().width > 0) ?? charts[0];
-  }
-
   function standalone(chart) {
     const copy = chart.cloneNode(true);
     const originals = [chart, ...chart.querySelectorAll("*")], copies = [copy, ...copy.querySelectorAll("*")];
@@ -215,7 +210,8 @@
 
   function download(figure, kind) {
     const name = `zeronorm-${figure.dataset.figure}.${kind}`;
-    const { text, width, height } = standalone(drawingOf(figure));
+    // the wide drawing on a phone too: it names its lines, the narrow one leaves that to the page
+    const { text, width, height } = standalone(figure.querySelector(".drawing.wide svg.chart"));
     if (kind === "svg") { save(new Blob([text], { type: "image/svg+xml" }), name); return; }
     const picture = new Image();
     picture.onload = () => {
