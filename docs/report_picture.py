@@ -1,6 +1,7 @@
 """Draw docs/images/report-annotated.png: the report of ``zeronorm demo`` with numbers that start.rst explains.
 
-``zeronorm demo --out demo-report && python docs/report_picture.py demo-report/report.html`` (needs chromium and its driver).
+Run ``zeronorm demo --out demo-report``, then ``python docs/report_picture.py demo-report/report.html`` (needs chromium
+and its driver).
 """
 
 from __future__ import annotations
