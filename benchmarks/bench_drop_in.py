@@ -1,4 +1,4 @@
-"""RFE with an estimator of scikit-learn, against scikit-learn's class of that name: one import line changed."""
+"""RFE and RFECV with an estimator, against scikit-learn's classes of these names: one import line changed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE as ReferenceRFE
+from sklearn.feature_selection import RFECV as ReferenceRFECV
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from harness import Measurement, against, job, load
-from zeronorm import RFE
+from zeronorm import RFE, RFECV
 
 TARGET = 10.0
 SLOW_STEP = 0.1  # where scikit-learn takes more than a minute with one feature per round
@@ -26,6 +27,13 @@ CASES: tuple[tuple[str, Any, int, float, float], ...] = (
     ("Ridge", Ridge(), 0, 1, 1),
     ("LinearRegression", LinearRegression(), 0, 1, 1),
     ("SVR, linear", SVR(kernel="linear"), 0, 1, SLOW_STEP),
+)
+# Name, estimator, number of classes, data, step.
+CROSS_VALIDATED: tuple[tuple[str, Any, int, str, float], ...] = (
+    ("SVC, linear", SVC(kernel="linear"), 2, "colon 62x2000", 10),
+    ("LinearSVC", LinearSVC(max_iter=10_000), 2, "colon 62x2000", SLOW_STEP),
+    ("LogisticRegression", LogisticRegression(max_iter=1000), 2, "5000x50", 1),
+    ("Ridge", Ridge(), 0, "5000x50", 1),
 )
 
 
@@ -47,33 +55,48 @@ def _tall(n_classes: int, n_samples: int = 5000) -> tuple[np.ndarray, np.ndarray
     return X, values if n_classes == 0 else np.digitize(values, [0.0] if n_classes == 2 else [-1.5, 1.5])
 
 
-def _measure(estimator: Any, X: np.ndarray, y: np.ndarray, step: float) -> Measurement:
-    rankings = {}
+def _measure(classes: Any, X: np.ndarray, y: np.ndarray, **settings: Any) -> Measurement:
+    """The first class against the second, with the same settings."""
+    fitted: dict[Any, Any] = {}
 
     def run(cls: Any) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            rankings[cls] = cls(estimator, n_features_to_select=1, step=step).fit(X, y).ranking_
+            fitted[cls] = cls(**settings).fit(X, y)
 
-    measured = against(TARGET, lambda: run(RFE), lambda: run(ReferenceRFE), "scikit-learn's RFE")
-    agree = float(np.corrcoef(rankings[RFE], rankings[ReferenceRFE])[0, 1])
-    same = (
-        "the same ranking"
-        if np.array_equal(rankings[RFE], rankings[ReferenceRFE])
-        else f"ranks correlate {agree:.4f}"
+    ours, peer = classes
+    measured = against(
+        TARGET, lambda: run(ours), lambda: run(peer), f"scikit-learn's {peer.__name__}", repeat=5
     )
-    return Measurement(**{**measured.__dict__, "note": f"step={step:g}, {same}"})
+    rankings = fitted[ours].ranking_, fitted[peer].ranking_
+    same = "the same ranking"
+    if not np.array_equal(*rankings):
+        same = f"ranks correlate {np.corrcoef(*rankings)[0, 1]:.4f}"
+    if ours is RFECV:
+        difference = np.abs(
+            fitted[ours].cv_results_["mean_test_score"] - fitted[peer].cv_results_["mean_test_score"]
+        )
+        same += f", mean scores differ by up to {difference.max():.2g}"
+    return Measurement(**{**measured.__dict__, "note": f"step={settings['step']:g}, {same}"})
 
 
 def _enter(name: str, estimator: Any, n_classes: int, wide_step: float, tall_step: float) -> None:
-    @job(f"drop-in rfe, {name}, colon 62x2000")
-    def wide() -> Measurement:
-        return _measure(estimator, *_colon(n_classes), wide_step)
+    for data, step in (("colon 62x2000", wide_step), ("5000x50", tall_step)):
+        settings = {"estimator": estimator, "n_features_to_select": 1, "step": step}
+        _enter_one("rfe", (RFE, ReferenceRFE), name, n_classes, data, settings)
 
-    @job(f"drop-in rfe, {name}, 5000x50")
-    def tall() -> Measurement:
-        return _measure(estimator, *_tall(n_classes), tall_step)
+
+def _enter_one(
+    method: str, classes: Any, name: str, n_classes: int, data: str, settings: dict[str, Any]
+) -> None:
+    @job(f"drop-in {method}, {name}, {data}")
+    def measure() -> Measurement:
+        X, y = (_colon if data.startswith("colon") else _tall)(n_classes)
+        return _measure(classes, X, y, **settings)
 
 
 for case in CASES:
     _enter(*case)
+for name, estimator, n_classes, data, step in CROSS_VALIDATED:
+    cv_settings = {"estimator": estimator, "step": step, "cv": 5}
+    _enter_one("rfecv", (RFECV, ReferenceRFECV), name, n_classes, data, cv_settings)

@@ -379,6 +379,24 @@ def test_cross_validated_results_are_those_of_scikit_learn(name, step):
     assert ours.score(X, y) == pytest.approx(theirs.score(X, y))
 
 
+@pytest.mark.parametrize("name", ["svc", "linear svc", "ridge classifier", "logistic"])
+def test_cross_validated_scores_of_three_named_classes(name):
+    X, y = classes(29, (60, 11), 3)
+    ours, theirs = (cls(CLASSIFIERS[name], cv=3).fit(X, y) for cls in (RFECV, ReferenceRFECV))
+    for key in ("mean_test_score", "split0_test_score", "split2_ranking"):
+        np.testing.assert_allclose(ours.cv_results_[key], theirs.cv_results_[key], rtol=1e-12)
+
+
+def test_r2_of_two_targets_and_of_rounds_left_to_the_estimator():
+    X, y = numbers(30, (40, 30))
+    for target in (np.column_stack([y, -2.0 * y + X[:, 0]]), y):
+        # With as many features as samples in a fold, least squares is left to the estimator.
+        ours, theirs = (cls(LinearRegression(), cv=4).fit(X, target) for cls in (RFECV, ReferenceRFECV))
+        np.testing.assert_allclose(
+            ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-6
+        )
+
+
 @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss", "accuracy"])
 def test_scorers_of_decision_values_and_probabilities(scoring):
     X, y = classes(11, (60, 10))

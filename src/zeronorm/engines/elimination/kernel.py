@@ -160,6 +160,9 @@ class Ranker(Protocol):
     def fitted(self) -> Any:
         """The estimator of the last training."""
 
+    def predict(self, X: Any) -> Any:
+        """What the estimator of the last training predicts from the features it was trained on."""
+
 
 class Refits:
     """A clone of the estimator, fitted anew in every round."""
@@ -188,6 +191,9 @@ class Refits:
 
     def fitted(self) -> Any:
         return self.last
+
+    def predict(self, X: Any) -> Any:
+        return self.last.predict(X)
 
 
 @dataclass

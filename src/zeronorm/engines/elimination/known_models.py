@@ -7,11 +7,12 @@ that cannot be done to full accuracy, the round is left to the estimator itself.
 from __future__ import annotations
 
 import numbers
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.utils.class_weight import compute_sample_weight
@@ -358,6 +359,20 @@ class KnownRanker:
         if not self.is_exact:
             return self.refits.fitted()
         return stand_in(self.refits.estimator, self.refits.y, self.model.weights, self.model.intercept)
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the last training, without an estimator that checks its input in every round."""
+        if not self.is_exact:
+            return self.refits.predict(X)
+        estimator, weights, intercept = self.refits.estimator, self.model.weights, self.model.intercept
+        if is_regressor(estimator):
+            return LinearRegressor(weights[0], float(intercept[0])).predict(X)
+        return LinearVotes(weights, intercept, self.classes, isinstance(estimator, SVC)).predict(X)
+
+    @cached_property
+    def classes(self) -> Any:
+        """The classes of the target."""
+        return np.unique(self.refits.y)
 
 
 def stand_in(estimator: Any, y: Any, weights: FloatArray, intercept: FloatArray) -> Any:

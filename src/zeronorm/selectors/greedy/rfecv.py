@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, r2_score
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -219,11 +219,16 @@ class RFECV(EstimatorElimination):
         fit_params = _check_method_params(X, params=routed.estimator.fit, indices=train)
         score_params = _check_method_params(X, params=routed.scorer.score, indices=test)
         ranker = self._scored_ranker(X_train, y_train, fit_params)
-        result = FoldResult([], [], [], [])
+        score_all = None if score_params or np.ndim(y_test) > 1 else self._score_of_predictions()
+        result, predictions = FoldResult([], [], [], []), []
 
         def note(features: IntArray, rounds: Rounds) -> None:
+            if score_all is None:
+                score = scorer(ranker.fitted(), X_test[:, features], y_test, **score_params)
+                result.scores.append(float(score))
+            else:
+                predictions.append(ranker.predict(X_test[:, features]))
             result.sizes.append(features.size)
-            result.scores.append(float(scorer(ranker.fitted(), X_test[:, features], y_test, **score_params)))
             result.supports.append(rounds.support.copy())
             result.rankings.append(rounds.ranking.copy())
 
@@ -231,7 +236,15 @@ class RFECV(EstimatorElimination):
         left = np.flatnonzero(rounds.support)
         ranker.importances(left)
         note(left, rounds)
+        if score_all is not None:
+            result.scores.extend(score_all(y_test, np.column_stack(predictions)).tolist())
         return result
+
+    def _score_of_predictions(self) -> Callable[[Any, Any], FloatArray] | None:
+        """Accuracy or R² of all sizes at once: a scorer checks its input anew for every size."""
+        if self._task_name() == "regression":
+            return _r2_of_columns if self.scoring in (None, "r2") else None
+        return _accuracy_of_columns if self.scoring in (None, "accuracy") else None
 
     def _rounds(self, ranker: Ranker, n_features: int, n_stop: int, note: Any = None) -> Rounds:
         return eliminate_with_estimator(
@@ -307,6 +320,15 @@ class RFECV(EstimatorElimination):
         scored = MethodMapping().add(caller="fit", callee="score").add(caller="score", callee="score")
         router.add(scorer=self._scorer(), method_mapping=scored)
         return router
+
+
+def _accuracy_of_columns(y: Any, predicted: Any) -> FloatArray:
+    return np.asarray((predicted == np.asarray(y)[:, None]).mean(axis=0))
+
+
+def _r2_of_columns(y: Any, predicted: Any) -> FloatArray:
+    repeated = np.repeat(np.asarray(y)[:, None], predicted.shape[1], axis=1)
+    return np.asarray(r2_score(repeated, predicted, multioutput="raw_values"))
 
 
 def _table(results: list[FoldResult], sizes: IntArray) -> dict[str, NDArray[Any]]:
