@@ -614,6 +614,10 @@ SUMMARIES = {
 }
 
 
+def _span(counts: list[int]) -> str:
+    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
 def summarise(folder: Path = FOLDER) -> Path:
     """Lowest, mean and highest share of every kind of row in the tables that are there."""
     lines = []
@@ -627,7 +631,7 @@ def summarise(folder: Path = FOLDER) -> Path:
             values = [float(row[share]) for row in same]
             lines.append({
                 "table": name, "kind": ", ".join(kind), "share": share, "rows": len(values),
-                "data sets per row": same[0]["data sets"], "lowest": min(values),
+                "data sets per row": _span([int(row["data sets"]) for row in same]), "lowest": min(values),
                 "mean": round(float(np.mean(values)), 3), "highest": max(values),
             })  # fmt: skip
     return write("summary", lines, folder)

@@ -220,6 +220,32 @@ def test_stability_covers_in_a_small_simulation(simulate):
         assert rejected_at_most(1 - row["covered"], 0.05, 150), row
 
 
+def test_further_settings_cover_in_a_small_simulation(simulate):
+    """No errors at all, repeats, absolute errors and R², of which training parts of fewer than 45 have no interval."""
+    rows = list(simulate.edges(sets=60, seed=1, quick=True))
+    assert {row["metric"] for row in rows} >= {"error_rate", "auc", "mae", "r2"}
+    for row in rows:
+        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 60), row
+
+
+@pytest.mark.parametrize(("n", "refused"), [(40, True), (60, False)])
+def test_small_training_parts_have_no_interval_of_r2(simulate, n, refused):
+    """Its interval covered 0.70 with 20 training samples where the truth was 0.68."""
+    rng = np.random.default_rng(0)
+    runs = simulate.regression_runs(n=n, r2=0.9, heavy=False, folds=5, repeats=1, sets=3, rng=rng)
+    for rows in runs.records:
+        assert (metric_interval(METRICS["r2"], rows) is None) == refused
+        assert ("from 45 training samples" in why_no_interval(METRICS["r2"], rows)) == refused
+
+
+def test_the_test_of_residuals_has_its_size_with_two_folds_and_ten_repeats(simulate):
+    """With the variance factor of error rates it rejected 0.138 of equal procedures."""
+    rows = list(simulate._sizes_for_targets(40, 0.9, 2, 10, 150, np.random.default_rng(5)))
+    paired = [row for row in rows if row["test"] == "paired"]
+    assert [row["metric"] for row in paired] == ["mse", "mae"]
+    assert all(rejected_at_most(row["rejected"], 0.05, 150) for row in paired)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["coverage", "edges", "size", "verdict", "stability"])
 def test_full_tables(simulate, name):

@@ -7,7 +7,8 @@ The corrected variance of Nadeau & Bengio (2003), :math:`1/J + n_{test}/n_{train
 :math:`1 + n/n_{train}` times as large for the J parts of a cross-validation: 3 times with two of them, twice with
 many. Intervals use that factor, at least 2.5, which unstable procedures need; of shares in proportion to
 :math:`4p(1-p)` and of areas to :math:`\min(1, 6a(1-a))`: a procedure that hardly errs is stable. Tests, where most of
-the difference between data sets cancels, use 2. How often the intervals cover and how often the tests reject without
+the difference between data sets cancels, use 2, and of residuals, where less of it does, 2.5 + n_test / n_train. How
+often the intervals cover and how often the tests reject without
 reason is simulated in docs/trust.
 """
 
@@ -23,9 +24,15 @@ from scipy import optimize, stats
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.evaluation.significance.effects import EffectSize, standard_error
-from zeronorm.resampling.metrics import Metric, absolute_residuals, squared_residuals
+from zeronorm.resampling.metrics import (
+    Metric,
+    absolute_residuals,
+    explained_variation,
+    squared_residuals,
+)
 
 OVERLAP = 2.0  # variance with overlapping training parts over that of independent samples, in tests
+RESIDUAL_OVERLAP = 2.5  # the same for residuals, before the share of the test part is added
 LEAST_OVERLAP = 2.5  # the same for the errors of one procedure, at its least stable
 SMALLEST_OVERLAP = 0.5  # repeats average a part of the variance out, but never all
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
@@ -163,9 +170,14 @@ def why_no_interval(metric: Metric, rows: Sequence[Row]) -> str:
     Models on few samples that explain most of the target have found decisive features. On other samples they would
     miss one now and then, and err several times as much; one data set does not show how often.
     """
+    n_train = float(np.mean([row["n_train"] for row in rows]))
+    if metric.function is explained_variation and n_train < FEWEST_TO_TRAIN:
+        return (
+            f"no interval: that of R² does not hold with training parts of {n_train:.0f} samples; from "
+            f"{FEWEST_TO_TRAIN} training samples there is one"
+        )
     if metric.sample_outcomes not in LEAST_SPREAD or not has_outcomes(metric, rows):
         return ""
-    n_train = float(np.mean([row["n_train"] for row in rows]))
     pooled = pool_outcomes(rows, outcomes_of(metric))
     is_squared = metric.sample_outcomes is squared_residuals
     deviation = np.abs(pooled.labels - (np.mean if is_squared else np.median)(pooled.labels))
@@ -357,8 +369,8 @@ def paired_test(
 ) -> tuple[float, EffectSize]:
     """Two-sided p-value and difference (a minus b) of two methods on the same test parts.
 
-    The normal test of the mean of paired differences, one per sample, with the variance for overlapping
-    training parts. One difference of each sign is added to each class, so that differences without spread
+    The normal test (for residuals the t test) of the mean of paired differences, one per sample, with the variance for
+    overlapping training parts. One difference of each sign is added to each class, so that differences without spread
     are not taken for certainty.
 
     Parameters
@@ -410,10 +422,13 @@ def paired_test(
     weight = 1.0 if metric.outcomes == "ranks" else 1.0 / kinds.size**2
     center = float(np.mean(centers))
     clustering = PooledOutcomes(difference, labels, None, first.groups).clustering
-    error = float(np.sqrt(OVERLAP * clustering * weight * np.sum(variances)))
+    is_residual = metric.sample_outcomes in LEAST_SPREAD
+    overlap = RESIDUAL_OVERLAP + _ratio(a) if is_residual else OVERLAP
+    error = float(np.sqrt(overlap * clustering * weight * np.sum(variances)))
+    scale = stats.t(first.n - 1) if is_residual else stats.norm
     estimate = float(np.mean([row[metric.name] for row in a]) - np.mean([row[metric.name] for row in b]))
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * error
-    p_value = 1.0 if error == 0.0 else float(2 * stats.norm.sf(abs(center) / error))
+    half = float(scale.ppf((1 + confidence) / 2)) * error
+    p_value = 1.0 if error == 0.0 else float(2 * scale.sf(abs(center) / error))
     return p_value, EffectSize(
         estimate, min(center - half, estimate), max(center + half, estimate), confidence
     )
