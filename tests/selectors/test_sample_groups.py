@@ -15,9 +15,11 @@ from zeronorm import (
     Consensus,
     FisherScore,
     IntervalSelector,
+    KernelMultiplicativeUpdate,
     RadiusMarginScaling,
     SelectorCV,
     SVMWeights,
+    ZeroNormSVM,
 )
 from zeronorm.engines import price
 from zeronorm.resampling import folds
@@ -83,6 +85,24 @@ def test_the_price_is_chosen_on_whole_patients(seen, selector):
     seen.prices.clear()
     selector.fit(X, y)
     assert seen.shared()  # without the groups they would be divided
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [AROM(), SVMWeights(), ZeroNormSVM(), KernelMultiplicativeUpdate()],
+    ids=lambda s: type(s).__name__,
+)
+def test_the_price_of_the_other_norm_leaves_out_whole_patients(monkeypatch, selector):
+    X, y, patient = visits()
+    given, members = [], price._members
+
+    def noted(groups):
+        given.append(groups)
+        return members(groups)
+
+    monkeypatch.setattr(price, "_members", noted)
+    selector.fit(X, y, groups=patient)
+    assert [np.array_equal(groups, patient) for groups in given] == [True]
 
 
 def test_groups_of_samples_without_weight_are_left_out(seen):

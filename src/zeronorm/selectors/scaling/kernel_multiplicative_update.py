@@ -26,7 +26,7 @@ from zeronorm.engines.rescaling.machines import SOLVER_MAX_ITER, SOLVER_TOL, Par
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.base import WeightedSplittingSelector
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
@@ -41,7 +41,7 @@ from zeronorm.solvers.svm.dual import solve_svm_dual
     avoid="features that act only together: it sees one at a time",
     test_params=({}, {"kernel": "linear"}, {"kernel": "poly", "stop_at": 4}),
 )
-class KernelMultiplicativeUpdate(WeightedSelector):
+class KernelMultiplicativeUpdate(WeightedSplittingSelector):
     r"""Train a kernel machine, multiply every feature by what it alone contributes, repeat.
 
     With :math:`v = \alpha * y` of the machine on the rescaled features and the kernel of one rescaled feature alone,

@@ -26,7 +26,7 @@ from zeronorm.registry import register
 from zeronorm.selection.kinds import INFINITE, exceptions, number, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import WeightedSelector
+from zeronorm.selectors.base import WeightedSplittingSelector
 from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import per_sample
@@ -43,7 +43,7 @@ from zeronorm.solvers.svm.dual import per_sample
     misprints="Eq. 9 prints the weights one step too late; the recipe for q = ∞ goes round in circles.",
     test_params=({}, {"q": 1.0}, {"loss": "probit"}),
 )
-class ZeroNormSVM(WeightedSelector):
+class ZeroNormSVM(WeightedSplittingSelector):
     r"""Support vector machine with the zero-norm of its weights, by iterated reweighting.
 
     .. math:: w^{(t)}, b^{(t)} = \arg\min_{w, b}\ C \sum_i \xi_i + w^\top \Lambda^{(t-1)} w, \qquad
