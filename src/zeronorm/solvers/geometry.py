@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import kernel_matrix
 from zeronorm.solvers.svm.smo import smo
 
@@ -65,7 +65,7 @@ def project_in_place(x: FloatArray) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class EnclosingSphere:
+class EnclosingSphere(Ended):
     """Squared radius and the weights of the samples in its centre."""
 
     radius_sq: float
@@ -73,11 +73,6 @@ class EnclosingSphere:
     gap: float
     n_iter: int
     status: Status
-
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was met."""
-        return self.status.converged
 
 
 def solve_enclosing_sphere(

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._types import FloatArray
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Ended, Status
 
 _LARGEST_INDEX = 2**31 - 1
 _DUAL_SIMPLEX = 1
@@ -26,7 +26,7 @@ _STATUS = {
 
 
 @dataclass(frozen=True, eq=False)
-class LinearProgramSolution:
+class LinearProgramSolution(Ended):
     r"""An end point of the simplex method.
 
     At an optimum ``reduced_costs`` equals cost - matrix' row_duals; it is not negative for variables at
@@ -39,11 +39,6 @@ class LinearProgramSolution:
     objective: float
     n_iter: int
     status: Status
-
-    @property
-    def converged(self) -> bool:
-        """Whether the solution is optimal."""
-        return self.status.converged
 
 
 class LinearProgram:

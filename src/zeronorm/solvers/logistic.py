@@ -17,7 +17,7 @@ from zeronorm.design import Design
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.losses import LOSSES
 from zeronorm.solvers.pull_bounds import PullBounds
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import per_sample
 
 # Probabilities are kept this far from 0 and 1, so that Newton's weights stay positive.
@@ -27,7 +27,7 @@ SHORTEST_STEP = 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticDual:
+class LogisticDual(Ended):
     """Decision values are K @ dual_coef + bias."""
 
     dual_coef: FloatArray
@@ -35,11 +35,6 @@ class LogisticDual:
     objective: float
     n_iter: int
     status: Status
-
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was met."""
-        return self.status.converged
 
 
 def solve_logistic_dual(

@@ -54,6 +54,29 @@ class Status(IntEnum):
             warnings.warn(f"{where}: {self.describe()}", ConvergenceWarning, stacklevel=3)
 
 
+class Ended:
+    """A result of a solver, which knows how the solver ended."""
+
+    status: Status
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was met."""
+        return self.status.converged
+
+
+class Certified(Ended):
+    """A result whose two objectives enclose the optimum."""
+
+    primal_objective: float
+    objective: float
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual objective, never negative."""
+        return max(self.primal_objective - self.objective, 0.0)
+
+
 _MESSAGES = {
     Status.CONVERGED: "The solution meets the tolerance",
     Status.ITERATION_LIMIT: "The iteration limit was reached before the tolerance",

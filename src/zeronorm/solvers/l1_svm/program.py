@@ -20,7 +20,7 @@ from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
 from zeronorm.solvers.linear_program import LinearProgram, LinearProgramSolution
 from zeronorm.solvers.pull_bounds import PullBounds
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import per_sample
 
 ALL_AT_ONCE = 200  # so few features are all in the program from the start
@@ -32,7 +32,7 @@ LARGEST_PRICE = 1e12  # beyond, a hard margin cannot be told from one that does 
 
 
 @dataclass(frozen=True, eq=False)
-class L1Svm:
+class L1Svm(Ended):
     """A sparse linear machine."""
 
     weights: FloatArray
@@ -48,11 +48,6 @@ class L1Svm:
     def pull(self) -> FloatArray:
         """x'v of every feature, at most its cost, equal where it has a weight; one reading of the data."""
         return self.design.transpose_dot(self.dual_coef)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the solution is optimal."""
-        return self.status.converged
 
 
 class L1SvmProgram:

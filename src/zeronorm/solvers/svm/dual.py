@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.free_set import pivot_free_set
 from zeronorm.solvers.svm.smo import smo
@@ -20,7 +20,7 @@ DEFAULT_MAX_ITER = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class DualSolution:
+class DualSolution(Ended):
     """A solution of a :class:`~zeronorm.solvers.svm.box_dual.BoxDual`."""
 
     problem: BoxDual
@@ -45,11 +45,6 @@ class DualSolution:
     def gap(self) -> float:
         """Primal minus dual objective, never negative: a bound on how far both are from the optimum."""
         return self.problem.gap(self.alpha, self.f, self.bias)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was met."""
-        return self.status.converged
 
 
 class SvmDual(DualSolution):

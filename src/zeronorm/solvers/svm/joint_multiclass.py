@@ -27,7 +27,7 @@ from scipy.linalg import LinAlgError, lstsq
 
 from zeronorm._jit import kernel
 from zeronorm._types import BoolArray, FloatArray, Int64Array
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Certified, Status
 from zeronorm.solvers.svm.dual import kernel_matrix, per_sample
 
 # -- Coordinate ascent for the multi-class dual; see ``multiclass_svm`` for the problem --
@@ -86,7 +86,7 @@ EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
-class MulticlassSvm:
+class MulticlassSvm(Certified):
     """The machine: decision values are K @ dual_coef + bias, one column for each class; biases sum to zero."""
 
     alpha: FloatArray
@@ -97,16 +97,6 @@ class MulticlassSvm:
     violation: float
     n_iter: int
     status: Status
-
-    @property
-    def gap(self) -> float:
-        """Primal minus dual objective."""
-        return max(self.primal_objective - self.objective, 0.0)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was met."""
-        return self.status.converged
 
 
 def solve_weston_watkins(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design.base import Design
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.dual import (
     DEFAULT_MAX_ITER,
@@ -27,7 +27,7 @@ DEFAULT_MEMORY_BUDGET = 2 << 30  # bytes
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSvm:
+class LinearSvm(Ended):
     """A linear machine: decision values are X @ weights + bias; alpha and dual_coef belong to the samples."""
 
     weights: FloatArray
@@ -38,11 +38,6 @@ class LinearSvm:
     gap: float
     n_iter: int
     status: Status
-
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was met."""
-        return self.status.converged
 
 
 @dataclass(frozen=True, eq=False)

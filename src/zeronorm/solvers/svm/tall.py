@@ -19,13 +19,13 @@ from zeronorm._jit import reduction, sweep
 from zeronorm._threads import one_thread, one_thread_if_small
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.status import Certified, Status
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.smo import EPSILON
 
 
 @dataclass(frozen=True, eq=False)
-class TallSolution:
+class TallSolution(Certified):
     """Weights and bias of a linear machine, with dual variables that certify them."""
 
     problem: BoxDual
@@ -41,16 +41,6 @@ class TallSolution:
     def dual_coef(self) -> FloatArray:
         """The coefficients v of the samples; the weights are X'v up to the gap."""
         return self.problem.signed_sum(self.alpha)
-
-    @property
-    def gap(self) -> float:
-        """Primal minus dual objective, never negative."""
-        return max(self.primal_objective - self.objective, 0.0)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was met."""
-        return self.status.converged
 
 
 def certified(
