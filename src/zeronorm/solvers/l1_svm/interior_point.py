@@ -40,7 +40,7 @@ from zeronorm.solvers.l1_svm.newton import (
     vertex,
 )
 
-T = TypeVar("T", np.float64, np.bool)
+T = TypeVar("T", np.float64, np.bool_)
 
 MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
 ENOUGH_ITER = 100  # then nothing is left out any more
