@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
+from sklearn.svm import LinearSVC
 
 import zeronorm
 from zeronorm import (
     AROM,
     L1SVM,
+    RFE,
     RFECV,
     AutoSelector,
     Consensus,
@@ -89,7 +91,7 @@ def test_the_price_is_chosen_on_whole_patients(seen, selector):
 
 @pytest.mark.parametrize(
     "selector",
-    [AROM(), SVMWeights(), ZeroNormSVM(), KernelMultiplicativeUpdate()],
+    [AROM(), SVMWeights(), ZeroNormSVM(), KernelMultiplicativeUpdate(), RFE()],
     ids=lambda s: type(s).__name__,
 )
 def test_the_price_of_the_other_norm_leaves_out_whole_patients(monkeypatch, selector):
@@ -103,6 +105,22 @@ def test_the_price_of_the_other_norm_leaves_out_whole_patients(monkeypatch, sele
     monkeypatch.setattr(price, "_members", noted)
     selector.fit(X, y, groups=patient)
     assert [np.array_equal(groups, patient) for groups in given] == [True]
+
+
+def test_an_estimator_gets_groups_only_if_it_takes_them():
+    X, y, patient = visits()
+    given = []
+
+    class Noting(LinearSVC):
+        def fit(self, X, y, groups=None):
+            given.append(groups)
+            return super().fit(X, y)
+
+    plain = RFE(LinearSVC(), n_features_to_select=2).fit(X, y, groups=patient)
+    noting = RFE(Noting(), n_features_to_select=2).fit(X, y, groups=patient)
+    assert all(np.array_equal(groups, patient) for groups in given)
+    assert given
+    np.testing.assert_array_equal(plain.support_, noting.support_)
 
 
 def test_groups_of_samples_without_weight_are_left_out(seen):

@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
@@ -42,7 +42,7 @@ from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, parse_always_keep, parse_feature_groups
-from zeronorm.selectors.base import BaseSelector, WeightedSelector, require_labels
+from zeronorm.selectors.base import BaseSelector, WeightedSplittingSelector, require_labels
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.linear import prefers_gram
 
@@ -208,7 +208,7 @@ class EstimatorElimination(BaseSelector):
         {"multi_class": "one_vs_one"},
     ),
 )
-class RFE(EstimatorElimination, WeightedSelector):
+class RFE(EstimatorElimination, WeightedSplittingSelector):
     r"""Recursive feature elimination with a support vector machine, linear or with any kernel.
 
     Train, remove the feature with the smallest value, and repeat. For the linear kernel the value is
@@ -345,7 +345,7 @@ class RFE(EstimatorElimination, WeightedSelector):
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Rank the features and select the best.
 
         Parameters
@@ -353,12 +353,16 @@ class RFE(EstimatorElimination, WeightedSelector):
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
         y : labels of any type, or real targets for regression.
         sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
+        groups : one label per sample; with ``C="auto"`` samples of one group are left out together. An ``estimator``
+            gets them if its ``fit`` takes them.
         **fit_params : passed to ``fit`` of ``estimator``.
         """
         if self.estimator is None:
-            return super().fit(X, y, sample_weight, **fit_params)
+            return super().fit(X, y, sample_weight, groups, **fit_params)
         if sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
+        if groups is not None and has_fit_parameter(self.estimator, "groups"):
+            fit_params["groups"] = groups
         self._validate_params()
         params = self._routed("fit", fit_params)
         X, y = self._read(X, y)
