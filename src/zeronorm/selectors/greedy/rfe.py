@@ -345,7 +345,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> Self:
         """Rank the features and select the best.
 
         Parameters
