@@ -131,5 +131,5 @@ def without_collapse(selector: Any) -> Measurement:
 
 for _make in (AROM, ZeroNormSVM, L1SVM, partial(RFE, step=0.5)):
     _name = getattr(_make, "func", _make).__name__
-    job(f"{_name}, C chosen, 200×100,000")(partial(chosen_price, partial(_make, 20)))
-    job(f"{_name}, defaults, 200×10⁶")(partial(without_collapse, _make(20)))
+    job(f"{_name}, C chosen, 200×100,000")(partial(chosen_price, partial(_make, n_features_to_select=20)))
+    job(f"{_name}, defaults, 200×10⁶")(partial(without_collapse, _make(n_features_to_select=20)))
