@@ -128,7 +128,7 @@ def smo(
         smallest = min(smallest, top - bottom)
         if n_iter % (PATIENCE * interval) == 0:
             # Rounding in f is at most so large; the search ends when only that can still change.
-            rounding = EPSILON * np.abs(alpha).sum() * diagonal.max()
+            rounding = EPSILON * _largest_f(alpha, diagonal)
             if rounding > tol and smallest > 0.5 * smallest_before:
                 status = STALLED
                 continue
@@ -191,6 +191,17 @@ def all_variables(m: int) -> Int64Array:
     for i in range(m):
         active[i] = i
     return active
+
+
+@kernel
+def _largest_f(alpha: FloatArray, diagonal: FloatArray) -> float:
+    """A bound on the terms of f. Plain loops, because NumPy's functions take a second to compile."""
+    total, largest = 0.0, 0.0
+    for i in range(alpha.shape[0]):
+        total += alpha[i]
+    for k in range(diagonal.shape[0]):
+        largest = max(largest, diagonal[k])
+    return total * largest
 
 
 @kernel
