@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from zeronorm.cli import options
+from zeronorm.cli.main import run
 from zeronorm.registry import all_methods
 
 PROGRAM = [sys.executable, "-m", "zeronorm.cli.main"]
@@ -98,26 +99,14 @@ def test_usage_errors_are_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_keeps_its_journal_and_goes_on(data_file, tmp_path, number, code):
-    arguments = [
-        "select",
-        "data.csv",
-        "-t",
-        "label",
-        "-m",
-        "rfe",
-        "--cv",
-        "5",
-        "--repeats",
-        "3",
-        "--features",
-        "2",
-        "--permutations",
-        "0",
-        "--out",
-        "out",
-    ]
-    process = held_run(arguments, tmp_path)
+def test_an_interrupted_run_keeps_its_journal_and_goes_on(
+    data_file, tmp_path, number, code, monkeypatch, capsys
+):
+    """Only what is interrupted needs a process of its own; what follows it runs in this one."""
+    monkeypatch.chdir(tmp_path)
+    options = "-t label -m rfe --cv 5 --repeats 3 --features 2 --permutations 0 --out"
+    arguments = ["select", "data.csv", *options.split()]
+    process = held_run([*arguments, "out"], tmp_path)
     os.kill(process.pid, number)
     _, errors = process.communicate(timeout=400)
     # Python may end itself with the signal; a shell reports both as 128 + number.
@@ -126,11 +115,10 @@ def test_an_interrupted_run_keeps_its_journal_and_goes_on(data_file, tmp_path, n
     assert "Traceback" not in errors
     assert {file.name for file in tmp_path.iterdir()} == {"data.csv", "out"}
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["journal"]
-    refused = shell(*arguments, cwd=tmp_path)
-    assert refused.returncode == 2
-    assert "--resume" in refused.stderr
-    assert shell(*arguments, "--resume", cwd=tmp_path).returncode == 0
-    assert shell(*arguments[:-1], "whole", cwd=tmp_path).returncode == 0
+    assert run([*arguments, "out"]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert run([*arguments, "out", "--resume"]) == 0
+    assert run([*arguments, "whole"]) == 0
     for name in ("selected.csv", "records.parquet"):
         assert (tmp_path / "out" / name).exists()
     assert not (tmp_path / "out" / "journal").exists()
@@ -141,41 +129,14 @@ def test_an_interrupted_run_keeps_its_journal_and_goes_on(data_file, tmp_path, n
     assert resumed.equals(whole)
 
 
-def test_a_killed_run_leaves_nothing_for_ever(data_file, tmp_path):
-    arguments = [
-        "select",
-        "data.csv",
-        "-t",
-        "label",
-        "-m",
-        "rfe",
-        "-k",
-        "2",
-        "--repeats",
-        "2",
-        "--out",
-        "out",
-    ]
-    process = held_run(arguments, tmp_path)
+def test_a_killed_run_leaves_nothing_for_ever(data_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    select = ["select", "data.csv", "-t", "label", "-k", "2"]
+    process = held_run([*select, "-m", "rfe", "--repeats", "2", "--out", "out"], tmp_path)
     process.kill()
     process.communicate()
     assert list(tmp_path.glob(".zeronorm-*"))
-    done = shell(
-        "select",
-        "data.csv",
-        "-t",
-        "label",
-        "-m",
-        "fisher",
-        "-k",
-        "2",
-        "--cv",
-        "3",
-        "--permutations",
-        "0",
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
+    assert run([*select, "-m", "fisher", "--cv", "3", "--permutations", "0"]) == 0
     assert not list(tmp_path.glob(".zeronorm-*"))
 
 
