@@ -24,6 +24,7 @@ from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import DEFAULT_MAX_ITER, DualSolution, solve_svm_dual, solve_svr_dual
 
 NO_SIMILARITY = 1e-9  # largest entry off the diagonal of a kernel that is diagonal for all purposes
+MOST_WAITING = 2**22  # weights that are kept until the predictions of several sizes are one product
 NEGATIVE_EIGENVALUE = -1e-8  # relative to the largest: below, a kernel is not positive semi-definite
 
 
@@ -160,8 +161,44 @@ class Ranker(Protocol):
     def fitted(self) -> Any:
         """The estimator of the last training."""
 
-    def predict(self, X: Any) -> Any:
-        """What the estimator of the last training predicts from the features it was trained on."""
+    def collect(self, predictions: Predictions, features: IntArray) -> None:
+        """Add what the estimator of the last training predicts from the features it was trained on."""
+
+
+class Predictions:
+    """What is predicted for one set of samples at each size; linear models wait until many sizes share a product."""
+
+    def __init__(self, X: Any, labels: Callable[[FloatArray], Any]) -> None:
+        self.X, self.labels = X, labels
+        self._columns: list[Any] = []
+        self._waiting: list[tuple[IntArray, FloatArray, FloatArray]] = []
+
+    def add(self, features: IntArray, predict: Callable[[Any], Any]) -> None:
+        """Of a model that predicts by itself."""
+        self._flush()
+        self._columns.append(np.asarray(predict(self.X[:, features]))[:, None])
+
+    def add_linear(self, features: IntArray, weights: FloatArray, intercept: FloatArray) -> None:
+        """Of a model with one row of weights and one intercept per output."""
+        self._waiting.append((features, weights, intercept))
+        if len(self._waiting) * weights.shape[0] * self.X.shape[1] > MOST_WAITING:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        n_outputs, p = self._waiting[0][2].size, self.X.shape[1]
+        spread = np.zeros((len(self._waiting), n_outputs, p))
+        for row, (features, weights, _) in zip(spread, self._waiting, strict=True):
+            row[:, features] = weights
+        values = np.asarray(self.X @ spread.reshape(-1, p).T).reshape(-1, len(spread), n_outputs)
+        self._columns.append(self.labels(values + np.stack([intercept for *_, intercept in self._waiting])))
+        self._waiting = []
+
+    def columns(self) -> Any:
+        """One column per size, in the order in which they were added."""
+        self._flush()
+        return np.concatenate(self._columns, axis=1)
 
 
 class Refits:
@@ -192,8 +229,8 @@ class Refits:
     def fitted(self) -> Any:
         return self.last
 
-    def predict(self, X: Any) -> Any:
-        return self.last.predict(X)
+    def collect(self, predictions: Predictions, features: IntArray) -> None:
+        predictions.add(features, self.last.predict)
 
 
 @dataclass
@@ -205,6 +242,16 @@ class Rounds:
     eliminated: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     values: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of_all(cls, n_features: int) -> Rounds:
+        """Before the first round."""
+        every = np.ones(n_features, dtype=bool)
+        return cls(every, np.ones(n_features, dtype=np.intp), values=np.zeros(n_features))
+
+    def rankings(self) -> IntArray:
+        """The ranking as it was when each size was reached, one row per size, all features first."""
+        return np.asarray(np.maximum(1, self.ranking - np.arange(len(self.sizes), -1, -1)[:, None]))
 
     def path(self, last_values: FloatArray, forced: IntArray) -> SelectionPath:
         """The path; what is left is ordered by the values of the estimator trained on it, forced features first."""
@@ -229,7 +276,7 @@ def eliminate_with_estimator(
     groups: IntArray | None = None,
     forced: IntArray | None = None,
     lower_index_stays: bool = False,
-    on_round: Callable[[IntArray, Rounds], None] | None = None,
+    on_round: Callable[[IntArray], None] | None = None,
 ) -> Rounds:
     """Remove the least valuable units until at most ``n_stop`` features are left.
 
@@ -239,23 +286,28 @@ def eliminate_with_estimator(
     per_round = max(1, int(step * n_features)) if 0.0 < step < 1.0 else int(step)
     codes = np.arange(n_features) if groups is None else groups
     may_leave = ~np.isin(codes, codes[forced]) if forced is not None else np.ones(n_features, dtype=bool)
-    rounds = Rounds(np.ones(n_features, dtype=bool), np.ones(n_features, dtype=np.intp))
-    rounds.values = np.zeros(n_features)
-    while rounds.support.sum() > n_stop:
-        features = np.flatnonzero(rounds.support)
+    rounds = Rounds.of_all(n_features)
+    left_in = np.zeros(n_features, dtype=np.intp)
+    while (features := np.flatnonzero(rounds.support)).size > n_stop:
         value = ranker.importances(features)
         rounds.sizes.append(features.size)
         rounds.values[features] = value
         if on_round is not None:
-            on_round(features, rounds)
-        unit_value = value if groups is None else _group_values(value, codes[features])
-        leaving = _leaving(features, unit_value, codes, may_leave, lower_index_stays)
-        leaving = leaving[: _count(leaving, codes, per_round, features.size - n_stop, groups is not None)]
+            on_round(features)
+        n_most = min(per_round, features.size - n_stop)
+        if groups is None:
+            leaving = _leaving(features, value, codes, may_leave, lower_index_stays, n_most)[:n_most]
+        else:
+            unit_value = _group_values(value, codes[features])
+            leaving = _leaving(features, unit_value, codes, may_leave, lower_index_stays, features.size)
+            leaving = leaving[: _count(leaving, codes, per_round, features.size - n_stop)]
         if leaving.size == 0:
             break
         rounds.support[leaving] = False
-        rounds.ranking[~rounds.support] += 1
+        left_in[leaving] = len(rounds.sizes)
         rounds.eliminated.extend(leaving.tolist())
+    gone = ~rounds.support
+    rounds.ranking[gone] = int(left_in.max()) + 2 - left_in[gone]
     return rounds
 
 
@@ -267,20 +319,28 @@ def _group_values(value: FloatArray, unit: IntArray) -> FloatArray:
 
 
 def _leaving(
-    features: IntArray, value: FloatArray, codes: IntArray, may_leave: BoolArray, lower_index_stays: bool
+    features: IntArray,
+    value: FloatArray,
+    codes: IntArray,
+    may_leave: BoolArray,
+    lower_index_stays: bool,
+    n_most: int,
 ) -> IntArray:
-    """Features that may leave, the least valuable unit first."""
+    """Features that may leave, the least valuable unit first; at least so many of them as are asked for."""
     candidate = may_leave[features]
-    features, value = features[candidate], value[candidate]
+    if not candidate.all():
+        features, value = features[candidate], value[candidate]
+    if n_most < features.size // 2:  # most need not be put in order
+        near = np.flatnonzero(value <= np.partition(value, n_most)[n_most])
+        if near.size > n_most:  # not where values are no numbers
+            features, value = features[near], value[near]
     unit = codes[features]
     order = np.lexsort((-unit if lower_index_stays else unit, value))
     return np.asarray(features[order])
 
 
-def _count(leaving: IntArray, codes: IntArray, per_round: int, n_surplus: int, grouped: bool) -> int:
+def _count(leaving: IntArray, codes: IntArray, per_round: int, n_surplus: int) -> int:
     """How many of the features go: so many units, and not more than the surplus except to complete a group."""
-    if not grouped:
-        return min(per_round, n_surplus)
     count, units = 0, 0
     while count < leaving.size and units < per_round and count < n_surplus:
         unit = codes[leaving[count]]

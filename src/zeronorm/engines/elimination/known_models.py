@@ -7,7 +7,8 @@ that cannot be done to full accuracy, the round is left to the estimator itself.
 from __future__ import annotations
 
 import numbers
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,17 @@ from sklearn.utils.validation import _check_sample_weight
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
-from zeronorm.engines.elimination.kernel import Refits, Rounds
+from zeronorm.engines.elimination.kernel import Predictions, Refits, Rounds
 from zeronorm.engines.elimination.linear import GramMachines
 from zeronorm.engines.elimination.logistic_model import Logistic
 from zeronorm.engines.elimination.loop import Elimination
-from zeronorm.engines.elimination.smooth_models import KnownModel, LeastSquares, SquaredHinge
+from zeronorm.engines.elimination.smooth_models import (
+    Columns,
+    KnownModel,
+    LeastSquares,
+    SquaredHinge,
+    without,
+)
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
@@ -48,24 +55,28 @@ class SupportVectors(KnownModel):
 
     def __init__(self, problems: list[Problem], C: float, epsilon: float) -> None:
         super().__init__(problems[0].n_features)
-        settings: dict[str, Any] = {"C": C, "loss": "hinge", "epsilon": epsilon, "tol": TOLERANCE}
-        self.machines = [GramMachines(p, max_iter=200_000, tie_share=0.0, **settings) for p in problems]
+        self.settings: dict[str, Any] = {"C": C, "loss": "hinge", "epsilon": epsilon, "tol": TOLERANCE}
+        self.settings |= {"max_iter": 200_000, "tie_share": 0.0}
         self.problems = problems
 
+    @cached_property
+    def machines(self) -> list[PackedMachine]:
+        return [PackedMachine(problem, **self.settings) for problem in self.problems]
+
     def train(self) -> bool:
-        weights, biases = [], []
+        weights = []
         for machine in self.machines:
             machine.status = Status.CONVERGED
             machine.train()
             if machine.status > Status.STALLED:
                 return False
-            dual = BoxDual(
-                machine.sample, machine.sign[0], machine.linear[0], machine.upper[0], machine.ridge
-            )
             weights.append(machine.weights()[:, 0])
-            biases.append(_settled_bias(dual, machine.alpha[0], machine.f[0]))
-        self.weights, self.intercept = np.stack(weights), np.array(biases)
+        self.weights = np.stack(weights)
         return True
+
+    def biases(self) -> FloatArray:
+        """The intercepts of the last training."""
+        return np.array([_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.machines])
 
     def remove(self, features: IntArray) -> None:
         super().remove(features)
@@ -74,17 +85,41 @@ class SupportVectors(KnownModel):
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
         """All rounds at once with the exact shortcuts of ``GramMachines``; None where they are not accurate."""
-        record, machine, p = Elimination(self.problems[0]), self.machines[0], self.alive.size
+        record, p = Elimination(self.problems[0]), self.alive.size
+        machine = GramMachines(self.problems[0], **self.settings)
         machine.eliminate_one_by_one(record, n_stop + 1)
         if record.status > Status.STALLED or record.n_eliminated != p - n_stop:
             return None
-        rounds = Rounds(np.ones(p, dtype=bool), np.ones(p, dtype=np.intp), values=record.scores)
+        rounds = Rounds.of_all(p)
+        rounds.values = record.scores
         eliminated = record.eliminated
         rounds.eliminated = eliminated.tolist()
         rounds.support[eliminated] = False
         rounds.ranking[eliminated] = np.arange(p - n_stop + 1, 1, -1)
         rounds.sizes = list(range(p, n_stop, -1))
         return rounds
+
+
+class PackedMachine(GramMachines):
+    """One machine on data in memory: the columns that are left lie side by side."""
+
+    def __init__(self, problem: Problem, **settings: Any) -> None:
+        super().__init__(problem, **settings)
+        self.columns = Columns(self.design.block(slice(None)))
+        self.dual = BoxDual(self.sample, self.sign[0], self.linear[0], self.upper[0], self.ridge)
+
+    def weights(self) -> FloatArray:
+        return self.columns.transpose_dot(self.v.T)
+
+    def remove(self, features: IntArray) -> None:
+        positions = np.searchsorted(self.alive, features)
+        x = self.columns.of(positions)
+        self.columns.remove(positions)
+        self.alive = without(self.alive, positions)
+        self.inaccurate = self.downdating.is_due(features, self.alive)
+        if not self.inaccurate:
+            self.K -= x @ x.T
+        self._renew()
 
 
 def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:
@@ -140,7 +175,7 @@ def known_model(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> K
         if not np.all(weight > 0.0):
             return None
     with np.errstate(over="ignore", invalid="ignore"):
-        is_ordinary = bool(np.isfinite((dense**2).sum()))
+        is_ordinary = bool(np.isfinite(np.vdot(dense, dense)))
     return builder(estimator, dense, np.asarray(y), weight) if is_ordinary else None
 
 
@@ -159,14 +194,14 @@ def _least_squares(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | N
 
 
 def _ridge_classifier(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
-    if type_of_target(y) not in ("binary", "multiclass"):
+    if _kind_of(y) not in ("binary", "multiclass"):
         return None
     return _least_squares(estimator, X, _one_against_rest(y), _weights_of(estimator, y, weight))
 
 
 def _linear_svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
     plain = estimator.penalty == "l2" and estimator.loss == "squared_hinge" and estimator.multi_class == "ovr"
-    if not plain or not estimator.fit_intercept or type_of_target(y) not in ("binary", "multiclass"):
+    if not plain or not estimator.fit_intercept or _kind_of(y) not in ("binary", "multiclass"):
         return None
     cost = _costs(estimator, X, _weights_of(estimator, y, weight))
     return SquaredHinge(X, _one_against_rest(y), cost, float(estimator.intercept_scaling))
@@ -175,7 +210,7 @@ def _linear_svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None
 def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
     if estimator.kernel != "linear" or getattr(estimator, "probability", False) is True:
         return None
-    if type_of_target(y) not in ("binary", "multiclass"):
+    if _kind_of(y) not in ("binary", "multiclass"):
         return None
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
@@ -218,7 +253,7 @@ def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) 
     ridge = not getattr(estimator, "l1_ratio", 0.0)
     if not (penalised and ridge and estimator.fit_intercept) or estimator.solver == "liblinear":
         return None
-    kind = type_of_target(y)
+    kind = _kind_of(y)
     one_softmax = kind == "binary" or getattr(estimator, "multi_class", "auto") in (
         "auto",
         "deprecated",
@@ -245,6 +280,13 @@ BUILDERS: dict[type, Any] = {
     SVR: _svr,
     LogisticRegression: _logistic,
 }
+
+
+def _kind_of(y: Any) -> Any:
+    """The type of the target in scikit-learn's words, without its checks where the labels are plain."""
+    if y.ndim == 1 and y.dtype.kind in "biuU":
+        return "binary" if np.unique(y).size <= 2 else "multiclass"
+    return type_of_target(y)
 
 
 def _one_against_rest(y: Any) -> FloatArray:
@@ -282,8 +324,13 @@ class _Reversed(KnownModel):
     def train(self) -> bool:
         accurate = self.inner.train()
         if accurate:
-            self.weights, self.intercept = self.inner.weights[:, ::-1], self.inner.intercept
+            self.weights = self.inner.weights[:, ::-1]
         return accurate
+
+    @property
+    def intercept(self) -> FloatArray:  # type: ignore[override]
+        """Found when asked for: the ranking needs none."""
+        return self.inner.biases()
 
     def remove(self, features: IntArray) -> None:
         super().remove(features)
@@ -334,14 +381,14 @@ class KnownRanker:
         """All rounds of one feature each, with as little as possible between two trainings."""
         model = self.model
         if isinstance(model, _Reversed):
-            if len(model.inner.machines) > 1:
+            if len(model.inner.problems) > 1:
                 return None
             found = model.one_by_one(n_stop)
             self.is_usable = found is not None
             return found
         model.smallest_suffices = True
         p = model.alive.size
-        rounds = Rounds(np.ones(p, dtype=bool), np.ones(p, dtype=np.intp), values=np.zeros(p))
+        rounds = Rounds.of_all(p)
         for size in range(p, n_stop, -1):
             value = self._importances()
             place = int(np.argmin(value))
@@ -360,19 +407,34 @@ class KnownRanker:
             return self.refits.fitted()
         return stand_in(self.refits.estimator, self.refits.y, self.model.weights, self.model.intercept)
 
-    def predict(self, X: Any) -> Any:
-        """Predictions of the last training, without an estimator that checks its input in every round."""
-        if not self.is_exact:
-            return self.refits.predict(X)
-        estimator, weights, intercept = self.refits.estimator, self.model.weights, self.model.intercept
-        if is_regressor(estimator):
-            return LinearRegressor(weights[0], float(intercept[0])).predict(X)
-        return LinearVotes(weights, intercept, self.classes, isinstance(estimator, SVC)).predict(X)
+    def collect(self, predictions: Predictions, features: IntArray) -> None:
+        """Without an estimator that checks its input in every round."""
+        if self.is_exact:
+            predictions.add_linear(features, self.model.weights, self.model.intercept)
+        else:
+            self.refits.collect(predictions, features)
 
-    @cached_property
-    def classes(self) -> Any:
-        """The classes of the target."""
-        return np.unique(self.refits.y)
+
+def predicted_by(estimator: Any, y: Any) -> Callable[[FloatArray], Any]:
+    """How an estimator trained on the target y predicts from decision values, whose last axis are outputs."""
+    if is_regressor(estimator):
+        return lambda values: values[..., 0]
+    return partial(voted, classes=np.unique(y), pairwise=isinstance(estimator, SVC))
+
+
+def voted(values: FloatArray, classes: Any, pairwise: bool) -> Any:
+    """The class with the largest value, or with the most votes where each pair of classes has its own value."""
+    if values.shape[-1] == 1:
+        return classes[(values[..., 0] > 0.0).astype(int)]
+    if not pairwise:
+        return classes[values.argmax(axis=-1)]
+    votes = np.zeros((*values.shape[:-1], len(classes)))
+    pairs = [(a, b) for a in range(len(classes)) for b in range(a + 1, len(classes))]
+    for place, (first, second) in enumerate(pairs):
+        for_second = values[..., place] > 0.0
+        votes[..., second] += for_second
+        votes[..., first] += ~for_second
+    return classes[votes.argmax(axis=-1)]
 
 
 def stand_in(estimator: Any, y: Any, weights: FloatArray, intercept: FloatArray) -> Any:
@@ -417,13 +479,5 @@ class LinearVotes(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         """Classes of the rows of X."""
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            return self.classes_[(values > 0.0).astype(int)]
-        if not self.pairwise:
-            return self.classes_[values.argmax(axis=1)]
-        votes = np.zeros((len(values), len(self.classes_)))
-        pairs = [(a, b) for a in range(votes.shape[1]) for b in range(a + 1, votes.shape[1])]
-        for (first, second), value in zip(pairs, values.T, strict=True):
-            votes[np.arange(len(votes)), np.where(value > 0.0, second, first)] += 1
-        return self.classes_[votes.argmax(axis=1)]
+        values = np.asarray(X @ self.coef.T + self.intercept)
+        return voted(values, self.classes_, self.pairwise)

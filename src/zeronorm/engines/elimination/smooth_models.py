@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
+from typing import cast
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dposv
 
-from zeronorm._jit import reduction
+from zeronorm._jit import reduction, sweep
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.engines.elimination.loop import Downdating
@@ -18,6 +19,7 @@ RESIDUAL = 1e-12  # of normal equations, relative to their terms
 WORST_CONDITION = 1e8
 WEAKEST_PENALTY = 1e-10  # relative to the sum of squares of X
 DOWNDATES = 64  # removals after which a matrix is computed afresh
+FEW = 4  # rows that leave an inverse one after another; more leave together
 CHECKED_EVERY = 8  # removals between two looks at the condition of an inverse
 LEAST_LEFT = 1e-6  # of a column's share in the inverse: below, too many digits are lost
 NEWTON_STEPS = 200
@@ -72,20 +74,25 @@ class LeastSquares(KnownModel):
         minimum_norm: bool = False,
     ) -> None:
         super().__init__(X.shape[1])
-        weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        self.x_mean = np.average(X, axis=0, weights=weight) if intercept else np.zeros(X.shape[1])
-        self.y_mean = np.average(Y, axis=0, weights=weight) if intercept else np.zeros(Y.shape[1])
-        root = np.sqrt(weight)[:, None]
-        self.columns = Columns(root * (X - self.x_mean))
-        self.Y = root * (Y - self.y_mean)
+        root = np.ones((len(X), 1)) if sample_weight is None else np.sqrt(sample_weight)[:, None]
+        self.x_mean, self.y_mean = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
+        if intercept:
+            self.x_mean, self.y_mean = (np.average(a, axis=0, weights=sample_weight) for a in (X, Y))
+            X, Y = X - self.x_mean, Y - self.y_mean
+        if sample_weight is not None:
+            X, Y = root * X, root * Y
+        self.Y = Y
         self.penalty = penalty
         self.root = root if intercept else None
-        total = float((self.columns.rows**2).sum())
-        self.in_samples_allowed = minimum_norm or penalty > WEAKEST_PENALTY * total
+        self.in_samples_allowed = minimum_norm or penalty > WEAKEST_PENALTY * float(np.vdot(X, X))
         self.normal: tuple[FloatArray, FloatArray] | None = None
         self.system: FloatArray | None = None
         self.inverse: FloatArray | None = None
         self.n_downdates = 0
+        if X.shape[1] > len(X):
+            self.columns = Columns(X)
+        else:
+            self._start_in_features(X)
 
     def train(self) -> bool:
         solve = self._in_samples if self.alive.size > len(self.Y) else self._in_features
@@ -120,37 +127,44 @@ class LeastSquares(KnownModel):
             K += (float(np.trace(K)) / len(K) / float((self.root**2).sum())) * (self.root @ self.root.T)
         self.system, self.inverse, self.n_downdates = K, _inverse_of(K), 0
 
+    def _start_in_features(self, X: FloatArray) -> None:
+        self.system, self.inverse = None, None
+        square = X.T @ X
+        square.flat[:: len(square) + 1] += self.penalty
+        self.normal = square, X.T @ self.Y
+
     def _in_features(self) -> FloatArray | None:
         if self.normal is None:
-            self.normal_of, self.system, self.inverse = self.alive, None, None
-            X = self.columns.left().T
-            self.normal = X.T @ X, X.T @ self.Y
-        place = np.searchsorted(self.normal_of, self.alive)
-        system, right = self.normal[0][np.ix_(place, place)], self.normal[1][place]
-        system.flat[:: len(system) + 1] += self.penalty
-        for attempt in range(2):
-            if self.inverse is None or len(self.inverse) != len(system) or self.n_downdates > DOWNDATES:
+            self._start_in_features(self.columns.left().T)
+        system, right = cast("tuple[FloatArray, FloatArray]", self.normal)
+        for _ in range(2):
+            # Without a column the equations are at least as well conditioned as they were.
+            if self.inverse is None or self.n_downdates > DOWNDATES:
                 self.inverse, self.n_downdates = _inverse_of(system), 0
+                if self.inverse is not None and not _is_regular(system, self.inverse):
+                    self.inverse = None
             if self.inverse is None:
                 return None
             solution = np.asarray(self.inverse @ right)
             solution += self.inverse @ (right - system @ solution)
-            if _solves(system, solution, right) and _is_regular(system, self.inverse):
+            if _solves(system, solution, right):
                 return solution
-            if attempt == 0:
-                self.inverse = None
+            self.inverse = None
         return None
 
     def remove(self, features: IntArray) -> None:
-        if self.inverse is not None and self.normal is None:
-            self._downdate_samples(self.columns.of(np.searchsorted(self.alive, features)))
-        elif self.inverse is not None:
-            gone = np.zeros(self.alive.size, dtype=bool)
-            gone[np.searchsorted(self.alive, features)] = True
-            self.inverse = without_rows(self.inverse, gone)
-            self.n_downdates += 1
-        self.columns.remove(np.searchsorted(self.alive, features))
+        positions = np.searchsorted(self.alive, features)
         super().remove(features)
+        if self.normal is None:
+            if self.inverse is not None:
+                self._downdate_samples(self.columns.of(positions))
+            self.columns.remove(positions)
+            return
+        staying = without(np.arange(len(self.normal[0])), positions)
+        self.normal = self.normal[0][staying[:, None], staying], self.normal[1][staying]
+        if self.inverse is not None:
+            self.inverse = without_rows(self.inverse, positions)
+            self.n_downdates += 1
 
     def _downdate_samples(self, x: FloatArray) -> None:
         """Take columns out of the inverse of the n×n matrix; a change too large for it leaves no inverse."""
@@ -215,15 +229,37 @@ class Columns:
             self.left()
 
 
-def without_rows(inverse: FloatArray, gone: BoolArray) -> FloatArray | None:
-    """The inverse of a matrix without some rows and columns, from the inverse with them."""
-    stay = ~gone
+def without_rows(inverse: FloatArray, positions: IntArray) -> FloatArray | None:
+    """The inverse of a positive definite matrix without some rows and columns, from the inverse with them."""
+    if positions.size <= FEW:
+        for k in np.sort(positions)[::-1].tolist():
+            if not inverse[k, k] > 0.0:
+                return None
+            inverse = without_row(inverse, k)
+        return inverse
+    stay = without(np.arange(len(inverse)), positions)
     rows = inverse[stay]
+    across = rows[:, positions]
     try:
-        share = np.linalg.solve(inverse[np.ix_(gone, gone)], inverse[np.ix_(gone, stay)])
+        share = np.linalg.solve(inverse[np.ix_(positions, positions)], across.T)
     except LinAlgError:
         return None
-    return np.asarray(rows[:, stay] - rows[:, gone] @ share)
+    return np.asarray(rows[:, stay] - across @ share)
+
+
+@sweep
+def without_row(inverse: FloatArray, k: int) -> FloatArray:
+    """A Schur complement: the inverse when one row and column leave the matrix."""
+    n = len(inverse) - 1
+    left = np.empty((n, n))
+    for i in range(n):
+        row = inverse[i if i < k else i + 1]
+        factor = row[k] / inverse[k, k]
+        for j in range(k):
+            left[i, j] = row[j] - factor * inverse[k, j]
+        for j in range(k, n):
+            left[i, j] = row[j + 1] - factor * inverse[k, j + 1]
+    return left
 
 
 def _inverse_of(system: FloatArray) -> FloatArray | None:

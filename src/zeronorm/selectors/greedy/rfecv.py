@@ -27,10 +27,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import _check_method_params, column_or_1d
 
-from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.kernel import Ranker, Rounds, eliminate_with_estimator
-from zeronorm.engines.elimination.known_models import KnownRanker
+from zeronorm.engines.elimination.kernel import Predictions, Ranker, Rounds, eliminate_with_estimator
+from zeronorm.engines.elimination.known_models import KnownRanker, predicted_by
 from zeronorm.registry import register
 from zeronorm.resampling.splits import require_two_classes
 from zeronorm.selectors.greedy.rfe import EstimatorElimination, estimator_has
@@ -44,11 +44,10 @@ FROM_PREDICTIONS = (
 
 @dataclass(frozen=True)
 class FoldResult:
-    """Scores, supports and rankings of one fold, from all features to the fewest."""
+    """Scores and rankings of one fold, from all features to the fewest."""
 
     scores: list[float]
-    supports: list[BoolArray]
-    rankings: list[IntArray]
+    rankings: IntArray
     sizes: list[int]
 
 
@@ -220,25 +219,23 @@ class RFECV(EstimatorElimination):
         score_params = _check_method_params(X, params=routed.scorer.score, indices=test)
         ranker = self._scored_ranker(X_train, y_train, fit_params)
         score_all = None if score_params or np.ndim(y_test) > 1 else self._score_of_predictions()
-        result, predictions = FoldResult([], [], [], []), []
+        scores: list[float] = []
+        predictions = Predictions(X_test, predicted_by(model, y_train))
 
-        def note(features: IntArray, rounds: Rounds) -> None:
+        def note(features: IntArray) -> None:
             if score_all is None:
                 score = scorer(ranker.fitted(), X_test[:, features], y_test, **score_params)
-                result.scores.append(float(score))
+                scores.append(float(score))
             else:
-                predictions.append(ranker.predict(X_test[:, features]))
-            result.sizes.append(features.size)
-            result.supports.append(rounds.support.copy())
-            result.rankings.append(rounds.ranking.copy())
+                ranker.collect(predictions, features)
 
         rounds = self._rounds(ranker, X.shape[1], fewest, note)
         left = np.flatnonzero(rounds.support)
         ranker.importances(left)
-        note(left, rounds)
+        note(left)
         if score_all is not None:
-            result.scores.extend(score_all(y_test, np.column_stack(predictions)).tolist())
-        return result
+            scores = score_all(y_test, predictions.columns()).tolist()
+        return FoldResult(scores, rounds.rankings(), [*rounds.sizes, left.size])
 
     def _score_of_predictions(self) -> Callable[[Any, Any], FloatArray] | None:
         """Accuracy or R² of all sizes at once: a scorer checks its input anew for every size."""
@@ -327,8 +324,12 @@ def _accuracy_of_columns(y: Any, predicted: Any) -> FloatArray:
 
 
 def _r2_of_columns(y: Any, predicted: Any) -> FloatArray:
-    repeated = np.repeat(np.asarray(y)[:, None], predicted.shape[1], axis=1)
-    return np.asarray(r2_score(repeated, predicted, multioutput="raw_values"))
+    y = np.asarray(y, dtype=np.float64)
+    spread = float(((y - y.mean()) ** 2).sum())
+    if y.size < 2 or spread == 0.0:  # scikit-learn says what R² is there
+        return np.array([r2_score(y, column) for column in predicted.T])
+    errors = predicted - y[:, None]
+    return np.asarray(1.0 - np.einsum("ij,ij->j", errors, errors) / spread)
 
 
 def _table(results: list[FoldResult], sizes: IntArray) -> dict[str, NDArray[Any]]:
@@ -337,7 +338,7 @@ def _table(results: list[FoldResult], sizes: IntArray) -> dict[str, NDArray[Any]
         "mean_test_score": scores.mean(axis=0),
         "std_test_score": scores.std(axis=0),
         **{f"split{k}_test_score": s for k, s in enumerate(scores)},
-        **{f"split{k}_ranking": np.array(r.rankings[::-1]) for k, r in enumerate(results)},
-        **{f"split{k}_support": np.array(r.supports[::-1]) for k, r in enumerate(results)},
+        **{f"split{k}_ranking": r.rankings[::-1].copy() for k, r in enumerate(results)},
+        **{f"split{k}_support": r.rankings[::-1] == 1 for k, r in enumerate(results)},
         "n_features": sizes,
     }
