@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 from zeronorm.datasets import DataError, read_table
+from zeronorm.datasets.readers import delimited
 
 NAN = float("nan")
 X, Z, Y = [1.5, 2.0, 3.0, 4.5, 0.5, 2.5], [9.0, 8.0, 7.5, 6.0, 5.0, 1.0], list("ababab")
@@ -389,6 +390,14 @@ def write(file, content):
     return file
 
 
+@pytest.fixture(params=["whole", "row by row"])
+def way_of_reading(request, monkeypatch):
+    """Text tables are read as a whole, and very wide ones row by row."""
+    if request.param == "row by row":
+        monkeypatch.setattr(delimited, "WIDE", 1)
+
+
+@pytest.mark.usefixtures("way_of_reading")
 @pytest.mark.parametrize("case", GOOD)
 def test_the_expected_table(case, tmp_path):
     good = GOOD[case]
@@ -457,6 +466,7 @@ BAD = {
 }
 
 
+@pytest.mark.usefixtures("way_of_reading")
 @pytest.mark.parametrize("case", BAD)
 def test_the_expected_message(case, tmp_path, monkeypatch):
     name, content, message = BAD[case]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from zeronorm.datasets import DataError, read_table
-from zeronorm.datasets.readers import delimited
+from zeronorm.datasets.readers import delimited, read_raw
 
 STRANGE_NAMES = [
     '<script>alert("x")</script>',
@@ -200,3 +200,44 @@ def test_more_than_65535_columns(tmp_path):
     assert table.X.shape == (4, p)
     assert table.X[:, -1].tolist() == [1, 2, 3, 4]
     assert table.feature_names[-1] == f"g{p - 1}"
+
+
+ROWS_OF_CELLS = {
+    "plain": "id,g1,g2,g3,y\ns1,1,2.5,3,a\ns2,4,-5e3,6,b\n",
+    "no texts": "g1,g2,y\n1,2,0\n3,4,1\n",
+    "gaps": "id,g1,g2,g3,y\ns1,,2.5,NA,a\ns2,4,,,b\n",
+    "quoted texts": '"id","g1","g2","y"\n"s 1",1,2,"a"\n"s2",3,4,"b"\n',
+    "windows": "id\tg1\tg2\ty\r\ns1\t1\t2\ta\r\ns2\t3\t4\tb\r\n",
+    "decimal comma": "id;g1;g2;y\ns1;1,5;2;a\ns2;3;4,25;b\n",
+}
+NOT_ROW_BY_ROW = {
+    "text within": "g1,y,g2\n1,a,2\n3,b,4\n",
+    "text further down": "g1,g2,y\n" + "1,2,a\n" * 101 + "1,low,b\n",
+    "quoted number": 'id,g1,g2,y\ns1,1,"2",a\ns2,3,4,b\n',
+    "separator in a text": 'id,g1,g2,y\n"s,1",1,2,a\n"s,2",3,4,b\n',
+    "number after a gap in words": "g1,g2,y\n.,2,a\n1,2,b\n" + "1,2,a\n" * 100,
+}
+
+
+def _raw(text, tmp_path, monkeypatch, wide):
+    file = tmp_path / "d.csv"
+    file.write_bytes(text.encode())
+    calls = []
+    read = delimited._read_wide
+    monkeypatch.setattr(delimited, "_read_wide", lambda *a: calls.append(read(*a)) or calls[-1])
+    monkeypatch.setattr(delimited, "WIDE", wide)
+    raw = read_raw(file, decimal_comma=";" in text)
+    monkeypatch.setattr(delimited, "_read_wide", read)
+    return raw, bool(calls and calls[-1] is not None)
+
+
+@pytest.mark.parametrize("case", [*ROWS_OF_CELLS, *NOT_ROW_BY_ROW])
+def test_reading_row_by_row_gives_the_same_table(case, tmp_path, monkeypatch):
+    text = (ROWS_OF_CELLS | NOT_ROW_BY_ROW)[case]
+    expected, _ = _raw(text, tmp_path, monkeypatch, 10**9)
+    found, row_by_row = _raw(text, tmp_path, monkeypatch, 1)
+    assert row_by_row is (case in ROWS_OF_CELLS)
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.positions, expected.positions)
+    assert found.names == expected.names
+    assert {place: list(cells) for place, cells in found.texts.items()} == dict(expected.texts)

@@ -3,7 +3,8 @@
 The header is read here and not by polars, because names may repeat or hold line breaks. Column types
 are guessed from the first rows and given to polars, which is four times as fast on 10^5 columns as
 its own inference; when the guess is wrong, everything is read as text and converted. Every row is
-counted before, because polars would fill short rows with missing values.
+counted before, because polars would fill short rows with missing values. Of very wide tables each row is
+read as if it were a column: polars takes much memory for each column, but little for each cell.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets.readers.columnar import raw_from_frame, raw_from_transposed
 from zeronorm.datasets.readers.opening import TEXT_ENDINGS, Opened, as_utf8
@@ -27,6 +31,8 @@ NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semic
 COMMENTS = ("#", "!")  # "!" in the tables of the Gene Expression Omnibus
 GUESS_CELLS = 200_000
 LOOKED_AT = 20
+WIDE = 10_000  # columns; rows of so many cells are read one at a time
+NOWHERE = "\x1f"  # a character that separates units in theory, and in no table
 LONGEST_FIELD = 1 << 24
 _QUOTED = re.compile(rb'"[^"]*"')
 
@@ -62,19 +68,21 @@ def read_delimited(
     if not layout.first_rows:
         raise DataError(f"{file.subject} has a header but no rows. Add the data.")
     path, quote, skip_lines = _checked_body(file, layout)
-    frame = _scan(
-        {
+    transposed = transpose or is_gct
+    kinds = _guessed_kinds(layout, decimal_comma, all_text=transposed)
+    raw = None
+    if len(kinds) >= WIDE and not transposed and quote is not None:
+        raw = _read_wide(path, skip_lines, layout, kinds, decimal_comma)
+    if raw is None:
+        scan = {
             "source": path,
             "separator": layout.separator,
             "decimal_comma": decimal_comma,
             "skip_lines": skip_lines,
             "quote_char": quote,
-        },
-        _guessed_kinds(layout, decimal_comma, all_text=transpose or is_gct),
-        file,
-    )
-    to_raw = raw_from_transposed if transpose or is_gct else raw_from_frame
-    raw = to_raw(layout.names, frame, decimal_comma)
+        }
+        to_raw = raw_from_transposed if transposed else raw_from_frame
+        raw = to_raw(layout.names, _scan(scan, kinds, file), decimal_comma)
     return replace(raw, notes=(*file.notes, *layout.notes, *raw.notes))
 
 
@@ -290,6 +298,72 @@ def _scan(scan: dict[str, Any], kinds: list[Any], file: Opened) -> Any:
         f"{file.subject} cannot be read as {len(names)} columns. Check the quotation marks in its cells, and name the "
         "separator (parameter 'delimiter') if it is another one."
     )
+
+
+# -- Very wide tables ---------------------------------------------------------------------------------
+
+
+def _read_wide(
+    path: Path, skip_lines: int, layout: Layout, kinds: list[Any], decimal_comma: bool
+) -> RawTable | None:
+    """The table row by row, where texts stand at the ends of the rows only; None where it must be read otherwise."""
+    import polars as pl
+
+    numeric = np.flatnonzero([kind == pl.Float64 for kind in kinds])
+    if numeric.size == 0 or numeric.size != numeric[-1] - numeric[0] + 1:
+        return None
+    n_before, n_after = int(numeric[0]), len(kinds) - 1 - int(numeric[-1])
+    separator = layout.separator.encode()
+    texts: list[list[str]] = []
+    rows = []
+    with path.open("rb") as stream:
+        for line in itertools.islice(stream, skip_lines, None):
+            *before, rest = line.rstrip(b"\r\n").split(separator, n_before)
+            middle, *after = rest.rsplit(separator, n_after)
+            row = _numbers_of(middle, separator, decimal_comma)
+            cells = [_unquoted(cell) for cell in (*before, *after)]
+            if row is None or len(row) != numeric.size or None in cells:
+                return None
+            texts.append([cell.decode() for cell in cells if cell is not None])
+            rows.append(row)
+    places = [place for place, kind in enumerate(kinds) if kind != pl.Float64]
+    columns = zip(*texts, strict=True)
+    beside = pl.DataFrame({str(place): cells for place, cells in zip(places, columns, strict=True)})
+    described = raw_from_frame(beside.columns, beside, decimal_comma)
+    if described.positions.size:  # texts at the beginning, all others numbers
+        return None
+    found = {places[i]: cells for i, cells in described.texts.items()}
+    return RawTable(names=layout.names, values=np.stack(rows), positions=numeric, texts=found)
+
+
+def _unquoted(cell: bytes) -> bytes | None:
+    """The text within quotation marks; None where they do not enclose the whole cell."""
+    if b'"' not in cell:
+        return cell
+    inner = cell[1:-1]
+    return inner if cell == b'"' + inner + b'"' and b'"' not in inner else None
+
+
+def _numbers_of(cells: bytes, separator: bytes, decimal_comma: bool) -> NDArray[np.float64] | None:
+    """The cells of one row as numbers, NaN where one is missing; None where one is a text."""
+    import polars as pl
+
+    for nulls in (None, list(MISSING_TEXTS)):
+        try:
+            column = pl.read_csv(
+                cells + separator,
+                has_header=False,
+                schema={"cell": pl.Float64},
+                eol_char=separator.decode(),
+                separator=NOWHERE,
+                quote_char=None,
+                null_values=nulls,
+                decimal_comma=decimal_comma,
+            )
+        except pl.exceptions.PolarsError:
+            continue
+        return column.to_series().to_numpy()
+    return None
 
 
 def _looks_numeric(cells: tuple[str, ...], decimal_comma: bool) -> bool:
