@@ -68,7 +68,8 @@ def run_cells(
     plan: FoldPlan, tasks: Sequence[CellTask], *, n_jobs: int | None, progress: Progress, description: str
 ) -> dict[str, Cell]:
     """The cells of all tasks by key; the results do not depend on ``n_jobs``."""
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes="64K")
+    # With the settings that every other loop has: for other ones joblib ends its workers and starts new ones.
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     cells: dict[str, Cell] = {}
     labels = [*_labels(tasks), ""]
     with progress.task(description, len(tasks)) as advance, _quiet_convergence(plan):
