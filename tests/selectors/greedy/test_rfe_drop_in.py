@@ -349,6 +349,16 @@ def test_decision_values_beyond_the_largest_exponential_are_no_trouble():
     assert np.abs(far.residual(far.state)[0]).max() < np.inf
 
 
+@pytest.mark.parametrize("C", [1e3, 1e5])
+def test_certain_classes_are_followed_or_left_to_the_estimator_without_a_warning(C):
+    """Curvatures of samples whose class is certain are zero, or below it by rounding."""
+    X, y = classes(31, (40, 60), 3)
+    model = known_model(LogisticRegression(C=C), X, y, {})
+    while model.alive.size > 1:
+        model.train()
+        model.remove(model.alive[:2][: model.alive.size - 1])
+
+
 def test_a_squared_hinge_that_jumps_between_two_sets_is_damped(monkeypatch):
     X, y = classes(25, (120, 10))
     exact = known_model(LinearSVC(), X, y, {})

@@ -44,6 +44,7 @@ MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
 TALL = 4  # so many samples per feature make one system in the features cheaper than the estimator itself
 MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
 SIGNIFICANT_BITS = 2.0**36  # weights that agree in so many are tied: those of identical columns do
+PRECISION = 1e-6  # relative error of weights that changes neither predictions nor the order, ties apart
 AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound and be there
 
 
@@ -354,6 +355,7 @@ class KnownRanker:
 
     def __init__(self, model: KnownModel, refits: Refits) -> None:
         self.model, self.refits = model, refits
+        model.precision = PRECISION
         self.is_exact, self.is_usable = False, True
         # Others are scored through an object that only predicts.
         self.stands_in_as_itself = not isinstance(refits.estimator, (SVC, SVR, RidgeClassifier))

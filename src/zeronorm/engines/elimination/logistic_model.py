@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.elimination.smooth_models import Columns, KnownModel
+from zeronorm.engines.elimination.smooth_models import Columns, KnownModel, without, without_rows
 
 DOWNDATES = 64  # removals after which a kernel matrix is computed afresh
 STEPS = 200
-SMALLEST_STEP = 1e-9  # relative to the solution: the error that is left when the iteration ends
 ROUNDED_STEP = 1e-7  # a step below which rounding may keep the gradient from falling
 NEWTON_STEP = 1e-5  # after a step of Newton's method this small, its square is left
 SLOWEST = (
     0.5  # factor by which a step must reduce the gradient for the same second derivatives to be used again
 )
+QUICK = 0.02  # a factor that leaves nothing to learn
 SLOWEST_IN_SAMPLES = 0.1  # the same in the dual, where they cost less
+LATE_STEP = 1e-3  # relative; after a smaller one the solution is so near that nothing is worn
+SAFETY = 10.0  # the error falls by that much less than the last step has reduced the residual
+STEPS_PER_COLUMN = 0.1  # that cost as much as the second derivatives, per column and output
 LARGEST_VALUE = 700.0  # of a decision, whose exponential is still a number
 MOST_RANKS = 0.1  # of the size of an inverse, by which it is updated and not computed afresh
 LEAST_CURVATURE = 1e-18  # relative to the cost: a sample of certain class has none
@@ -87,7 +91,7 @@ class Logistic(KnownModel):
         if isinstance(self.phase, InSamples) and self.alive.size <= self.loss.cost.size:
             start = np.column_stack([self.phase.weights(self.phase.state), self.phase.state[:, -1]])
             self.phase = InFeatures(self.columns, self.loss, start)
-        if not self.phase.solve(self.smallest_suffices):
+        if not self.phase.solve(self.precision, self.smallest_suffices):
             self._start()
             return False
         state = self.phase.state
@@ -110,8 +114,12 @@ class Phase(ABC):
     """
 
     state: FloatArray
-    rough_step: float  # relative: from here on it is worth asking whether the smallest weight is known
+    probability: FloatArray | None = None  # of the classes, at the last solution
     is_ready = False  # whether there are second derivatives
+    rough: float  # relative error from which on it is worth asking whether the smallest weight is known
+    reduction = 1.0  # of the residual by the last step that was looked at; in proportion to its size, or less
+    reduced_at = math.inf  # the relative size of that step
+    n_repeated = 0  # steps beyond the first of each round since they were computed
 
     @abstractmethod
     def residual(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -120,6 +128,10 @@ class Phase(ABC):
     @abstractmethod
     def prepare(self, probability: FloatArray) -> None:
         """Second derivatives where the probabilities are these."""
+
+    @abstractmethod
+    def worn_after(self) -> float:
+        """Steps beyond the first of each round that have cost as much as new second derivatives would."""
 
     @abstractmethod
     def step(self, residual: FloatArray) -> FloatArray:
@@ -137,50 +149,57 @@ class Phase(ABC):
     def remove(self, positions: IntArray) -> None:
         """Take out features, given by their positions among those left."""
 
-    def solve(self, smallest_suffices: bool) -> bool:
+    def solve(self, precision: float, smallest_suffices: bool) -> bool:
         """From the last state to the solution; False where it is not reached."""
         state, (residual, probability) = self.state, self.residual(self.state)
-        norm, reduction, is_fresh = math.sqrt(np.vdot(residual, residual)), 1.0, False
+        norm, size, is_fresh = _norm(residual), math.inf, False
+        self.reduction = min(1.0, 2.0 * self.reduction)
         for _ in range(STEPS):
-            if not self.is_ready:
+            if not self.is_ready or (size > LATE_STEP and self.n_repeated >= self.worn_after()):
                 try:
                     self.prepare(probability)
                 except LinAlgError:
                     return False
-                self.is_ready = is_fresh = True
+                self.is_ready, is_fresh, self.n_repeated = True, True, 0
             step = self.step(residual)
             size = float(np.abs(step).max()) / max(float(np.abs(state).max()), 1e-300)
-            left = size * (size if is_fresh and size <= NEWTON_STEP else reduction)
+            share = min(1.0, SAFETY * self.reduction * max(1.0, size / self.reduced_at))
             trial = state + step
-            if left <= SMALLEST_STEP or (
-                smallest_suffices and size <= self.rough_step and self.tells_the_smallest(trial, step)
+            left = size * (size if is_fresh and size <= NEWTON_STEP else share)
+            if left <= precision or (
+                smallest_suffices and left <= self.rough and self.tells_the_smallest(trial, share * step)
             ):
-                self.state = trial
+                self.state, self.probability = trial, probability
                 return True
             residual_there, probability_there = self.residual(trial)
-            norm_there = math.sqrt(np.vdot(residual_there, residual_there))
+            self.n_repeated += 1
+            norm_there = _norm(residual_there)
             if not norm_there <= SLOWEST * norm and not is_fresh:
                 self.is_ready = False
                 continue
             while not norm_there < norm:
                 step = 0.5 * step
                 if not np.abs(step).max() > 1e-6 * size * np.abs(state).max():
-                    self.state = state
+                    self.state, self.probability = state, probability
                     return size <= ROUNDED_STEP
                 residual_there, probability_there = self.residual(state + step)
-                norm_there = math.sqrt(np.vdot(residual_there, residual_there))
-            reduction, is_fresh = norm_there / norm, False
-            self.learn(step, residual_there - residual, reduction)
+                norm_there = _norm(residual_there)
+            self.reduction, self.reduced_at, is_fresh = norm_there / norm, max(size, 1e-300), False
+            self.learn(step, residual_there - residual, self.reduction)
             state, residual, probability, norm = state + step, residual_there, probability_there, norm_there
         return False
 
-    def tells_the_smallest(self, trial: FloatArray, step: FloatArray) -> bool:
-        """Whether an error of the size of this step leaves no doubt which feature has the smallest weight."""
+    def tells_the_smallest(self, trial: FloatArray, error: FloatArray) -> bool:
+        """Whether an error of this size leaves no doubt which feature has the smallest weight."""
         lengths = np.sqrt((self.weights(trial) ** 2).sum(axis=0))
         if lengths.size == 1:
             return True
         smallest, next_one = np.partition(lengths, 1)[:2]
-        return bool(next_one - smallest > 4.0 * np.sqrt((self.weights(step) ** 2).sum(axis=0).max()))
+        return bool(next_one - smallest > 2.0 * np.sqrt((self.weights(error) ** 2).sum(axis=0).max()))
+
+
+def _norm(residual: FloatArray) -> float:
+    return math.sqrt(float(np.vdot(residual, residual)))
 
 
 class InFeatures(Phase):
@@ -190,7 +209,7 @@ class InFeatures(Phase):
     formula of Broyden, Fletcher, Goldfarb and Shanno.
     """
 
-    rough_step = 1e-3
+    rough = 0.1
 
     def __init__(self, columns: Columns, loss: Softmax, start: FloatArray | None = None) -> None:
         self.columns, self.loss = columns, loss
@@ -214,7 +233,7 @@ class InFeatures(Phase):
                 weight = curvature[k, other]
                 block = system[k, :, other]
                 if k == other:  # a product with its own transpose takes half of the time
-                    scaled = rows * np.sqrt(weight)
+                    scaled = rows * np.sqrt(np.maximum(weight, 0.0))  # negative by rounding
                     block[:-1, :-1] = scaled @ scaled.T + np.eye(p)
                 else:
                     block[:-1, :-1] = (rows * weight) @ rows.T
@@ -224,13 +243,17 @@ class InFeatures(Phase):
         square = system.reshape(m * (p + 1), m * (p + 1))
         self.inverse = inverse_of(square)
 
+    def worn_after(self) -> float:
+        m, width = self.state.shape
+        return float(STEPS_PER_COLUMN * (m + 1) * width)
+
     def step(self, residual: FloatArray) -> FloatArray:
         return -(self.inverse @ residual.ravel()).reshape(residual.shape)
 
     def learn(self, step: FloatArray, change: FloatArray, reduction: float) -> None:
         step, change = step.ravel(), change.ravel()
         along = float(step @ change)
-        if along > 0.0:
+        if along > 0.0 and reduction > QUICK:
             seen = self.inverse @ change
             half = (0.5 * (1.0 + float(change @ seen) / along) * step - seen) / along
             update = np.outer(step, half)
@@ -241,32 +264,37 @@ class InFeatures(Phase):
         return state[:, :-1]
 
     def remove(self, positions: IntArray) -> None:
-        staying = np.delete(np.arange(self.state.shape[1]), positions)
-        gone = np.ones(self.state.shape, dtype=bool)
-        gone[:, staying] = False
-        there, stay = gone.ravel(), ~gone.ravel()
-        self.state, going = self.state[:, staying], self.state[gone]
-        if not self.is_ready:
-            return
-        rows = self.inverse[stay]
-        across = rows[:, there]
-        try:
-            share = np.linalg.solve(self.inverse[np.ix_(there, there)], np.column_stack([across.T, going]))
-        except LinAlgError:
-            self.is_ready = False
-            return
-        # Here the quadratic model of the loss has its minimum without these features.
-        self.state = self.state - (across @ share[:, -1]).reshape(self.state.shape)
-        self.inverse = rows[:, stay] - across @ share[:, :-1]
+        m, width = self.state.shape
+        stay = without(np.arange(width), positions)
+        if self.is_ready:
+            gone = (width * np.arange(m)[:, None] + positions).ravel()
+            inverse, point = without_rows(self.inverse, gone, self.state.reshape(-1, 1))
+            if inverse is not None:
+                # At the point the quadratic model of the loss has its minimum without these features.
+                self.inverse, self.state = inverse, point.reshape(m, stay.size)
+                return
+        self.is_ready, self.state = False, self.state[:, stay]
 
 
 def inverse_of(system: FloatArray) -> FloatArray:
     """The inverse of a positive definite matrix, by the shortest way: most are small."""
+    return inverse_from(factor_of(system))
+
+
+def factor_of(system: FloatArray) -> FloatArray:
+    """The Cholesky factor in an upper triangle; the system is overwritten."""
     factor, not_definite = dpotrf(system.T, overwrite_a=True)
     if not_definite:
         raise LinAlgError("not positive definite")
-    triangle = dpotri(factor, overwrite_c=True)[0]
-    return np.asarray(triangle + np.triu(triangle, 1).T)
+    return np.asarray(factor)
+
+
+def inverse_from(factor: FloatArray) -> FloatArray:
+    """The inverse of the matrix that has this factor."""
+    triangle = dpotri(factor)[0]
+    inverse = triangle + triangle.T
+    inverse.flat[:: len(inverse) + 1] *= 0.5
+    return np.asarray(inverse)
 
 
 class InSamples(Phase):
@@ -276,17 +304,31 @@ class InSamples(Phase):
     :math:`D = R R^\top`, a step needs one system, :math:`I + R^\top K R`.
     """
 
-    rough_step = 1e-5  # the weights are a product with the data
+    rough = 1e-5  # the weights are a product with the data
 
     def __init__(self, columns: Columns, loss: Softmax) -> None:
         self.columns, self.loss = columns, loss
         self.state = np.zeros((loss.n_outputs, loss.cost.size + 1))
         self.K, self.n_downdates = columns.gram(), 0
+        self.inverse: FloatArray | None = None  # computed when it can be used in the next round
+        self.lost: FloatArray | None = None
 
-    def solve(self, smallest_suffices: bool) -> bool:
+    def solve(self, precision: float, smallest_suffices: bool) -> bool:
         if self.n_downdates > DOWNDATES:
             self.K, self.n_downdates = self.columns.gram(), 0
-        return super().solve(smallest_suffices)
+        if self.lost is not None and self.probability is not None and not self.is_ready:
+            self._predict(self.lost, self.probability)
+        self.lost = None
+        return super().solve(precision, smallest_suffices)
+
+    def _predict(self, lost: FloatArray, probability: FloatArray) -> None:
+        """Where the second derivatives of the last solution place the new one, which has lost these decision values."""
+        with suppress(LinAlgError):
+            self.prepare(probability)
+            self.is_ready = True
+            residual = np.zeros_like(self.state)
+            residual[:, :-1] = -self._rooted(self._transpose_rooted(lost))
+            self.state = self.state + self.step(residual)
 
     def residual(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         slope, probability = self.loss.slope(state[:, :-1] @ self.K + state[:, -1:])
@@ -296,7 +338,7 @@ class InSamples(Phase):
         return residual, probability
 
     def prepare(self, probability: FloatArray) -> None:
-        curvature = np.moveaxis(self.loss.curvature(probability), 2, 0)
+        curvature = self.loss.curvature(probability).transpose(2, 0, 1)
         n, m = curvature.shape[:2]
         if m == 1:
             self.root = np.sqrt(curvature)
@@ -309,26 +351,43 @@ class InSamples(Phase):
                 roots = self.root[:, :, k] @ self.root[:, :, other].T
                 np.multiply(self.K, roots, out=system[k * n : (k + 1) * n, other * n : (other + 1) * n])
         system.flat[:: m * n + 1] += 1.0
-        self.inverse = inverse_of(system)
+        self.factor, self.inverse = factor_of(system), None
         # What the intercepts do to the unknowns of the system, one column each.
         self.border = self.root.transpose(2, 0, 1).reshape(m * n, m)
         self._note_border()
 
+    def _rooted(self, values: FloatArray) -> FloatArray:
+        """R times values; einsum is slow for what is one product."""
+        one = self.root.shape[1] == 1
+        return np.asarray(self.root[:, 0, 0] * values if one else np.einsum("ick,ki->ci", self.root, values))
+
+    def _transpose_rooted(self, values: FloatArray) -> FloatArray:
+        one = self.root.shape[1] == 1
+        return np.asarray(self.root[:, 0, 0] * values if one else np.einsum("ick,ci->ki", self.root, values))
+
+    def worn_after(self) -> float:
+        return math.inf  # each step decides
+
+    def _solved(self, right: FloatArray) -> FloatArray:
+        if self.inverse is not None:
+            return self.inverse @ right
+        return np.asarray(dpotrs(self.factor, right)[0])
+
     def _note_border(self) -> None:
-        self.solved_border = self.inverse @ self.border
+        self.solved_border = self._solved(self.border)
         seen = self.border.T @ self.solved_border
         self.of_intercept = 1.0 / seen if seen.size == 1 else np.linalg.inv(seen)
 
     def step(self, residual: FloatArray) -> FloatArray:
         r"""With :math:`\Delta a = -r - R t`: :math:`(I + R^\top K R)\, t = R^\top(\Delta b - K r)`."""
         inner, balance = residual[:, :-1], residual[:, -1]
-        right = -np.einsum("ick,ci->ki", self.root, inner @ self.K).ravel()
-        solved = self.inverse @ right
+        right = -self._transpose_rooted(inner @ self.K).ravel()
+        solved = self._solved(right)
         missing = balance - inner.sum(axis=1) - self.border.T @ solved
         intercept = self.of_intercept @ missing
         t = (solved + self.solved_border @ intercept).reshape(inner.shape)
         found = np.empty_like(residual)
-        np.subtract(-inner, np.einsum("ick,ki->ci", self.root, t), out=found[:, :-1])
+        np.subtract(-inner, self._rooted(t), out=found[:, :-1])
         found[:, -1] = intercept
         return found
 
@@ -340,18 +399,22 @@ class InSamples(Phase):
 
     def remove(self, positions: IntArray) -> None:
         x = self.columns.of(positions)
-        self.K -= x @ x.T
+        gone = x @ x.T
+        self.K -= gone
         self.n_downdates += 1
         if self.is_ready:
             self._downdate(x)
+        self.lost = self.state[:, :-1] @ gone
 
     def _downdate(self, x: FloatArray) -> None:
         """The inverse when x xᵀ leaves the Gram matrix, a change of few ranks."""
         m, n = len(self.state), len(x)
-        side = (self.border.reshape(m, n, m, 1) * x[:, None, :]).reshape(m * n, -1)
-        if side.shape[1] > MOST_RANKS * len(side):
+        if x.shape[1] > MOST_RANKS * n:
             self.is_ready = False
             return
+        side = (self.border.reshape(m, n, m, 1) * x[:, None, :]).reshape(m * n, -1)
+        if self.inverse is None:
+            self.inverse = inverse_from(self.factor)
         solved = self.inverse @ side
         left = np.eye(side.shape[1]) - side.T @ solved
         try:

@@ -33,6 +33,7 @@ class KnownModel(ABC):
 
     weights: FloatArray
     intercept: FloatArray
+    precision = 1e-9  # relative error of the weights at which an iteration may end
     smallest_suffices = False  # whether weights need only tell which feature has the smallest
 
     def __init__(self, n_features: int) -> None:
@@ -163,7 +164,7 @@ class LeastSquares(KnownModel):
         staying = without(np.arange(len(self.normal[0])), positions)
         self.normal = self.normal[0][staying[:, None], staying], self.normal[1][staying]
         if self.inverse is not None:
-            self.inverse = without_rows(self.inverse, positions)
+            self.inverse, _ = without_rows(self.inverse, positions, np.empty((len(self.inverse), 0)))
             self.n_downdates += 1
 
     def _downdate_samples(self, x: FloatArray) -> None:
@@ -229,37 +230,45 @@ class Columns:
             self.left()
 
 
-def without_rows(inverse: FloatArray, positions: IntArray) -> FloatArray | None:
-    """The inverse of a positive definite matrix without some rows and columns, from the inverse with them."""
+def without_rows(
+    inverse: FloatArray, positions: IntArray, point: FloatArray
+) -> tuple[FloatArray | None, FloatArray]:
+    """The inverse of a positive definite matrix without some rows and columns, from the inverse with them.
+
+    ``point`` holds minima of quadratic functions with that matrix, one in each column, which move as well.
+    """
     if positions.size <= FEW:
         for k in np.sort(positions)[::-1].tolist():
             if not inverse[k, k] > 0.0:
-                return None
-            inverse = without_row(inverse, k)
-        return inverse
+                return None, point
+            inverse, point = without_row(inverse, point, k)
+        return inverse, point
     stay = without(np.arange(len(inverse)), positions)
     rows = inverse[stay]
     across = rows[:, positions]
     try:
         share = np.linalg.solve(inverse[np.ix_(positions, positions)], across.T)
     except LinAlgError:
-        return None
-    return np.asarray(rows[:, stay] - across @ share)
+        return None, point
+    return np.asarray(rows[:, stay] - across @ share), point[stay] - share.T @ point[positions]
 
 
 @sweep
-def without_row(inverse: FloatArray, k: int) -> FloatArray:
-    """A Schur complement: the inverse when one row and column leave the matrix."""
+def without_row(inverse: FloatArray, point: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """A Schur complement: the inverse, and the minima, when one row and column leave the matrix."""
     n = len(inverse) - 1
-    left = np.empty((n, n))
+    left, moved = np.empty((n, n)), np.empty((n, point.shape[1]))
     for i in range(n):
-        row = inverse[i if i < k else i + 1]
+        old = i if i < k else i + 1
+        row = inverse[old]
         factor = row[k] / inverse[k, k]
         for j in range(k):
             left[i, j] = row[j] - factor * inverse[k, j]
         for j in range(k, n):
             left[i, j] = row[j + 1] - factor * inverse[k, j + 1]
-    return left
+        for j in range(point.shape[1]):
+            moved[i, j] = point[old, j] - factor * point[k, j]
+    return left, moved
 
 
 def _inverse_of(system: FloatArray) -> FloatArray | None:
