@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -117,3 +119,37 @@ def test_the_trial_accepts_them():
     device = "cuda:0" if DEVICE == "cuda" else "cpu"
     assert device_kernels.usable_for(device)
     assert device_kernels.compares_samples_on(device)
+
+
+COMPILE = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from zeronorm.design import device_kernels as kernels
+
+KINDS = {
+    "x": "*fp32", "columns": "*fp64", "stride": "i64", "rows": "*i64", "first": "*i64", "second": "*i64",
+    "weights": "*fp64", "total_weight": "fp64", "out": "*fp64",
+}
+CHOICES = {"CENTER": 16, "ROWS": 8, "COLUMNS": 128, "PART": 16384, "PAIRS": 8, "SQUARED": False}
+CHOICES |= {"TILE": 64, "AT_ONCE": 4}
+for name in ("_column_sums", "_row_sums", "_column_moments", "_distances", "_difference_sums"):
+    function = getattr(kernels, name)
+    chosen = {argument: CHOICES[argument] for argument in function.arg_names if argument in CHOICES}
+    kinds = {
+        argument: "constexpr" if argument in chosen else KINDS.get(argument, "i32") for argument in function.arg_names
+    }
+    triton.compile(ASTSource(function, signature=kinds, constexprs=chosen), target=GPUTarget("cuda", 90, 32))
+    print(name)
+"""
+
+
+def test_they_compile_for_a_gpu_that_is_not_here():
+    """The interpreter accepts what the compiler refuses, a variable that changes its shape in a loop for instance."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    ran = subprocess.run(
+        [sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert len(ran.stdout.split()) == 5

@@ -32,6 +32,8 @@ from zeronorm.design.stats_kernels import CENTER_SAMPLES
 
 # Columns whose products are summed in single precision before they enter a sum in double precision.
 _SINGLE_SUM = 1024
+# Data whose Gram matrix takes so many multiplications are worth the way to the device and back.
+_HOST_WORK = 10**8
 # A scan of all rows or columns is faster than gathering this share of them.
 _SCAN_ROWS, _SCAN_COLUMNS = 1 / 4, 1 / 8
 
@@ -93,7 +95,8 @@ class ArrayApiDesign(Design):
         return self._part(self._rows, self._columns, (shift, factor))
 
     def _resident_elsewhere(self) -> Design | None:
-        if 8 * self.n_samples * self.n_features <= SMALL_COPY_BYTES:
+        n, p = self.shape
+        if 8 * n * p <= SMALL_COPY_BYTES and n * p * min(n, p) <= _HOST_WORK:
             return None
         if isinstance(self._rows, range) and isinstance(self._columns, range):
             return self

@@ -77,12 +77,13 @@ def _column_moments(
     """
     column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < n_columns
-    first_rows = tl.arange(0, CENTER)
-    known = first_rows < n_rows
-    row = tl.load(rows + first_rows, mask=known, other=0)
-    place = x + row[:, None] * stride + column[None, :]
-    value = tl.load(place, mask=known[:, None] & inside[None, :], other=0.0).to(tl.float64)
-    center = tl.sum(value, axis=0) / tl.minimum(n_rows, CENTER)
+    # A variable that enters the loop below must keep its shape there, so these have names of their own.
+    leader = tl.arange(0, CENTER)
+    is_leader = leader < n_rows
+    leader_row = tl.load(rows + leader, mask=is_leader, other=0)
+    leader_place = x + leader_row[:, None] * stride + column[None, :]
+    leading = tl.load(leader_place, mask=is_leader[:, None] & inside[None, :], other=0.0).to(tl.float64)
+    center = tl.sum(leading, axis=0) / tl.minimum(n_rows, CENTER)
     first = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
     second = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
     low = tl.zeros((ROWS, COLUMNS), dtype=tl.float64) + float("inf")

@@ -272,6 +272,8 @@ class SelectionPath:
             return (self.n_features - self.position()).astype(np.float64)
         best_first = self.order if k is None else self._chosen_first(k)[0]
         ordered = self.scores[best_first]
+        if (ordered[:-1] >= ordered[1:]).all():
+            return self.scores.copy()
         raised = np.maximum.accumulate(ordered[::-1])[::-1]
         changed = np.flatnonzero(raised != ordered)
         agreeing = self.scores.copy()
