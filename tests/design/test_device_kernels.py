@@ -17,6 +17,7 @@ if DEVICE == "cpu":
 pytest.importorskip("triton", reason="triton is not installed: it comes with torch for CUDA")
 
 from zeronorm.design import array_api, as_design, device_kernels  # noqa: E402
+from zeronorm.testing import check_design  # noqa: E402
 
 
 def data(shape, dtype=np.float32):
@@ -27,7 +28,7 @@ def data(shape, dtype=np.float32):
     return torch.asarray(X, device=DEVICE), X.astype(np.float64)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (33, 17_000), (50, 5)])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (33, 17_000), (50, 5), (1001, 3)])
 def test_sums_in_double_precision(shape):
     x, X = data(shape)
     rng = np.random.default_rng(1)
@@ -39,7 +40,7 @@ def test_sums_in_double_precision(shape):
         np.testing.assert_allclose(found, X @ w, rtol=1e-10, atol=1e-8)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (50, 5)])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (50, 5), (1001, 3)])
 def test_moments_of_chosen_rows(shape):
     x, X = data(shape)
     rows = np.random.default_rng(2).permutation(shape[0])[: max(1, shape[0] // 2)]
@@ -67,14 +68,28 @@ def test_distances_of_samples(shape, squared):
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (7, 300)])
-def test_sums_of_differences_over_pairs(shape):
+@pytest.mark.parametrize("n_pairs", [25, 300])
+def test_sums_of_differences_over_pairs(shape, n_pairs):
     x, X = data(shape)
     rng = np.random.default_rng(3)
-    first, second = rng.integers(0, shape[0], size=(2, 25))
-    weights = rng.random(25)
+    first, second = rng.integers(0, shape[0], size=(2, n_pairs))
+    weights = rng.random(n_pairs)
     on_device = [torch.asarray(a, device=DEVICE) for a in (first, second, weights)]
     found = device_kernels.difference_sums(x, *on_device).cpu().numpy()
     np.testing.assert_allclose(found, weights @ np.abs(X[first] - X[second]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("view", ["plain", "standardized"])
+def test_the_contract_holds_with_them(view, monkeypatch):
+    """Also where only every other column is chosen."""
+    monkeypatch.setattr(array_api, "kernels_for", lambda array: device_kernels)
+    monkeypatch.setattr(array_api, "difference_kernels_for", lambda array: device_kernels)
+    x, X = data((9, 40))
+    if view == "plain":
+        check_design(lambda: as_design(x), X, rtol=1e-9)
+    else:
+        expected = as_design(X).standardized()
+        check_design(lambda: as_design(x).standardized(), (X - expected.mean) / expected.scale, rtol=1e-8)
 
 
 def test_designs_compare_samples_with_them(monkeypatch):

@@ -305,7 +305,8 @@ class ArrayApiDesign(Design):
 
     def _kernels(self, n_vectors: int = 1) -> Any:
         """Kernels that read the data once; None where they do not suit."""
-        if self._affine_part is not None or not isinstance(self._columns, range):
+        neighbours = isinstance(self._columns, range) and self._columns.step == 1
+        if self._affine_part is not None or not neighbours or min(self.shape) == 0:
             return None
         kernels = kernels_for(self._array)
         return kernels if kernels is not None and kernels.suits(self._array, n_vectors) else None

@@ -251,7 +251,9 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
 
 def gathered(design: Design) -> Design:
     """Return the same data in one array when they are small or on a device, so that products need no gathering."""
+    elsewhere = design._resident_elsewhere()
+    if elsewhere is not None:
+        return design._passing_on(elsewhere)
     if 8 * design.n_samples * design.n_features > SMALL_COPY_BYTES:
-        elsewhere = design._resident_elsewhere()
-        return design if elsewhere is None else design._passing_on(elsewhere)
+        return design
     return DenseDesign(np.ascontiguousarray(design.block(slice(None))), design.feature_names)

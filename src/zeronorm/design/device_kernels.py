@@ -27,24 +27,27 @@ _CENTER_SAMPLES = 16
 _TILE = 64  # samples on each side of a tile of distances
 _AT_ONCE = 4  # columns in one turn of the loop
 _PROGRAMS = 4096  # enough to keep a device busy
+_ROWS = 8  # in one turn of a loop down the columns
+_LEAST_ROWS = 64  # of one part of such a loop
 
 
 @triton.jit
 def _column_sums(
-    x, stride, weights, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    x, stride, weights, out, n_rows, n_columns, part_size, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):  # pragma: no cover
-    """out[j] = sum_i weights[i] x[i, j]"""
+    """out[part, j] = sum_i weights[i] x[i, j] over the rows of one part"""
     column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    part = tl.program_id(1)
     inside = column < n_columns
     total = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
-    for start in range(0, n_rows, ROWS):
+    for start in range(part * part_size, tl.minimum((part + 1) * part_size, n_rows), ROWS):
         row = start + tl.arange(0, ROWS)
         known = row < n_rows
         weight = tl.load(weights + row, mask=known, other=0.0)
         place = x + row.to(tl.int64)[:, None] * stride + column[None, :]
         value = tl.load(place, mask=known[:, None] & inside[None, :], other=0.0)
         total += value.to(tl.float64) * weight[:, None]
-    tl.store(out + column, tl.sum(total, axis=0), mask=inside)
+    tl.store(out + part.to(tl.int64) * n_columns + column, tl.sum(total, axis=0), mask=inside)
 
 
 @triton.jit
@@ -68,14 +71,15 @@ def _row_sums(
 
 @triton.jit
 def _column_moments(
-    x, stride, rows, weights, total_weight, out, n_rows, n_columns,
+    x, stride, rows, weights, out, n_rows, n_columns, part_size,
     CENTER: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip  # pragma: no cover
-    """Minimum, maximum, mean and sum of squared deviations of each column over the chosen rows.
+    """Minimum, maximum, centre, first and second moment about it of each column, over one part of the chosen rows.
 
-    Moments are taken about the mean of the first rows, see `stats_kernels`.
+    The centre is the mean of the first of all chosen rows, see `stats_kernels`.
     """
     column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    part = tl.program_id(1)
     inside = column < n_columns
     # A variable that enters the loop below must keep its shape there, so these have names of their own.
     leader = tl.arange(0, CENTER)
@@ -88,7 +92,7 @@ def _column_moments(
     second = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
     low = tl.zeros((ROWS, COLUMNS), dtype=tl.float64) + float("inf")
     high = tl.zeros((ROWS, COLUMNS), dtype=tl.float64) - float("inf")
-    for start in range(0, n_rows, ROWS):
+    for start in range(part * part_size, tl.minimum((part + 1) * part_size, n_rows), ROWS):
         member = start + tl.arange(0, ROWS)
         known = member < n_rows
         row = tl.load(rows + member, mask=known, other=0)
@@ -101,12 +105,12 @@ def _column_moments(
         deviation = tl.where(both, value - center[None, :], 0.0)
         first += weight[:, None] * deviation
         second += weight[:, None] * deviation * deviation
-    moment = tl.sum(first, axis=0)
-    spread = tl.sum(second, axis=0) - moment * moment / total_weight
-    tl.store(out + column, tl.min(low, axis=0), mask=inside)
-    tl.store(out + n_columns + column, tl.max(high, axis=0), mask=inside)
-    tl.store(out + 2 * n_columns + column, center + moment / total_weight, mask=inside)
-    tl.store(out + 3 * n_columns + column, tl.where(spread < 0.0, 0.0, spread), mask=inside)
+    begin = out + part.to(tl.int64) * 5 * n_columns + column
+    tl.store(begin, tl.min(low, axis=0), mask=inside)
+    tl.store(begin + n_columns, tl.max(high, axis=0), mask=inside)
+    tl.store(begin + 2 * n_columns, center, mask=inside)
+    tl.store(begin + 3 * n_columns, tl.sum(first, axis=0), mask=inside)
+    tl.store(begin + 4 * n_columns, tl.sum(second, axis=0), mask=inside)
 
 
 @triton.jit
@@ -137,13 +141,14 @@ def _distances(
 
 @triton.jit
 def _difference_sums(
-    x, stride, first, second, weights, out, n_pairs, n_columns, PAIRS: tl.constexpr, COLUMNS: tl.constexpr
-):  # pragma: no cover
-    """out[k] = sum_t weights[t] |x[first[t], k] - x[second[t], k]|"""
+    x, stride, first, second, weights, out, n_pairs, n_columns, part_size, PAIRS: tl.constexpr, COLUMNS: tl.constexpr
+):  # fmt: skip  # pragma: no cover
+    """out[part, k] = sum_t weights[t] |x[first[t], k] - x[second[t], k]| over one part of the pairs"""
     column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    part = tl.program_id(1)
     inside = column < n_columns
     total = tl.zeros((PAIRS, COLUMNS), dtype=tl.float64)
-    for start in range(0, n_pairs, PAIRS):
+    for start in range(part * part_size, tl.minimum((part + 1) * part_size, n_pairs), PAIRS):
         pair = start + tl.arange(0, PAIRS)
         known = pair < n_pairs
         weight = tl.load(weights + pair, mask=known, other=0.0)
@@ -153,7 +158,15 @@ def _difference_sums(
         a = tl.load(x + a_row[:, None] * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
         b = tl.load(x + b_row[:, None] * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
         total += weight[:, None] * tl.abs(a - b)
-    tl.store(out + column, tl.sum(total, axis=0), mask=inside)
+    tl.store(out + part.to(tl.int64) * n_columns + column, tl.sum(total, axis=0), mask=inside)
+
+
+def _parts(n_rows: int, n_columns: int, width: int) -> tuple[tuple[int, int], int]:
+    """The grid of programs for sums down the columns, and the rows of each: tall data have few columns to share."""
+    n_blocks = triton.cdiv(n_columns, width)
+    n_parts = max(1, min(n_rows // _LEAST_ROWS, _PROGRAMS // n_blocks))
+    part_size = _ROWS * triton.cdiv(n_rows, _ROWS * n_parts)
+    return (n_blocks, triton.cdiv(n_rows, part_size)), part_size
 
 
 def transpose_dot(x: Any, V: Any) -> Any:
@@ -161,10 +174,11 @@ def transpose_dot(x: Any, V: Any) -> Any:
     if V.ndim == 2:
         return torch.stack([transpose_dot(x, V[:, k].contiguous()) for k in range(V.shape[1])], dim=1)
     n, p = x.shape
-    out = torch.empty(p, dtype=torch.float64, device=x.device)
+    grid, part_size = _parts(n, p, 256)
+    out = torch.empty((grid[1], p), dtype=torch.float64, device=x.device)
     with _on_its_device(x):
-        _column_sums[(triton.cdiv(p, 256),)](x, x.stride(0), V, out, n, p, ROWS=8, COLUMNS=256)
-    return out
+        _column_sums[grid](x, x.stride(0), V, out, n, p, part_size, ROWS=_ROWS, COLUMNS=256)
+    return out.sum(dim=0)
 
 
 def dot(x: Any, w: Any) -> Any:
@@ -175,8 +189,8 @@ def dot(x: Any, w: Any) -> Any:
     n_parts = triton.cdiv(p, _COLUMNS_PER_PART)
     out = torch.empty((n, n_parts), dtype=torch.float64, device=x.device)
     with _on_its_device(x):
-        _row_sums[(triton.cdiv(n, 8), n_parts)](
-            x, x.stride(0), w, out, n, p, n_parts, PART=_COLUMNS_PER_PART, ROWS=8, COLUMNS=256
+        _row_sums[(triton.cdiv(n, _ROWS), n_parts)](
+            x, x.stride(0), w, out, n, p, n_parts, PART=_COLUMNS_PER_PART, ROWS=_ROWS, COLUMNS=256
         )
     return out.sum(dim=1)
 
@@ -186,14 +200,28 @@ def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
 
     ``rows`` are positions of samples, the heaviest first, and ``weights`` their weights.
     """
-    p = x.shape[1]
-    out = torch.empty((4, p), dtype=torch.float64, device=x.device)
+    n, p = rows.shape[0], x.shape[1]
+    grid, part_size = _parts(n, p, 128)
+    out = torch.empty((grid[1], 5, p), dtype=torch.float64, device=x.device)
     with _on_its_device(x):
-        _column_moments[(triton.cdiv(p, 128),)](
-            x, x.stride(0), rows, weights, total_weight, out, rows.shape[0], p,
-            CENTER=_CENTER_SAMPLES, ROWS=8, COLUMNS=128,
-        )  # fmt: skip
-    return out
+        _column_moments[grid](
+            x,
+            x.stride(0),
+            rows,
+            weights,
+            out,
+            n,
+            p,
+            part_size,
+            CENTER=_CENTER_SAMPLES,
+            ROWS=_ROWS,
+            COLUMNS=128,
+        )
+    first, second = out[:, 3].sum(dim=0), out[:, 4].sum(dim=0)
+    spread = (second - first * first / total_weight).clamp(min=0.0)
+    return torch.stack(
+        [out[:, 0].amin(dim=0), out[:, 1].amax(dim=0), out[0, 2] + first / total_weight, spread], dim=0
+    )
 
 
 def distances(block: Any, squared: bool) -> Any:
@@ -215,12 +243,23 @@ def distances(block: Any, squared: bool) -> Any:
 def difference_sums(x: Any, first: Any, second: Any, weights: Any) -> Any:
     """The weighted sum of absolute differences over pairs of rows, for each column, in double precision."""
     p = x.shape[1]
-    out = torch.empty(p, dtype=torch.float64, device=x.device)
+    grid, part_size = _parts(first.shape[0], p, 128)
+    out = torch.empty((grid[1], p), dtype=torch.float64, device=x.device)
     with _on_its_device(x):
-        _difference_sums[(triton.cdiv(p, 128),)](
-            x, x.stride(0), first, second, weights, out, first.shape[0], p, PAIRS=8, COLUMNS=128
+        _difference_sums[grid](
+            x,
+            x.stride(0),
+            first,
+            second,
+            weights,
+            out,
+            first.shape[0],
+            p,
+            part_size,
+            PAIRS=_ROWS,
+            COLUMNS=128,
         )
-    return out
+    return out.sum(dim=0)
 
 
 def suits(x: Any, n_vectors: int = 1) -> bool:

@@ -58,13 +58,15 @@ def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
     if values.size < _MANY or np.isnan(values.min()):
         order = np.argsort(-values)
         return order, values[order]
-    bits = (-values).view(np.int64)
-    keys = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+    keys = (-values).view(np.int64)
+    flip = keys >> 63
+    flip &= np.iinfo(np.int64).max
+    keys ^= flip
     keys >>= n_bits
     keys <<= n_bits
     keys += np.arange(values.size)
     keys.sort()
-    order = (keys & ((1 << n_bits) - 1)).astype(np.intp, copy=False)
+    order = np.bitwise_and(keys, (1 << n_bits) - 1, out=flip).astype(np.intp, copy=False)
     falling = values[order]
     rising = np.flatnonzero(falling[1:] > falling[:-1])
     if rising.size > values.size // 64:
@@ -258,7 +260,9 @@ class SelectionPath:
             return self.position() + 1
         best_first, n_chosen = self._chosen_first(k)
         ranking = np.empty(self.n_features, dtype=np.intp)
-        ranking[best_first] = np.maximum(np.arange(self.n_features) - (n_chosen - 2), 1)
+        rank = np.arange(2 - n_chosen, self.n_features + 2 - n_chosen)
+        rank[:n_chosen] = 1
+        ranking[best_first] = rank
         return ranking
 
     def feature_scores(self, k: int | None = None) -> FloatArray:
