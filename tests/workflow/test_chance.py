@@ -182,17 +182,23 @@ def simulate_headlines(strength, n_sets, **options):
 def test_headlines_on_simulated_data():
     nothing = simulate_headlines(0.0, 5, **FIXED, permutations=19)
     assert not any(claim and p_value > 0.05 for claim, p_value in nothing)
-    assert sum(claim for claim, _ in nothing) <= 1
+    assert _n_claims(nothing) <= 1
     strong = simulate_headlines(2.0, 5, **FIXED, permutations=19)
-    assert all(claim for claim, _ in strong)
+    assert _n_claims(strong) == 5
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("method", ["zeronorm-svm", "rfe", "fisher"])
 def test_headlines_on_twenty_data_sets_each(method):
-    options = {"method": method, "features": "auto", "cv": 4, "permutations": 19}
+    options = {"method": method, "features": "auto", "max_features": 8, "cv": 3, "permutations": 19}
     nothing = simulate_headlines(0.0, 20, **options)
-    assert not any(claim and p_value > 0.05 for claim, p_value in nothing)
     strong = simulate_headlines(2.0, 20, **options)
-    assert sum(claim for claim, _ in strong) >= 19
+    print(f"{method}: {_n_claims(nothing)} of 20 null sets and {_n_claims(strong)} of 20 strong ones claim")
+    assert not any(claim and p_value > 0.05 for claim, p_value in nothing)
+    assert _n_claims(nothing) <= 4  # 1 on average; more than 4 in 0.3 % of all simulations
+    assert _n_claims(strong) >= 19
+
+
+def _n_claims(headlines):
+    return sum(claim for claim, _ in headlines)

@@ -345,6 +345,8 @@ def as_metric(metric: Any, parameter: str = "metrics") -> Metric:
             load_extensions()
         if metric in METRICS:
             return METRICS[metric]
+        if metric in SHARES:
+            return SHARES[metric]
         if metric in get_scorer_names():
             return _of_scorer(get_scorer(metric), metric)
         raise ValueError(
@@ -357,6 +359,24 @@ def as_metric(metric: Any, parameter: str = "metrics") -> Metric:
     raise ValueError(
         f"The '{parameter}' parameter must hold names, scorers or Metric objects. Got {metric!r} instead."
     )
+
+
+def _share_right(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
+
+
+def _balanced_share_right(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    _, codes = np.unique(np.asarray(y_true), return_inverse=True)
+    right = np.bincount(codes, weights=np.asarray(y_true) == np.asarray(y_pred))
+    return float(np.mean(right / np.bincount(codes)))
+
+
+# Scorers of scikit-learn that are asked for thousands of times, without its checks of the labels each time: those
+# take longer than fitting a small predictor.
+SHARES = {
+    "accuracy": Metric("accuracy", _share_right, greater_is_better=True),
+    "balanced_accuracy": Metric("balanced_accuracy", _balanced_share_right, greater_is_better=True),
+}
 
 
 def _of_scorer(scorer: Any, name: str) -> Metric:

@@ -136,7 +136,7 @@ def fit_model(table: Table, columns: Any, *, with_gaps: Table | None = None) -> 
         return None
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
     fitted = WithBaseline.for_table(table).fit(dense_columns(table.X, columns), table.y).estimator_
-    scaler, predictor = fitted[0], fitted[-1]
+    scaler, predictor = (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (fitted, fitted)
     weights = np.atleast_2d(np.asarray(predictor.coef_, dtype=np.float64))
     classes = [] if table.task == "regression" else predictor.classes_.tolist()
     n_rows = len(weights)

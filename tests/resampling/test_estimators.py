@@ -1,0 +1,70 @@
+"""The predictor used when none is named, and the shares of right predictions, against scikit-learn's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from zeronorm.resampling.estimators import default_estimator
+from zeronorm.resampling.metrics import as_metric
+
+
+def columns_as_they_come(seed):
+    """Columns of any size: far from zero, tiny, constant, and of whole numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 8)) * 10.0 ** rng.integers(-6, 7, size=8) + rng.normal(size=8) * 1e3
+    X[:, 5] = 0.1
+    X[:, 6] = rng.integers(0, 2, size=60)
+    X[:, 7] = 0.0
+    return X, rng
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes):
+    X, rng = columns_as_they_come(n_classes)
+    X = X.astype(dtype)
+    y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
+    ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
+    reference = make_pipeline(StandardScaler(), SVC(kernel="linear", random_state=0)).fit(X[:40], y[:40])
+    np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
+    tolerance = 1e-9 if dtype is not np.float32 else 2e-3
+    expected = reference.decision_function(X[40:])
+    np.testing.assert_allclose(ours.decision_function(X[40:]), expected, rtol=tolerance, atol=tolerance)
+    assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
+
+
+def test_the_default_ridge_is_the_pipeline_of_scaler_and_ridge():
+    X, rng = columns_as_they_come(0)
+    y = rng.normal(size=60)
+    ours = clone(default_estimator("regression", n_samples=60)).fit(X[:40], y[:40])
+    reference = make_pipeline(StandardScaler(), Ridge()).fit(X[:40], y[:40])
+    np.testing.assert_allclose(ours.predict(X[40:]), reference.predict(X[40:]), rtol=1e-9)
+    assert ours.score(X[40:], y[40:]) == pytest.approx(reference.score(X[40:], y[40:]), rel=1e-9)
+
+
+def test_missing_values_are_refused():
+    X, _ = columns_as_they_come(0)
+    X[3, 2] = np.nan
+    for task, y in (("classification", np.arange(60) % 2), ("regression", np.arange(60.0))):
+        with pytest.raises(ValueError, match="NaN"):
+            default_estimator(task, n_samples=60).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"), [("accuracy", accuracy_score), ("balanced_accuracy", balanced_accuracy_score)]
+)
+def test_shares_of_right_predictions_are_those_of_scikit_learn(name, reference):
+    rng = np.random.default_rng(0)
+    for labels in (np.arange(3), np.asarray(list("xyz"))):
+        truth, predicted = labels[rng.integers(0, 3, size=50)], labels[rng.integers(0, 3, size=50)]
+        metric = as_metric(name)
+        assert metric.function(truth, predicted) == reference(truth, predicted)
+        assert metric.greater_is_better
+        assert metric.name == name
