@@ -19,7 +19,7 @@ from zeronorm.workflow.result import Result
 
 from .conftest import small_rows, write_csv
 
-FILES = {"selected.csv", "result.json", "records.parquet", "report.html"}
+FILES = {"selected.csv", "result.json", "records.parquet", "figures.parquet", "report.html"}
 QUICK = ["--method", "fisher", "--cv", "3", "--permutations", "0"]
 
 
@@ -163,7 +163,7 @@ def test_compare_and_report(data_file, tmp_path, capsys):
         str(out),
     ]
     assert run(arguments) == 0
-    assert {file.name for file in out.iterdir()} == FILES - {"selected.csv"}
+    assert {file.name for file in out.iterdir()} == FILES - {"selected.csv", "figures.parquet"}
     assert "fisher" in capsys.readouterr().out
     again = tmp_path / "again"
     assert run(["report", str(out / "records.parquet"), "--out", str(again)]) == 0

@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 import zeronorm
 from zeronorm.workflow import files
 from zeronorm.workflow.models import LinearModel, apply_model
-from zeronorm.workflow.result import finite, schema
+from zeronorm.workflow.result import figure_cells, figures_from, finite, schema
 
 QUICK = {"method": "fisher", "features": 3, "cv": 3}
 
@@ -65,10 +65,37 @@ def test_the_schema_refuses_what_is_missing_or_wrong(selection):
 def test_numbers_that_are_not_finite_become_null(selection):
     values = {"a": np.nan, "b": [np.inf, -np.inf, np.float32(1.5)], "c": np.array([np.nan, 2.0])}
     assert finite(values) == {"a": None, "b": [None, None, 1.5], "c": [None, 2.0]}
-    broken = zeronorm.Result(**{**vars(selection), "figures": {"x": float("nan"), "y": [float("inf")]}})
-    assert json.loads(broken.to_json())["figures"] == {"x": None, "y": [None]}
+    broken = zeronorm.Result(**{**vars(selection), "size": {"x": float("nan"), "y": [float("inf")]}})
+    assert json.loads(broken.to_json())["size"] == {"x": None, "y": [None]}
     assert "NaN" not in broken.to_json()
     assert "Infinity" not in broken.to_json()
+
+
+def test_the_raw_cells_of_figures_are_in_a_table_of_their_own(selection, tmp_path):
+    folder = selection.save(tmp_path / "out")
+    assert "figures" not in json.loads((folder / "result.json").read_text())
+    cells = pl.read_parquet(folder / "figures.parquet")
+    assert set(cells["figure"]) == set(selection.figures)
+    shown = cells.filter(pl.col("figure") == "features", pl.col("part") == "values").sort("i", "j")
+    expected = [value for row in finite(selection.figures["features"]["values"]) for value in row]
+    assert shown["number"].to_list() == expected
+    assert zeronorm.Result.load(folder).figures == finite(selection.figures)
+    (folder / "figures.parquet").write_bytes(b"not parquet")
+    with pytest.raises(ValueError, match=r"figures\.parquet' is damaged"):
+        zeronorm.Result.load(folder)
+    pl.DataFrame({"x": [1]}).write_parquet(folder / "figures.parquet")
+    with pytest.raises(ValueError, match="does not hold the cells of figures"):
+        zeronorm.Result.load(folder)
+
+
+def test_cells_of_any_kind_and_depth_go_to_a_table_and_back():
+    figures = {
+        "one": {"whole": 3, "part": 0.5, "words": "a\nb", "yes": True, "nothing": None, "empty": []},
+        "two": {"cube": [[[1.0, None], []], [[2, "x"]]], "ragged": [1, [2.5], [[False]]], "rows": [[], [1]]},
+    }
+    table = figure_cells(figures)
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    assert figures_from(rows) == figures
 
 
 @pytest.mark.parametrize("name", ["selection", "comparison"])
@@ -212,6 +239,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(problem, tmp_path, monkeypa
     assert len(fits) == 1 + 2 * 3  # on all samples and on permuted targets, not again on the three folds
     assert resumed.procedure | {"seconds": 0} == whole.procedure | {"seconds": 0}
     assert sorted(os.listdir(tmp_path / "out")) == [
+        "figures.parquet",
         "records.parquet",
         "report.html",
         "result.json",

@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Result")
 
-RESULT_FILES = ("selected.csv", "result.json", "records.parquet", "report.html", "model.json")
+RESULT_FILES = (
+    "selected.csv",
+    "result.json",
+    "records.parquet",
+    "figures.parquet",
+    "report.html",
+    "model.json",
+)
 JOURNAL = "journal"
 NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
 # Also the wide forms of East Asian text; a mark of byte order or NUL in front is dropped by spreadsheets.
@@ -168,7 +175,7 @@ def save(result: Result, folder: Path, *, with_model: bool, force: bool) -> Path
 
 
 def write_files(result: Result, folder: Path, *, with_model: bool = False) -> None:
-    """selected.csv (for a selection), result.json, records.parquet, report.html and, on request, model.json."""
+    """All files of a result; selected.csv and figures.parquet for a selection, model.json on request."""
     if result.kind == "selection":
         write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)
     if with_model and result.model is None:
@@ -177,8 +184,19 @@ def write_files(result: Result, folder: Path, *, with_model: bool = False) -> No
         result.model.save(folder / "model.json")
     (folder / "result.json").write_text(result.to_json(), encoding="utf-8")
     _polars_frame(result.records).write_parquet(folder / "records.parquet")
+    if result.figures:
+        _write_figures(result.figures, folder / "figures.parquet")
     text = service("render_report")(result, result.records)
     (folder / "report.html").write_text(text, encoding="utf-8")
+
+
+def _write_figures(figures: Mapping[str, Any], file: Path) -> None:
+    import polars as pl
+
+    from zeronorm.workflow.result import PLACES, figure_cells
+
+    kinds = dict.fromkeys(PLACES, pl.Int32) | {"number": pl.Float64, "text": pl.String}
+    pl.DataFrame(figure_cells(figures), schema_overrides=kinds).write_parquet(file)
 
 
 def _polars_frame(records: Any) -> Any:
@@ -331,19 +349,12 @@ def _distinct(name: str, taken: Mapping[str, Any]) -> str:
 
 def load(cls: type[R], path: Path) -> R:
     """The result of a run, from its folder or its records file."""
-    import polars as pl
-
     file = path / "records.parquet" if path.is_dir() else path
     if not file.is_file():
         raise ValueError(
             f"There are no records at {str(file)!r}. Give the folder of a run or a records.parquet."
         )
-    try:
-        records = pl.read_parquet(file)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise ValueError(
-            f"The file {str(file)!r} is damaged or not Parquet. Run the selection again."
-        ) from error
+    records = _read_parquet(file)
     missing = [name for name in NEEDED if name not in records.columns]
     if missing or records.height == 0:
         raise ValueError(
@@ -352,7 +363,37 @@ def load(cls: type[R], path: Path) -> R:
         )
     beside = file.parent / "result.json"
     result = cls.read(beside) if beside.is_file() else cls(**_described(records, file))
-    return replace(result, records=records, model=_model_beside(file.parent))
+    return replace(
+        result,
+        records=records,
+        model=_model_beside(file.parent),
+        figures=_figures_beside(file.parent) or result.figures,
+    )
+
+
+def _read_parquet(file: Path) -> Any:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(file)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise ValueError(
+            f"The file {str(file)!r} is damaged or not Parquet. Run the selection again."
+        ) from error
+
+
+def _figures_beside(folder: Path) -> dict[str, Any]:
+    from zeronorm.workflow.result import figures_from
+
+    file = folder / "figures.parquet"
+    if not file.is_file() or not (folder / "result.json").is_file():
+        return {}
+    try:
+        return figures_from(_read_parquet(file).iter_rows(named=True))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(
+            f"The file {str(file)!r} does not hold the cells of figures. Run the selection again."
+        ) from error
 
 
 def _model_beside(folder: Path) -> Any:

@@ -1,6 +1,6 @@
 """The result of a run: features, records, choice, notes and provenance, to look at, to draw and to save.
 
-Everything but the records goes to JSON and back, never to a pickle.
+Records and the raw cells of figures go to Parquet and back, everything else to JSON, nothing to a pickle.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import html
 import json
 import math
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from zeronorm._lazy import service
 FORMAT = "zeronorm-result"
 FORMAT_VERSION = 2
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+BESIDE = ("records", "model", "figures")  # in files of their own
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ class Result:
         return write_report(self, Path(path), force=force)
 
     def save(self, folder: str | os.PathLike[str], *, model: bool = False, force: bool = False) -> Path:
-        """Write result.json, records.parquet, report.html and, for a selection, selected.csv.
+        """Write result.json, records.parquet, report.html and, for a selection, selected.csv and figures.parquet.
 
         With ``model`` also the predictor on the selected features, as model.json.
         """
@@ -236,8 +238,11 @@ class Result:
         return load(cls, Path(folder))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they stand in the JSON file; values that are not finite become None."""
-        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("records", "model")}
+        """Plain values, as they stand in the JSON file; values that are not finite become None.
+
+        Records, model and the raw cells of figures are not among them: they have files of their own.
+        """
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in BESIDE}
         kept["selected"] = [asdict(feature) for feature in self.selected]
         content: dict[str, Any] = finite(
             {"format": FORMAT, "format_version": FORMAT_VERSION, "headline": self.headline, **kept}
@@ -281,6 +286,62 @@ def schema() -> dict[str, Any]:
     """The JSON schema of result.json."""
     content: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     return content
+
+
+# -- The raw cells of figures as a table --------------------------------------------------------------
+
+
+PLACES = ("i", "j", "k")
+KINDS = {"bool": bool, "int": int, "float": float, "str": str}
+
+
+def figure_cells(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Columns of a table with one row per cell: figure, part, place in the part, kind, and number or text."""
+    cells: dict[str, list[Any]] = {name: [] for name in ("figure", "part", *PLACES, "kind", "number", "text")}
+    for figure, parts in finite(figures).items():
+        for part, content in parts.items():
+            for place, value in _leaves(content):
+                padded = (*place, *[None] * (len(PLACES) - len(place)))
+                is_number = isinstance(value, (bool, int, float))
+                row = (
+                    *(figure, part, *padded, type(value).__name__),
+                    float(value) if is_number else None,
+                    value if isinstance(value, str) else None,
+                )
+                for column, cell in zip(cells.values(), row, strict=True):
+                    column.append(cell)
+    return cells
+
+
+def _leaves(content: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Every value with its place; an empty list is a value."""
+    if not isinstance(content, list) or not content:
+        yield place, content
+        return
+    for number, item in enumerate(content):
+        yield from _leaves(item, (*place, number))
+
+
+def figures_from(cells: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The figures again, from the rows of the table of their cells."""
+    figures: dict[str, dict[str, Any]] = {}
+    for row in cells:
+        parts = figures.setdefault(row["figure"], {})
+        kind = row["kind"]
+        value: Any = [] if kind == "list" else None
+        if kind in KINDS:
+            value = KINDS[kind](row["text"] if kind == "str" else row["number"])
+        place = [row[name] for name in PLACES if row[name] is not None]
+        if not place:
+            parts[row["part"]] = value
+            continue
+        target = parts.setdefault(row["part"], [])
+        for number in place[:-1]:
+            if len(target) == number:
+                target.append([])
+            target = target[number]
+        target.append(value)
+    return figures
 
 
 def _cell(value: Any) -> str:

@@ -77,7 +77,7 @@ def select(
     """Select the features that predict the target, and report an honest error.
 
     Selection is repeated inside every fold, so the error is that of the whole procedure on new samples.
-    Writes selected.csv, result.json, records.parquet and report.html to the output folder.
+    Writes selected.csv, result.json, records.parquet, figures.parquet and report.html to the output folder.
     """
     arguments = o.common(dict(locals()), quiet, as_json)
     from zeronorm.cli.printing import print_json, print_selection
