@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 
 import numpy as np
@@ -31,3 +32,9 @@ def _chance_starts_anew():
     global _numbered
     _numbered = itertools.count()
     np.random.seed(21)  # noqa: NPY002
+
+
+def pytest_collection_finish():
+    """What collecting has made lives as long as the run: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

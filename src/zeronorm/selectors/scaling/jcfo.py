@@ -29,7 +29,7 @@ from zeronorm.selectors.base import BaseSelector
     cost="n² p and n³ for each iteration",
     oracle="a likelihood that never falls, and finite differences",
     avoid="more than some hundred samples or some thousand features; several classes",
-    test_params=({"max_iter": 20}, {"kernel": "rbf", "max_iter": 20}),
+    test_params=({"max_iter": 8}, {"kernel": "rbf", "max_iter": 8}),
 )
 class JCFO(BaseSelector):
     r"""Select with a kernel machine that is sparse in the samples and in the features.

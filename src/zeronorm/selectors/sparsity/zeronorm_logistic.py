@@ -35,7 +35,7 @@ REWEIGHTED_ENOUGH = 1e-4  # relative change of the factors
     cost="n p for each of about four readings per selected feature, and many small fits",
     oracle="exhaustive search of all subsets of up to 15 features, and abess",
     avoid="hundreds of features to be kept; a list that must be stable",
-    test_params=({}, {"penalty": "mcp", "n_alphas": 8, "max_reweightings": 2}),
+    test_params=({}, {"penalty": "mcp", "n_alphas": 3, "max_reweightings": 2}),
 )
 class ZeroNormLogistic(WeightedSelector):
     r"""Logistic regression with the zero-norm: the best subset of each size, or a concave stand-in.
