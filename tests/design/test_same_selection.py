@@ -37,11 +37,23 @@ def _saved(X, folder):
     return as_design(folder / "x.npy")
 
 
+def _sparse_file(X, folder):
+    """By row, so that columns come from a temporary file; most of it does not fit into the budget."""
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    matrix = sparse.csr_array(X)
+    with h5py.File(folder / "x.h5ad", "w") as file:
+        for name in ("data", "indices", "indptr"):
+            file[f"X/{name}"] = getattr(matrix, name)
+        file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": X.shape})
+    return as_design(folder / "x.h5ad", memory_budget=64 << 10)
+
+
 HOMES = {
     "columns in memory": lambda X, folder: np.asfortranarray(X),
     "sparse": lambda X, folder: sparse.csr_array(X),
     "NumPy file": _saved,
     "packed": lambda X, folder: as_design(pack(X, folder / "x.zncols")),
+    "sparse h5ad": _sparse_file,
     "Dask": _dask,
     "array API": _strict,
     "torch": _torch,

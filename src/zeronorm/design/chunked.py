@@ -1,4 +1,4 @@
-"""A design whose columns stay in files: NumPy or Parquet, one file or several side by side."""
+"""A design whose columns stay in files, one file or several side by side."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_index, as_selector, compose
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
+BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
@@ -68,13 +69,15 @@ class ChunkedDesign(Design):
 
     @property
     def _reads_ahead(self) -> bool:
-        return True
+        return self._memory_budget >= BYTES_WORTH_A_THREAD
 
     def _block_width(self) -> int:
         """A block is used, one is read, and both may be turned or converted on the way."""
         data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
         limit = min(self._memory_budget // 8, max(_SMALLEST_BLOCK_BYTES, data_bytes // 16))
-        return max(1, limit // (8 * max(1, self.n_samples)))
+        width = max(1, limit // (8 * max(1, self.n_samples)))
+        at_once = max(file.columns_at_once for file in self._files)
+        return width - width % at_once if width > at_once else width
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         wanted = np.asarray(compose(self._columns, columns), dtype=np.intp)
@@ -94,8 +97,11 @@ Stamp = tuple[int, int]
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Size and time of the last change of a file."""
+    """Size and time of the last change of a file, or of all files in a folder."""
     try:
+        if path.is_dir():
+            found = [file.stat() for file in path.rglob("*")]
+            return sum(file.st_size for file in found), max((file.st_mtime_ns for file in found), default=0)
         status = path.stat()
     except OSError as error:
         raise DataFileError(f"The file {path} is gone since it was opened; put it back.") from error
@@ -109,6 +115,7 @@ class ColumnFile(ABC):
     dtype: np.dtype[Any]
     names: list[str] | None
     by_row = False  # whether samples, not features, are contiguous
+    columns_at_once = 1  # that are decoded together
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -122,6 +129,14 @@ class ColumnFile(ABC):
     @abstractmethod
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
         """Return the rows of the columns."""
+
+    def by_column(self, memory_budget: int, width: int) -> ColumnFile:
+        """Return a file that can be read by ``width`` columns at a time without decoding it many times over."""
+        return self
+
+    def design(self, names: NDArray[Any] | None, memory_budget: int) -> Design | None:
+        """Return a design of its own for this file alone; None when blocks of dense columns are the way."""
+        return None
 
 
 class NpyFile(ColumnFile):
@@ -183,7 +198,7 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
         if isinstance(inner, range) and inner == range(length) and _is_run(outer):
             _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
             return out
-        spans, pick = _spans(inner, max(1, _LARGEST_GAP // out.itemsize))
+        spans, pick = spans_of(inner, max(1, _LARGEST_GAP // out.itemsize))
         whole = np.empty(sum(stop - start for start, stop in spans), dtype=file.dtype)
         for line, target in zip(outer, out, strict=True):
             filled = 0
@@ -201,7 +216,7 @@ def _is_run(places: Index) -> bool:
     return isinstance(places, range) and places.step == 1
 
 
-def _spans(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], IntArray | None]:
+def spans_of(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], IntArray | None]:
     """Consecutive pieces to read, and where in them the places are; None when all of one piece is wanted."""
     if isinstance(places, range) and _is_run(places):
         return [(places.start, max(places.start, places.stop))], None
@@ -273,10 +288,18 @@ class ParquetFile(ColumnFile):
         return out
 
 
+def _annotated_file(path: Path) -> ColumnFile:
+    from zeronorm.design.annotated import open_annotated
+
+    return open_annotated(path)
+
+
 FILE_TYPES: dict[str, Callable[[Path], ColumnFile]] = {
     ".npy": NpyFile,
     ".parquet": ParquetFile,
     ".pq": ParquetFile,
+    ".h5ad": _annotated_file,
+    ".zarr": _annotated_file,
 }
 
 
@@ -287,9 +310,7 @@ def are_files(X: Any) -> bool:
     return isinstance(X, (str, os.PathLike))
 
 
-def open_files(
-    X: Any, feature_names: NDArray[Any] | None = None, memory_budget: int | None = None
-) -> ChunkedDesign:
+def open_files(X: Any, feature_names: NDArray[Any] | None = None, memory_budget: int | None = None) -> Design:
     """Return the design of the columns in one file, or in several files side by side."""
     memory_budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
     if memory_budget < 1:
@@ -305,6 +326,11 @@ def open_files(
             )
     if feature_names is None and all(file.names is not None for file in files):
         feature_names = np.asarray([name for file in files for name in file.names or ()], dtype=object)
+    own = files[0].design(feature_names, memory_budget) if len(files) == 1 else None
+    if own is not None:
+        return own
+    width = ChunkedDesign(files, memory_budget=memory_budget)._block_width()
+    files = [file.by_column(memory_budget, width) for file in files]
     return ChunkedDesign(files, feature_names, memory_budget=memory_budget)
 
 

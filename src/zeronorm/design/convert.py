@@ -42,7 +42,8 @@ def as_design(
     Parameters
     ----------
     X : array-like, sparse matrix, data frame, path, list of paths or Design
-        The data. Paths of NumPy or Parquet files, alone or side by side, are read in blocks and stay on disk.
+        The data. Paths of NumPy, Parquet or packed files, alone or side by side, and of AnnData (.h5ad, .zarr) are
+        read in blocks and stay on disk; of AnnData the matrix X with the names of the variables.
     feature_names : array-like of str or None, default=None
         Names of the columns. None: those of a data frame, if it has any.
     allow_nan : bool, default=False

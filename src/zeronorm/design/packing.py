@@ -85,7 +85,7 @@ def pack(
         )
     design = as_design(X, feature_names=feature_names)
     stored = np.dtype("<f4" if np.dtype(dtype or design.dtype) == np.float32 else "<f8")
-    _require_room(target, design.n_samples * design.n_features * stored.itemsize)
+    require_room(target, design.n_samples * design.n_features * stored.itemsize)
     names = design.feature_names if feature_names is None else feature_names
     with _replacing(target) as stream:
         stream.write(bytes(_HEAD_BYTES))
@@ -124,7 +124,8 @@ def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], widt
     return checksums
 
 
-def _require_room(target: Path, n_bytes: int) -> None:
+def require_room(target: Path, n_bytes: int) -> None:
+    """Raise an error before a file is written for which the disk has no room."""
     if not target.parent.is_dir():
         raise ValueError(
             f"There is no folder {str(target.parent)!r} to write {target.name!r} to; create it first."
@@ -141,15 +142,24 @@ def _require_room(target: Path, n_bytes: int) -> None:
 def _replacing(target: Path) -> Iterator[IO[bytes]]:
     """A file beside the target that takes its place when all is on the disk, and is removed otherwise."""
     for abandoned in target.parent.glob(f".{target.name}.*.part"):
-        if not _is_running(abandoned.name.split(".")[-2]):
+        if not is_running(abandoned.name.split(".")[-2]):
             abandoned.unlink(missing_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with open(draft, "wb") as stream:
+        with full_disk_explained(target), open(draft, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def full_disk_explained(target: Path) -> Iterator[None]:
+    """Say what to do when the disk is full."""
+    try:
+        yield
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -157,11 +167,10 @@ def _replacing(target: Path) -> Iterator[IO[bytes]]:
             f"The disk is full: {str(target)!r} could not be written, and nothing is left of it. Free some space "
             "or choose another disk."
         ) from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
-def _is_running(process: str) -> bool:
+def is_running(process: str) -> bool:
+    """Tell whether there is a process of this number."""
     try:
         os.kill(int(process), 0)
     except (ProcessLookupError, ValueError):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +15,8 @@ from scipy import sparse
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
-from zeronorm.design.index import Index, as_selector, as_slice
+from zeronorm.design.chunked import BYTES_WORTH_A_THREAD
+from zeronorm.design.index import Index, as_index, as_selector, as_slice, compose
 from zeronorm.design.stats import StatsAccumulator, is_surely_finite, read_only
 
 # -- Compiled products over pairs of stored values in compressed sparse columns --
@@ -111,6 +115,7 @@ def _index_fault(indices: NDArray[Any], size: int, name: str) -> str | None:
 
 # One multiplication costs about this many times more on stored pairs than in a dense product.
 _PAIR_COST = 30.0
+_LARGEST_COLUMN_GAP = 64  # columns that are read in vain rather than skipped
 
 
 class SparseDesign(Design):
@@ -217,3 +222,174 @@ def _select_major(csc: Any, columns: Index) -> Any:
 
 def _dense(product: Any) -> FloatArray:
     return np.asarray(product.toarray() if sparse.issparse(product) else product, dtype=np.float64)
+
+
+# -- Sparse columns that stay on disk --
+
+
+class SparseColumns(Protocol):
+    """Where compressed columns are read from."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @property
+    def stored_per_column(self) -> NDArray[np.int64]: ...
+
+    def stored(self, columns: range) -> Any:
+        """Consecutive columns, compressed by column, without duplicate entries."""
+
+
+class SparseFileDesign(Design):
+    """Compressed columns on disk, read in blocks as they are needed; a small part of them comes into memory.
+
+    Parameters
+    ----------
+    source : where the columns are
+    memory_budget : bytes that blocks may take altogether
+    """
+
+    is_sparse = True
+
+    def __init__(
+        self,
+        source: SparseColumns,
+        feature_names: NDArray[Any] | None = None,
+        *,
+        rows: Index | None = None,
+        columns: Index | None = None,
+        memory_budget: int,
+    ) -> None:
+        self._source = source
+        self._memory_budget = memory_budget
+        self._rows: Index = range(source.shape[0]) if rows is None else rows
+        self._columns: Index = range(source.shape[1]) if columns is None else columns
+        dtype = np.dtype(np.float32 if source.dtype == np.float32 else np.float64)
+        super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
+
+    def _stored_bytes(self, columns: Index) -> NDArray[np.int64]:
+        return self._source.stored_per_column[as_selector(columns)] * (self.dtype.itemsize + 4)
+
+    def _take(self, columns: Index) -> Design:
+        return self._part(self._rows, compose(self._columns, columns), self._names_of(columns))
+
+    def _take_rows(self, rows: Index) -> Design:
+        return self._part(compose(self._rows, rows), self._columns, self.feature_names)
+
+    def _part(self, rows: Index, columns: Index, names: NDArray[Any] | None) -> Design:
+        part = SparseFileDesign(
+            self._source, names, rows=rows, columns=columns, memory_budget=self._memory_budget
+        )
+        share = len(rows) / max(1, self._source.shape[0])
+        size = share * float(self._stored_bytes(columns).sum()) + 8 * len(columns)
+        return part._in_memory() if 4 * size <= self._memory_budget else part
+
+    def _in_memory(self) -> Design:
+        parts = [part._csc for _, part in self._parts()]
+        if not parts:
+            parts = [sparse.csc_array(self.shape, dtype=self.dtype)]
+        return SparseDesign(sparse.hstack(parts, format="csc"), self.feature_names)
+
+    def _cuts(self) -> list[slice]:
+        """Consecutive places of columns whose stored values are an eighth of the budget, or one column with more."""
+        sizes = np.cumsum(self._stored_bytes(self._columns) + 16)
+        cuts, most = [0], self._memory_budget // 8
+        while cuts[-1] < self.n_features:
+            before = sizes[cuts[-1] - 1] if cuts[-1] else 0
+            stop = int(np.searchsorted(sizes, before + most, side="right"))
+            cuts.append(min(max(stop, cuts[-1] + 1), self.n_features))
+        return [slice(*pair) for pair in itertools.pairwise(cuts)]
+
+    def _parts(self) -> Iterator[tuple[slice, SparseDesign]]:
+        """Yield all columns in order; while one large part is used, the next is read."""
+        cuts = self._cuts()
+        if len(cuts) < 2 or self._memory_budget < BYTES_WORTH_A_THREAD:
+            for cut in cuts:
+                yield cut, self._read(self._columns[cut])
+            return
+        with ThreadPoolExecutor(1) as reader:
+            waiting = reader.submit(self._read, self._columns[cuts[0]])
+            for cut, following in zip(cuts, [*cuts[1:], None], strict=True):
+                part = waiting.result()
+                if following is not None:
+                    waiting = reader.submit(self._read, self._columns[following])
+                yield cut, part
+
+    def _read(self, columns: Index) -> SparseDesign:
+        """Some columns of the file, with the rows of this design."""
+        if isinstance(columns, range) and columns.step == 1:
+            found = self._source.stored(columns)
+        else:
+            wanted, back = np.unique(np.asarray(columns), return_inverse=True)
+            pieces = np.split(wanted, np.flatnonzero(np.diff(wanted) > _LARGEST_COLUMN_GAP) + 1)
+            runs = [
+                (self._source.stored(range(int(p[0]), int(p[-1]) + 1)), p - p[0]) for p in pieces if p.size
+            ]
+            found = sparse.hstack([run[:, places] for run, places in runs], format="csc")[:, back]
+        if self._rows != range(self._source.shape[0]) if isinstance(self._rows, range) else True:
+            found = found[as_selector(self._rows)]
+        return SparseDesign(found)
+
+    def _block_width(self) -> int:
+        return max(1, min(super()._block_width(), self._memory_budget // 8 // (8 * max(1, self.n_samples))))
+
+    def _fill(self, columns: Index, out: FloatArray) -> None:
+        self._read(compose(self._columns, columns))._fill(range(len(columns)), out)
+
+    def _surely_finite(self) -> bool:
+        return all(part._surely_finite() for _, part in self._parts())
+
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
+        K = np.zeros((self.n_samples, self.n_samples))
+        for columns, part in self._parts():
+            K += part._gram(None if scale_sq is None else scale_sq[columns])
+        return K
+
+    def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
+        K = np.zeros((self.n_samples, other.n_samples))
+        for columns, part in self._parts():
+            chosen = other._take(as_index(columns, self.n_features, "column"))
+            K += part._cross_gram(chosen, None if scale_sq is None else scale_sq[columns])
+        return K
+
+    def _gram_adjoint(self, M: FloatArray) -> FloatArray:
+        return self._of_parts(lambda part: part._gram_adjoint(M), ())
+
+    def _dot(self, w: FloatArray) -> FloatArray:
+        result = np.zeros((self.n_samples, *w.shape[1:]))
+        for columns, part in self._parts():
+            result += part._dot(w[columns])
+        return result
+
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
+        return self._of_parts(lambda part: part._transpose_dot(V), V.shape[1:])
+
+    def squared_norms(self) -> FloatArray:
+        return self._of_parts(lambda part: part.squared_norms(), ())
+
+    def _of_parts(
+        self, result_of: Callable[[SparseDesign], FloatArray], others: tuple[int, ...]
+    ) -> FloatArray:
+        result = np.empty((self.n_features, *others))
+        for columns, part in self._parts():
+            result[columns] = result_of(part)
+        return result
+
+    def _sandwich(self, d: FloatArray) -> FloatArray:
+        """Band of rows by band of rows, each of which comes into memory."""
+        n_bands = 1 + int(8 * float(self._stored_bytes(self._columns).sum()) // max(1, self._memory_budget))
+        result = np.zeros((self.n_features, self.n_features))
+        bounds = np.linspace(0, self.n_samples, n_bands + 1).astype(int).tolist()
+        for top, bottom in itertools.pairwise(bounds):
+            part = SparseFileDesign(
+                self._source,
+                rows=compose(self._rows, range(top, bottom)),
+                columns=self._columns,
+                memory_budget=self._memory_budget,
+            )
+            result += part._in_memory()._sandwich(d[top:bottom])
+        return result
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        for columns, part in self._parts():
+            accumulator.add_sparse(*part._column_arrays(), columns)

@@ -126,11 +126,20 @@ class StatsAccumulator:
         self.minimum[out] = from_keys(low[out], columns.dtype)
         self.maximum[out] = from_keys(high[out], columns.dtype)
 
-    def add_sparse(self, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]) -> None:
-        """Read all columns from the arrays of a compressed sparse column matrix."""
+    def add_sparse(
+        self,
+        data: NDArray[Any],
+        indices: NDArray[Any],
+        indptr: NDArray[Any],
+        columns: slice = slice(None),
+    ) -> None:
+        """Read the columns, by default all, from the arrays of a compressed sparse column matrix."""
         arrays = (read_only(data), read_only(indices), read_only(indptr))
         n_counted = int(self.count.sum())
-        sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *self._moments)
+        found = [np.ascontiguousarray(moment[..., columns]) for moment in self._moments]
+        sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *found)
+        for moment, values in zip(self._moments, found, strict=True):
+            moment[..., columns] = values
 
     @property
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""CSV, TSV and other text tables.
+"""CSV, TSV and other text tables, and sheets of workbooks, which are written out as CSV.
 
 The header is read here and not by polars, because names may repeat or hold line breaks. Column types
 are guessed from the first rows and given to polars, which is four times as fast on 10^5 columns as
@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets.readers.columnar import raw_from_frame, raw_from_transposed
 from zeronorm.datasets.readers.opening import TEXT_ENDINGS, Opened, as_utf8
-from zeronorm.datasets.table import DataError, counted, shown
+from zeronorm.datasets.table import DataError, counted, shown, shown_list
 
 DEFAULT_SEPARATORS = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".gct": "\t", ".dat": "\t", ".asc": "\t"}
 SEPARATORS = (",", ";", "\t", "|", " ")
@@ -368,3 +368,67 @@ def _numbers_of(cells: bytes, separator: bytes, decimal_comma: bool) -> NDArray[
 
 def _looks_numeric(cells: tuple[str, ...], decimal_comma: bool) -> bool:
     return all(is_number(cell.strip().replace(",", ".") if decimal_comma else cell.strip()) for cell in cells)
+
+
+# -- Sheets of Excel and LibreOffice workbooks --
+
+
+@reader(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", takes=("decimal_comma", "transpose"))
+def read_spreadsheet(file: Opened, *, decimal_comma: bool = False, transpose: bool = False) -> RawTable:
+    """The table on the first sheet that holds one."""
+    return read_delimited(_as_csv(file), decimal_comma=decimal_comma, transpose=transpose)
+
+
+def _as_csv(file: Opened) -> Opened:
+    """The first sheet that holds a table, as a CSV file."""
+    try:
+        import python_calamine
+    except ImportError as error:
+        raise DataError(
+            f"Reading {file} needs the package python-calamine. Install it with `pip install python-calamine`, or "
+            "save the sheet as CSV."
+        ) from error
+    try:
+        with python_calamine.load_workbook(str(file.path)) as workbook:
+            sheets = {name: workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names}
+    except (python_calamine.CalamineError, python_calamine.PasswordError, OSError) as error:
+        protected = isinstance(error, python_calamine.PasswordError)
+        raise DataError(
+            f"{file.subject} is protected by a password. Save it without one."
+            if protected
+            else f"{file.subject} is damaged or not a workbook. Open it, and save it again or as CSV."
+        ) from error
+    filled = {name: rows for name, rows in sheets.items() if any(_is_filled(row) for row in rows)}
+    if not filled:
+        raise DataError(f"{file.subject} has no sheet with cells. Put the table on a sheet, with a header.")
+    name, others = next(iter(filled)), list(filled)[1:]
+    path = file.folder / "sheet.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(_trimmed(filled[name]))
+    found = replace(file, path=path, ending=".csv")
+    if others:
+        found = found.noted(
+            f"The sheet {shown(name)} was read; {shown_list(others)} {'was' if len(others) == 1 else 'were'} not. Save "
+            "another sheet as a file of its own to use it."
+        )
+    return found
+
+
+def _trimmed(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Cells as text, without the empty rows and columns around the table."""
+    texts = [[_text(cell) for cell in row] for row in rows if _is_filled(row)]
+    width = max(len(row) for row in texts)
+    texts = [[*row, *[""] * (width - len(row))] for row in texts]
+    used = [column for column in range(width) if any(row[column] for row in texts)]
+    return [row[used[0] : used[-1] + 1] for row in texts]
+
+
+def _is_filled(row: Sequence[Any]) -> bool:
+    return any(cell not in ("", None) for cell in row)
+
+
+def _text(cell: Any) -> str:
+    """A workbook keeps whole numbers as 2.0, and a name or a label is 2."""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    return "" if cell is None else str(cell)

@@ -1,0 +1,206 @@
+"""AnnData on disk: dense and sparse, HDF5 and Zarr, by row and by column, each the same as the array in memory."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from zeronorm import as_design
+from zeronorm.design import DataFileError, SparseDesign, pack
+from zeronorm.design.annotated import DenseBands, SparseBands, StoredDense
+from zeronorm.design.chunked import ChunkedDesign
+from zeronorm.design.sparse import SparseFileDesign
+from zeronorm.testing import check_design
+
+anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Writing zarr v2 data"),
+    pytest.mark.filterwarnings("ignore:The codec"),
+]
+
+SMALL = 2000  # bytes: some blocks of columns, some bands of rows
+FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix}
+
+
+def numbers(shape=(7, 11), dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.uniform(size=shape) < 0.6, rng.normal(size=shape) + 1.0, 0.0).astype(dtype)
+
+
+def written(folder, X, home="h5ad", **options):
+    import pandas as pd
+
+    obs = pd.DataFrame({"label": [f"c{i % 2}" for i in range(X.shape[0])]})
+    obs.index = [f"cell {i}" for i in range(X.shape[0])]
+    var = pd.DataFrame(index=[f"gene {j}" for j in range(X.shape[1])])
+    data, path = anndata.AnnData(X, obs=obs, var=var), folder / f"x.{home}"
+    data.write_h5ad(path, **options) if home == "h5ad" else data.write_zarr(path, **options)
+    return path
+
+
+@pytest.mark.parametrize(("home", "form"), [("h5ad", "dense"), ("h5ad", "csr"), ("zarr", "csc")])
+def test_the_contract(tmp_path, home, form):
+    path = written(tmp_path, FORMS[form](numbers()), home)
+    design = as_design(path, memory_budget=SMALL)
+    assert type(design) is (ChunkedDesign if form == "dense" else SparseFileDesign)
+    check_design(lambda: design, numbers())
+
+
+@pytest.mark.parametrize("budget", [SMALL, None])
+@pytest.mark.parametrize("home", ["h5ad", "zarr"])
+@pytest.mark.parametrize("form", FORMS)
+def test_values_and_names(tmp_path, home, form, budget):
+    design = as_design(written(tmp_path, FORMS[form](numbers()), home), memory_budget=budget)
+    np.testing.assert_array_equal(design.block(slice(None)), numbers())
+    np.testing.assert_allclose(design.gram(), numbers() @ numbers().T)
+    assert design.feature_names[10] == "gene 10"
+    assert design.is_sparse == (form != "dense")
+    assert isinstance(design, SparseDesign) == (form != "dense" and budget is None)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.bool_])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_other_types(tmp_path, form, dtype):
+    X = numbers(dtype=dtype)
+    design = as_design(written(tmp_path, FORMS[form](X)), memory_budget=SMALL)
+    np.testing.assert_array_equal(design.block(slice(None)), X.astype(np.float64))
+    assert design.dtype == (np.float32 if dtype == np.float32 else np.float64)
+
+
+def test_chunks_that_are_narrow_are_read_where_they_are(tmp_path):
+    X = numbers((40, 60))
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file.create_dataset("X", data=X, chunks=(10, 7), compression="gzip")
+    path = tmp_path / "x.h5ad"
+    design = as_design(path, memory_budget=1 << 17)
+    assert isinstance(design._files[0], StoredDense)
+    assert design._block_width() % 7 == 0
+    np.testing.assert_array_equal(design.block([59, 3, 8]), X[:, [59, 3, 8]])
+    np.testing.assert_array_equal(design.take_rows([5, 2]).block(slice(None)), X[[5, 2]])
+
+
+def test_chunks_of_whole_rows_are_turned_once(tmp_path, monkeypatch):
+    X = numbers()
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file.create_dataset("X", data=X, chunks=(3, 11), compression="gzip")
+    design = as_design(tmp_path / "x.h5ad", memory_budget=SMALL // 2)
+    assert isinstance(design._files[0], DenseBands)
+    monkeypatch.setattr(StoredDense, "read", None)
+    check_design(lambda: design, X)
+
+
+def test_the_temporary_file_goes_with_the_design(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    abandoned = tmp_path / "zeronorm-999999999-abc.bands"
+    abandoned.write_bytes(b"left by a killed process")
+    X = numbers()
+    path = written(tmp_path, sparse.csr_matrix(X))
+    design = as_design(path, memory_budget=SMALL)
+    assert isinstance(design._source, SparseBands)
+    assert len(design._source._bands) > 1
+    bands = design._source.path
+    again = pickle.loads(pickle.dumps(design))
+    assert not abandoned.exists()
+    del again
+    assert bands.exists()
+    del design
+    assert not bands.exists()
+
+
+def test_unsorted_and_repeated_entries_are_summed(tmp_path):
+    path = written(tmp_path, sparse.csr_matrix(np.ones((2, 3))))
+    with h5py.File(path, "r+") as file:
+        file["X/indices"][...] = [2, 0, 2, 1, 1, 0]
+    expected = [[1.0, 0.0, 2.0], [1.0, 2.0, 0.0]]
+    for budget in (128, None):
+        np.testing.assert_array_equal(as_design(path, memory_budget=budget).block(slice(None)), expected)
+
+
+def test_a_budget_is_kept(tmp_path):
+    X = sparse.random(2000, 2000, density=0.1, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
+    path, budget = written(tmp_path, X), 512 << 10
+    as_design(path, memory_budget=budget).take(slice(0, 2)).column_stats()  # compile
+    tracemalloc.start()
+    design = as_design(path, memory_budget=budget)
+    design.transpose_dot(np.ones(2000))
+    design.column_stats()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    vectors = 20 * 8 * 2000
+    assert peak < budget + vectors < 8 * X.nnz / 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_packing_reads_blocks(tmp_path, form):
+    X = numbers()
+    packed = pack(written(tmp_path, FORMS[form](X)), tmp_path / "x.zncols")
+    np.testing.assert_array_equal(as_design(packed).block(slice(None)), X)
+    assert as_design(packed).feature_names[3] == "gene 3"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("size", [0, 100, -100, -1])
+def test_a_truncated_file_is_refused(tmp_path, form, size):
+    path = written(tmp_path, FORMS[form](numbers()))
+    os.truncate(path, size if size >= 0 else path.stat().st_size + size)
+    with pytest.raises(ValueError, match=r"x\.h5ad cannot be read as AnnData.*write it again"):
+        as_design(path)
+
+
+@pytest.mark.parametrize(("home", "form"), [("h5ad", "dense"), ("h5ad", "csc"), ("zarr", "csc")])
+def test_a_file_that_changes_is_noticed(tmp_path, home, form):
+    path = written(tmp_path, FORMS[form](numbers()), home)
+    design = as_design(path, memory_budget=SMALL)
+    written(tmp_path, FORMS[form](numbers(seed=1)), home)
+    for file in [path, *path.rglob("*")]:
+        os.utime(file, ns=(1, 1))
+    with pytest.raises(DataFileError, match="has changed since it was opened"):
+        design.gram()
+
+
+def test_a_damaged_chunk_is_an_error(tmp_path):
+    path = written(tmp_path, numbers((40, 60)), "zarr")
+    chunk = max(
+        (file for file in (path / "X").rglob("*") if file.is_file()), key=lambda file: file.stat().st_size
+    )
+    chunk.write_bytes(chunk.read_bytes()[: chunk.stat().st_size // 2])
+    with pytest.raises(DataFileError, match=r"x\.zarr cannot be read as AnnData"):
+        as_design(path)
+
+
+def test_parts_that_do_not_fit_are_refused(tmp_path):
+    path = written(tmp_path, sparse.csr_matrix(numbers()))
+    with h5py.File(path, "r+") as file:
+        file["X/indices"][5] = 11
+    with pytest.raises(DataFileError, match=r"'indices' holds 11 at place 5"):
+        as_design(path)
+    with h5py.File(path, "r+") as file:
+        file["X/indptr"][3] = 0
+    with pytest.raises(ValueError, match="parts of the sparse matrix X do not fit together"):
+        as_design(path)
+
+
+@pytest.mark.parametrize("content", ["nothing", "text", "cube"])
+def test_what_is_no_matrix_is_refused(tmp_path, content):
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        if content == "text":
+            file["X"] = np.array([[b"a", b"b"]])
+        elif content == "cube":
+            file["X"] = np.zeros((2, 2, 2))
+    with pytest.raises(ValueError, match=r"no matrix X|must hold real numbers|must have two dimensions"):
+        as_design(tmp_path / "x.h5ad")
+
+
+def test_a_sparse_file_stands_alone(tmp_path):
+    X = numbers()
+    np.save(tmp_path / "a.npy", X)
+    with pytest.raises(ValueError, match="cannot stand side by side"):
+        as_design([tmp_path / "a.npy", written(tmp_path, sparse.csr_matrix(X))])
