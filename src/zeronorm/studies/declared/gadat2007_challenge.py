@@ -15,6 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from zeronorm.datasets import make_nonlinear_toy
 from zeronorm.registry import get_method
+from zeronorm.selectors.meta.auto import AutoSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.studies.machines import BestOfSelectors, CommonScale
@@ -40,6 +41,7 @@ OFW_PROBES = {"ARCENE": 0.79, "DEXTER": 19.47, "DOROTHEA": 2.56, "MADELON": 0.0}
 GISETTE = "GISETTE (first 1000 features, training part only)"
 CHOSEN, LINEAR = "chosen on the training part", "linear SVM, all features"
 WEIGHTED = "OFW, then a nonlinear SVM"
+AUTOMATIC = "auto, then a nonlinear SVM"
 BER = "balanced_error_rate"
 N_FOLDS = 5
 N_BOOTSTRAP = 2000
@@ -47,7 +49,7 @@ N_BOOTSTRAP = 2000
 # What is chosen among these candidates is decided by cross-validation on the training parts alone. The lists
 # are the second ones: the validation parts were opened on 2026-11-15 with a first list (BER: ARCENE 16.88, DEXTER
 # 9.00, DOROTHEA 14.14, MADELON 8.67). The second lists come from experiments on the training parts, written
-# down before the second opening; a third one must say so.
+# down before the second opening. OFW and auto were added later with no list to choose from: the third opening.
 SIZES = {
     "ARCENE": (2000, 3000, 5000),
     "DEXTER": (1000, 2000, 5000),
@@ -185,6 +187,13 @@ def weighted_selector_of(name: str) -> BestOfSelectors:
     return weighting_selector(PAPER_SIZES[name], THRESHOLDS[name], learner=learner)
 
 
+def automatic_selector(n_folds: int = N_FOLDS) -> AutoSelector:
+    """Roster and sizes by default; the judge is the machine that predicts, and errors are balanced."""
+    return AutoSelector(
+        estimator=nonlinear_machine(), cv=n_folds, scoring="balanced_accuracy", random_state=0
+    )
+
+
 def first_part(name: str) -> Sample:
     return sample_of(name.lower())
 
@@ -238,6 +247,13 @@ def _arms(name: str) -> list[Arm]:
             estimator=tuned_nonlinear_machine(),
             only=(name,),
         ),
+        Arm(
+            AUTOMATIC,
+            factory=automatic_selector,
+            sizes=(None,),
+            estimator=tuned_nonlinear_machine(),
+            only=(name,),
+        ),
     ]
 
 
@@ -280,6 +296,12 @@ def quick() -> Plan:
         Arm(LINEAR, estimator=SVC(kernel="linear")),
         Arm(CHOSEN, factory=quick_selector, sizes=(None,), estimator=SVC(C=3.0)),
         Arm(WEIGHTED, factory=quick_weighted_selector, sizes=(None,), estimator=tuned_nonlinear_machine(3)),
+        Arm(
+            AUTOMATIC,
+            factory=partial(automatic_selector, 3),
+            sizes=(None,),
+            estimator=tuned_nonlinear_machine(3),
+        ),
     )
     return Plan((data,), arms, (), metrics=(BER,))
 
@@ -373,7 +395,8 @@ STUDY = Study(
         "seeing validation errors, so its figures are slightly optimistic. The row of OFW follows the paper: Fisher "
         "scores above 0.01 (not on ARCENE; on MADELON with and without), OFW on balanced errors with its defaults, "
         "the number of features by ten-fold cross-validation and then cost and width of a Gaussian machine, all on "
-        "the training part. It came last, so that its figures are a third opening."
+        "the training part. The row of auto takes the method and the size that auto chooses from its default "
+        "roster, judged by such a machine. Both rows came last, so that their figures are a third opening."
     ),
     cost="about an hour on one core, most of it for OFW; a cell is capped at 30 minutes.",
     full=full,
@@ -428,7 +451,7 @@ STUDY = Study(
                 "lower balanced error rate",
                 _better_than_linear(arm),
             )
-            for arm in (CHOSEN, WEIGHTED)
+            for arm in (CHOSEN, WEIGHTED, AUTOMATIC)
         ),
     ),
     sections=_table,
