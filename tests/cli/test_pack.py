@@ -69,6 +69,48 @@ def test_other_formats(tmp_path, kind):
     np.testing.assert_array_equal(found.read(range(len(X)), range(X.shape[1])), X.astype(np.float32))
 
 
+@pytest.mark.filterwarnings("ignore:Writing zarr v2 data")
+@pytest.mark.parametrize("home", ["h5ad", "zarr"])
+def test_annotated_data_stay_on_disk(tmp_path, home, monkeypatch):
+    anndata = pytest.importorskip("anndata")
+    import pandas as pd
+    from scipy import sparse
+
+    rows = small_rows()
+    X = np.asarray([row[:-1] for row in rows], dtype=np.float32)
+    names = [f"cell {i}" for i in range(len(rows))]
+    obs = pd.DataFrame(
+        {"label": [f"c{row[-1]}" for row in rows], "donor": np.arange(len(rows)) // 3}, index=names
+    )
+    obs.loc["cell 0", "label"] = None
+    data = anndata.AnnData(sparse.csr_matrix(X), obs=obs)
+    data.var_names = [f"gene {j}" for j in range(X.shape[1])]
+    file = tmp_path / f"cells.{home}"
+    data.write_h5ad(file) if home == "h5ad" else data.write_zarr(file)
+    monkeypatch.setattr(anndata, "read_h5ad", None)
+    options = ["-t", "label", "--drop-unlabelled", "--memory-budget", "1K"]
+    roles = ["--sample-groups", "donor", "--ignore", "gene 3"]
+    assert run(["select", str(file), *options, *roles, "-o", str(tmp_path / "a"), *QUICK]) == 0
+    result = Result.read(tmp_path / "a" / "result.json")
+    assert sorted(feature.name for feature in result.selected) == ["gene 0", "gene 1"]
+    assert result.data["n_samples"] == len(rows) - 1
+    assert result.data["n_features"] == X.shape[1] - 1
+    assert run(["pack", str(file), *options]) == 0
+    packed = packing.PackedFile(tmp_path / "cells.zncols")
+    np.testing.assert_array_equal(packed.read(range(len(rows) - 1), range(X.shape[1])), X[1:])
+    assert packed.about["sample_ids"][0] == "cell 1"
+
+
+def test_annotated_data_without_a_table_of_samples_are_refused(tmp_path, capsys):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("anndata")
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file["X"] = np.eye(4)
+    arguments = ["select", str(tmp_path / "x.h5ad"), "-t", "label", "--memory-budget", "1M"]
+    assert run([*arguments, "-o", str(tmp_path / "o"), *QUICK]) == 2
+    assert "no readable table 'obs'" in " ".join(capsys.readouterr().err.split())
+
+
 def test_groups_and_encoded_columns_are_kept(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2

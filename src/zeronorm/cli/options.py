@@ -59,8 +59,8 @@ def dataset_names(incomplete: str) -> list[str]:
 
 
 DATA_HELP = (
-    "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; - for "
-    "standard input; or a name from `zeronorm datasets`."
+    "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; a Zarr "
+    "folder; - for standard input; or a name from `zeronorm datasets`."
 )
 Data = Annotated[str, typer.Argument(help=DATA_HELP, show_default=False)]
 Target = Annotated[

@@ -16,6 +16,7 @@ from zeronorm.datasets.joining import join_samples
 from zeronorm.datasets.raw import RawTable, distinct_names, matching, no_such_column
 from zeronorm.datasets.readers import read_raw
 from zeronorm.datasets.table import DataError, Table, TaskName, counted, missing_labels, shown, shown_list
+from zeronorm.design import Design
 
 
 @dataclass(frozen=True)
@@ -345,6 +346,10 @@ def _encode_texts(
 
 
 def _side_by_side(values: Any, blocks: list[NDArray[np.float64]]) -> Any:
+    if isinstance(values, Design):
+        raise DataError(
+            "Columns of text cannot be features of data that stay on disk. Leave them out (parameter 'ignore')."
+        )
     if hasattr(values, "tocsr"):
         import scipy.sparse as sp
 

@@ -21,6 +21,7 @@ from zeronorm.datasets.table import (
     shown,
     shown_list,
 )
+from zeronorm.design import Design
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ def handle_rows(draft: Draft, missing: encoding.MissingChoice, drop_unlabelled: 
 def rows_with_missing(raw: RawTable) -> NDArray[np.bool_]:
     """Rows in which a number or a text is missing."""
     incomplete = np.zeros(raw.n_samples, dtype=bool)
-    if hasattr(raw.values, "tocoo"):
+    if isinstance(raw.values, Design):
+        pass  # was checked when it was opened
+    elif hasattr(raw.values, "tocoo"):
         entries = raw.values.tocoo()
         incomplete[entries.row[np.isnan(entries.data)]] = True
     else:

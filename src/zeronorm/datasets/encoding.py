@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.readers import check_readable
 from zeronorm.datasets.table import DataError, Table, shown, shown_list
+from zeronorm.design import Design
 
 MISSING_LEVEL = "(missing)"
 MEDIAN_BLOCK = 4096
@@ -126,7 +127,7 @@ def grouping_note(name: str, cells: Sequence[str | None], groups: Any) -> str:
 
 def numeric_groupings(X: Any, names: Sequence[str]) -> list[int]:
     """Columns of whole numbers that are named like patients or batches and repeat."""
-    if hasattr(X, "tocsr"):
+    if hasattr(X, "tocsr") or isinstance(X, Design):
         return []
     found = []
     for column in (i for i, name in enumerate(names) if _GROUP_NAME.search(name)):
@@ -182,7 +183,7 @@ def numeric_identifiers(X: Any, names: Sequence[str]) -> NDArray[np.intp]:
     Only such columns are looked at closely, so that 10^5 measured columns cost one look at two rows.
     """
     n_samples = X.shape[0]
-    if n_samples < 3 or hasattr(X, "tocsr"):
+    if n_samples < 3 or hasattr(X, "tocsr") or isinstance(X, Design):
         return np.empty(0, dtype=np.intp)
     counts_up = np.abs(X[1] - X[0]) == 1.0
     named = np.fromiter((is_identifier_name(name) for name in names), dtype=bool, count=len(names))
@@ -205,7 +206,9 @@ MISSING_CHOICES: tuple[str, ...] = get_args(MissingChoice)
 
 
 def missing_per_column(X: Any) -> NDArray[np.intp]:
-    """How many values each column misses."""
+    """How many values each column misses; data that stay on disk were checked and miss none."""
+    if isinstance(X, Design):
+        return np.zeros(X.n_features, dtype=np.intp)
     if hasattr(X, "tocsc"):
         by_column = X.tocsc()
         flags = np.concatenate([[0], np.cumsum(np.isnan(by_column.data))])
@@ -214,7 +217,9 @@ def missing_per_column(X: Any) -> NDArray[np.intp]:
 
 
 def check_finite(X: Any, names: Sequence[str]) -> None:
-    """Refuse infinite values."""
+    """Refuse infinite values; data that stay on disk were checked before."""
+    if isinstance(X, Design):
+        return
     data = X.data if hasattr(X, "tocsc") else X
     if not np.any(np.isinf(data)):
         return

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from zeronorm.datasets.encoding import is_text_identifier
 from zeronorm.datasets.raw import RawTable, no_such_column
 from zeronorm.datasets.table import DataError, shown, shown_list
+from zeronorm.design import Design
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,11 @@ def _with_features(raw: RawTable, columns: dict[str, NDArray[Any]]) -> RawTable:
 
 
 def _beside(values: Any, column: NDArray[Any]) -> Any:
+    if isinstance(values, Design):
+        raise DataError(
+            "Columns of the table of samples cannot be features of data that stay on disk. Leave them out, or write "
+            "them into the file."
+        )
     if hasattr(values, "tocsr"):
         import scipy.sparse as sp
 

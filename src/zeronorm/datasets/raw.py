@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.datasets.table import DataError, shown, shown_list
+from zeronorm.design import Design
 
 # Texts that stand for a missing value.
 MISSING_TEXTS = (
@@ -28,7 +29,8 @@ class RawTable:
     Parameters
     ----------
     names : all column names in the order of the file; names may repeat.
-    values : the numeric columns, dense or sparse; NaN marks a missing value.
+    values : the numeric columns, dense or sparse; NaN marks a missing value. A Design, for data that stay on disk,
+        has none.
     positions : place in ``names`` of each column of ``values``.
     texts : the other columns by their place in ``names``; None marks a missing value.
     targets : candidate targets that the format keeps apart from the columns, by name.
@@ -66,7 +68,7 @@ class RawTable:
         if not left_out:
             return self
         kept = ~np.isin(self.positions, list(left_out))
-        values = self.values if kept.all() else self.values[:, np.flatnonzero(kept)]
+        values = self.values if kept.all() else _columns(self.values, np.flatnonzero(kept))
         texts = {place: cells for place, cells in self.texts.items() if place not in left_out}
         return replace(self, values=values, positions=self.positions[kept], texts=texts)
 
@@ -76,20 +78,28 @@ class RawTable:
         texts = {place: [cells[i] for i in index] for place, cells in self.texts.items()}
         ids = None if self.sample_ids is None else [self.sample_ids[i] for i in index]
         targets = {name: target[index] for name, target in self.targets.items()}
-        return replace(self, values=self.values[index], texts=texts, sample_ids=ids, targets=targets)
+        on_disk = isinstance(self.values, Design)
+        values = self.values.take_rows(np.flatnonzero(keep)) if on_disk else self.values[index]
+        return replace(self, values=values, texts=texts, sample_ids=ids, targets=targets)
 
     def column(self, position: int) -> NDArray[Any]:
         """One column: floats, or an object array of texts."""
         if position in self.texts:
             return np.asarray(self.texts[position], dtype=object)
         place = int(np.flatnonzero(self.positions == position)[0])
-        values = self.values[:, [place]]
+        values = _columns(self.values, np.asarray([place]))
+        if isinstance(values, Design):
+            values = values.block(slice(None))
         dense = values.toarray() if hasattr(values, "toarray") else values
         return np.asarray(dense, dtype=np.float64).ravel()
 
     def numeric_names(self) -> list[str]:
         """Names of the columns of ``values``."""
         return [self.names[place] for place in self.positions]
+
+
+def _columns(values: Any, places: NDArray[np.intp]) -> Any:
+    return values.take(places) if isinstance(values, Design) else values[:, places]
 
 
 def as_float(X: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zeronorm.design import Design, as_design, pack
+from zeronorm.design.chunked import DEFAULT_MEMORY_BUDGET
 from zeronorm.design.dask import is_dask_array
 from zeronorm.design.devices import is_foreign_array
 from zeronorm.design.packing import SUFFIX, PackedFile
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
     from zeronorm.datasets.raw import RawTable
 
+ANNOTATED = (".h5ad", ".zarr")
 STAYS_ON_DISK = (".npy", ".parquet", ".pq", SUFFIX)
 
 
@@ -106,9 +108,19 @@ def _from_path(data: Any, options: DataOptions) -> Table:
 
         check_readable(path)
         return _from_file(path, options)
+    if path.suffix.lower() in ANNOTATED and path.exists() and _stays_on_disk(path, options):
+        from zeronorm.datasets.readers.matrices import read_annotated
+
+        return _from_raw(read_annotated(path, options.memory_budget), options, _source(path))
     if not path.exists() and str(data) in known_names():
         return load_dataset(str(data), random_state=options.random_state, **_table_options(options))
     return _from_raw(_read(path, options, transpose=options.transpose), options, _source(path))
+
+
+def _stays_on_disk(path: Path, options: DataOptions) -> bool:
+    """A Zarr folder does; a file does when a budget is given or when it is larger than the usual one."""
+    is_large = path.stat().st_size > DEFAULT_MEMORY_BUDGET
+    return path.is_dir() or options.memory_budget is not None or is_large
 
 
 def _read(path: Path, options: DataOptions, *, transpose: bool = False) -> RawTable:

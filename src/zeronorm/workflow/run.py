@@ -86,7 +86,8 @@ def select(
     data : array-like, sparse matrix, data frame, Design, path or str
         The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard
         input), or the name of a known data set. Files ending in .npy or .zncols, and .parquet files with a
-        separate target, are not loaded into memory as a whole.
+        separate target, are not loaded into memory as a whole; nor are .zarr folders, and .h5ad files that are
+        larger than 512 MiB or for which a memory budget is given.
     target : str, path, array-like or None, default=None
         Name of a column, or an array. For data on disk also the path of a .npy file.
     method : str or None, default=None
@@ -233,7 +234,8 @@ def compare(
     data : array-like, sparse matrix, data frame, Design, path or str
         The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard
         input), or the name of a known data set. Files ending in .npy or .zncols, and .parquet files with a
-        separate target, are not loaded into memory as a whole.
+        separate target, are not loaded into memory as a whole; nor are .zarr folders, and .h5ad files that are
+        larger than 512 MiB or for which a memory budget is given.
     target : str, path, array-like or None, default=None
         Name of a column, or an array. For data on disk also the path of a .npy file.
     methods : str or list of str, default=('fisher', 'rfe')

@@ -45,6 +45,7 @@ def pack(
     delimiter: o.Delimiter = None,
     decimal_comma: o.DecimalComma = False,
     encoding: o.Encoding = None,
+    memory_budget: o.MemoryBudget = None,
     force: o.Force = False,
 ) -> None:
     """Convert a table to a file of columns, which select and compare read without loading it.
@@ -74,6 +75,7 @@ def pack(
         delimiter=delimiter,
         decimal_comma=decimal_comma,
         encoding=encoding,
+        memory_budget=o.n_bytes(memory_budget),
     )
     table = load_data(data, options)
     pack_table(table, file, "float32" if single else None)

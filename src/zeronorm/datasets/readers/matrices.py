@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from zeronorm.datasets.raw import RawTable, reader
-from zeronorm.datasets.readers.opening import Opened
+from zeronorm.datasets.readers.opening import Opened, check_readable
 from zeronorm.datasets.table import DataError, shown, shown_list
+from zeronorm.design import as_design
+from zeronorm.design.annotated import opened as annotated_root
 from zeronorm.design.sparse import check_structure
 
 TARGET_NAMES = ("y", "Y", "label", "labels", "target", "gnd")
@@ -197,30 +199,61 @@ def _first_wrong_line(file: Opened) -> str:
 @reader(".h5ad")
 def read_h5ad(file: Opened) -> RawTable:
     """``X`` with the names of the variables; every column of ``obs`` is a candidate target."""
-    try:
-        import anndata
-    except ImportError as error:
-        raise DataError(
-            f"Reading {file} needs the package anndata. Install it with `pip install anndata`."
-        ) from error
-    walk = _read_elsewhere(file.path, _WALK_H5)
-    if walk is None or walk.returncode != 0:
-        last_line = b"" if walk is None else walk.stderr.strip().rpartition(b"\n")[2]
-        reason = last_line.decode(errors="replace") or "reading it ends in a crash, or never"
-        raise DataError(f"{file.subject} is damaged or not an h5ad file: {reason}. Write it again.")
+    anndata = _anndata(str(file))
+    _check_h5(file.path, file.subject)
     try:
         data = anndata.read_h5ad(file.path)
     except Exception as error:  # h5py and anndata raise many kinds on damaged files
         raise DataError(f"{file.subject} is damaged or not an h5ad file. Write it again.") from error
     if data.X is None:
         raise DataError(f"{file.subject} has no matrix X. Store the measurements in X.")
-    targets = {str(name): _plain(data.obs[name]) for name in data.obs.columns}
-    return RawTable.from_matrix(
-        data.X,
-        [str(name) for name in data.var_names],
-        targets=targets,
-        sample_ids=[str(name) for name in data.obs_names],
-    )
+    names = [str(name) for name in data.var_names]
+    return RawTable.from_matrix(data.X, names, **_samples(data.obs))
+
+
+def read_annotated(path: Path, memory_budget: int | None = None) -> RawTable:
+    """The same for an h5ad file or a Zarr folder whose matrix stays on disk."""
+    subject = f"The file {shown(str(path))}"
+    anndata = _anndata(f"the file {shown(str(path))}")
+    if not path.is_dir():
+        check_readable(path)
+        _check_h5(path, subject)
+    design = as_design(path, memory_budget=memory_budget)
+    try:
+        read = anndata.io.read_elem if hasattr(anndata, "io") else anndata.experimental.read_elem
+        with annotated_root(path) as root:
+            samples = _samples(read(root["obs"]))
+    except Exception as error:  # h5py, zarr and anndata raise many kinds on damaged files
+        raise DataError(f"{subject} has no readable table 'obs' of samples. Write it again.") from error
+    names = None if design.feature_names is None else list(design.feature_names)
+    return RawTable.from_matrix(design, names, **samples)
+
+
+def _anndata(file: str) -> Any:
+    try:
+        import anndata
+    except ImportError as error:
+        raise DataError(
+            f"Reading {file} needs the package anndata. Install it with `pip install anndata`."
+        ) from error
+    return anndata
+
+
+def _check_h5(path: Path, subject: str) -> None:
+    """Refuse a file that makes the library crash."""
+    walk = _read_elsewhere(path, _WALK_H5)
+    if walk is None or walk.returncode != 0:
+        last_line = b"" if walk is None else walk.stderr.strip().rpartition(b"\n")[2]
+        reason = last_line.decode(errors="replace") or "reading it ends in a crash, or never"
+        raise DataError(f"{subject} is damaged or not an h5ad file: {reason}. Write it again.")
+
+
+def _samples(obs: Any) -> dict[str, Any]:
+    """What the table of samples holds: candidate targets, and names."""
+    return {
+        "targets": {str(name): _plain(obs[name]) for name in obs.columns},
+        "sample_ids": [str(name) for name in obs.index],
+    }
 
 
 def _plain(column: object) -> np.ndarray:
