@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -146,111 +147,59 @@ class PseudoHuber(Loss):
 '''
 
 
-@pytest.fixture
-def outside(tmp_path):
-    """A function that installs one file as a package outside and runs code in a process that finds it."""
-
-    def run(module, code, group="zeronorm.extensions"):
-        (tmp_path / "outside.py").write_text(module)
-        info = tmp_path / "outside-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[{group}]\noutside = outside\n")
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE)])}
-        done = subprocess.run(
-            [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-            cwd=tmp_path,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
-@pytest.fixture
-def table(tmp_path):
-    """A CSV file of 40 samples, the third column with the largest spread."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5)) * [1.0, 1.0, 3.0, 1.0, 1.0]
-    rows = [",".join([f"{v:.6f}" for v in x] + [["no", "yes"][int(x[0] > 0)]]) for x in X]
-    file = tmp_path / "table.csv"
-    file.write_text("\n".join(["a,b,c,d,e,y", *rows]) + "\n")
-    return file
-
-
 RUN = "from zeronorm.cli.main import run\n"
-
-
-def test_a_filter(outside, table):
-    code = RUN + (
-        "assert run(['methods']) == 0\n"
-        f"assert run(['select', {str(table)!r}, '--target', 'y', '--method', 'spread', '--features', '1',"
+# Each file with the group of its entry point and code that meets what the file adds.
+FILES = {
+    "filter": (
+        FILTER,
+        "zeronorm.selectors",
+        RUN + "assert run(['methods']) == 0\n"
+        "assert run(['select', 'table.csv', '--target', 'y', '--method', 'spread', '--features', '1',"
         " '--permutations', '0', '--json']) == 0\n"
         "from zeronorm.registry import get_method\n"
         "from zeronorm.testing import check_selector\n"
-        "check_selector(get_method('spread').cls())\n"
-    )
-    said = outside(FILTER, code, group="zeronorm.selectors")
-    assert "spread" in said
-    assert '"c"' in said
-
-
-def test_a_chart(outside, table, tmp_path):
-    code = (
+        "check_selector(get_method('spread').cls())\n",
+    ),
+    "chart": (
+        CHART,
+        "zeronorm.extensions",
         "import zeronorm\n"
-        f"result = zeronorm.select({str(table)!r}, 'y', method='fisher', features=2, permutations=0)\n"
-        "file = result.report('out')\n"
+        "result = zeronorm.select('table.csv', 'y', method='fisher', features=2, permutations=0)\n"
+        "file = result.report('out-chart')\n"
         "assert 'Features counted by the file outside' in open(file).read()\n"
         "import matplotlib; matplotlib.use('Agg')\n"
         "from zeronorm.report import figure\n"
-        "figure('counts', result.records, result)\n"
-    )
-    outside(CHART, code)
-
-
-def test_a_metric(outside, table, tmp_path):
-    code = RUN + (
-        f"assert run(['select', {str(table)!r}, '--target', 'y', '--method', 'fisher', '--features', '2',"
+        "figure('counts', result.records, result)\n",
+    ),
+    "metric": (
+        METRIC,
+        "zeronorm.extensions",
+        RUN + "assert run(['select', 'table.csv', '--target', 'y', '--method', 'fisher', '--features', '2',"
         " '--metric', 'worst_class_error', '--permutations', '0', '--out', 'out']) == 0\n"
         "import polars\n"
         "assert 'worst_class_error' in polars.read_parquet('out/records.parquet').columns\n"
         "assert 'error in the worst class' in open('out/report.html').read()\n"
         "from zeronorm import FisherScore, SelectorCV\n"
         "from sklearn.datasets import load_iris\n"
-        "SelectorCV(FisherScore(), scoring='worst_class_error').fit(*load_iris(return_X_y=True))\n"
-    )
-    outside(METRIC, code)
-
-
-def test_a_file_format(outside, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3)).round(3)
-    lines = ["|".join([*map(str, x), str(int(x[1] > 0))]) for x in X]
-    (tmp_path / "data.bars").write_text("\n".join(lines))
-    (tmp_path / "data.unknown").write_text("1")
-    code = RUN + (
-        "from zeronorm.datasets import read_table\n"
+        "SelectorCV(FisherScore(), scoring='worst_class_error').fit(*load_iris(return_X_y=True))\n",
+    ),
+    "format": (
+        FORMAT,
+        "zeronorm.extensions",
+        RUN + "from zeronorm.datasets import read_table\n"
         "assert read_table('data.bars').X.shape == (40, 3)\n"
         "assert run(['select', 'data.bars', '--method', 'fisher', '--features', '1', '--permutations', '0',"
-        " '--json']) == 0\n"
+        " '--json', '--out', 'out-format']) == 0\n"
         "try:\n"
         "    read_table('data.unknown')\n"
         "except ValueError as error:\n"
-        "    print(error)\n"
-    )
-    said = outside(FORMAT, code)
-    assert '"x2"' in said
-    assert ".bars" in said.splitlines()[-1]
-
-
-def test_a_backend(outside):
-    code = (
+        "    print(error)\n",
+    ),
+    "backend": (
+        BACKEND,
+        "zeronorm.extensions",
         "import numpy as np\n"
-        "from outside import Columns, ColumnsDesign\n"
+        "from outside_backend import Columns, ColumnsDesign\n"
         "from zeronorm import FisherScore, RFE, as_design, evaluate\n"
         "from zeronorm.testing import check_design\n"
         "X = np.random.default_rng(0).normal(size=(30, 6))\n"
@@ -261,13 +210,11 @@ def test_a_backend(outside):
         "check_design(lambda: as_design(data), X)\n"
         "for selector in (FisherScore(1), RFE(n_features_to_select=1)):\n"
         "    assert selector.fit(data, y).get_support(indices=True).tolist() == [4]\n"
-        "assert len(evaluate(FisherScore(), data, y, sizes=[1])) == 5\n"
-    )
-    outside(BACKEND, code)
-
-
-def test_a_loss(outside):
-    code = (
+        "assert len(evaluate(FisherScore(), data, y, sizes=[1])) == 5\n",
+    ),
+    "loss": (
+        LOSS,
+        "zeronorm.extensions",
         "import numpy as np\n"
         "from zeronorm import Grafting\n"
         "X = np.random.default_rng(0).normal(size=(60, 6))\n"
@@ -278,13 +225,94 @@ def test_a_loss(outside):
         "try:\n"
         "    Grafting(loss='nothing').fit(X, y > 0)\n"
         "except ValueError as error:\n"
-        "    print(error)\n"
+        "    print(error)\n",
+    ),
+}
+ONE_AFTER_THE_OTHER = """
+import contextlib, io, json, sys, traceback
+
+told = {}
+for name, code in json.load(sys.stdin).items():
+    said, error = io.StringIO(), None
+    try:
+        with contextlib.redirect_stdout(said):
+            exec(code, {"__name__": "__main__"})
+    except BaseException:
+        error = traceback.format_exc()
+    told[name] = said.getvalue(), error
+print(json.dumps(told))
+"""
+
+
+def run_outside(folder, files, code, given=""):
+    """Install files as a package outside and run code in a process that finds it."""
+    entries = {}
+    for name, (module, group, _) in files.items():
+        (folder / f"outside_{name}.py").write_text(module)
+        entries.setdefault(group, []).append(f"{name} = outside_{name}")
+    info = folder / "outside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "".join(f"[{group}]\n" + "\n".join(lines) + "\n" for group, lines in entries.items())
     )
-    said = outside(LOSS, code)
-    assert "The 'loss' parameter of Grafting must be 'auto', 'squared_error'" in said
+    done = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(SOURCE)])},
+        cwd=folder,
+        input=given,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def test_a_broken_extension_says_so(outside, tmp_path):
+def write_tables(folder):
+    """40 samples, the third column with the largest spread; and a file of a format that comes from outside."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5)) * [1.0, 1.0, 3.0, 1.0, 1.0]
+    rows = [",".join([f"{v:.6f}" for v in x] + [["no", "yes"][int(x[0] > 0)]]) for x in X]
+    (folder / "table.csv").write_text("\n".join(["a,b,c,d,e,y", *rows]) + "\n")
+    Z = np.random.default_rng(0).normal(size=(40, 3)).round(3)
+    lines = ["|".join([*map(str, z), str(int(z[1] > 0))]) for z in Z]
+    (folder / "data.bars").write_text("\n".join(lines))
+    (folder / "data.unknown").write_text("1")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What the code of each file printed, and its error: one process for all, as starting one takes longest."""
+    folder = tmp_path_factory.mktemp("outside")
+    write_tables(folder)
+    given = json.dumps({name: code for name, (_, _, code) in FILES.items()})
+    return json.loads(run_outside(folder, FILES, ONE_AFTER_THE_OTHER, given).splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("filter", ["spread", '"c"']),
+        ("chart", []),
+        ("metric", []),
+        ("format", ['"x2"', ".bars"]),
+        ("backend", []),
+        ("loss", ["The 'loss' parameter of Grafting must be 'auto', 'squared_error'"]),
+    ],
+)
+def test_what_one_file_adds_appears_everywhere(told, name, printed):
+    said, error = told[name]
+    assert error is None, error
+    for text in printed:
+        assert text in said
+
+
+def test_an_unknown_format_names_those_from_outside(told):
+    assert ".bars" in told["format"][0].splitlines()[-1]
+
+
+def test_a_broken_extension_says_so(tmp_path):
     code = (
         "import warnings\n"
         "from zeronorm.registry import load_extensions\n"
@@ -293,5 +321,6 @@ def test_a_broken_extension_says_so(outside, tmp_path):
         "    load_extensions()\n"
         "print(caught[0].message)\n"
     )
-    said = outside("raise RuntimeError('broken')", code)
+    broken = {"outside": ("raise RuntimeError('broken')", "zeronorm.extensions", "")}
+    said = run_outside(tmp_path, broken, code)
     assert "'outside' adds the extension 'outside' to zeronorm, but it cannot be loaded" in said

@@ -106,8 +106,7 @@ def with_distribution(
     )
 
 
-@pytest.mark.parametrize("point", ["outside:LastFirst", "outside"])
-def test_a_package_outside_adds_a_method(point, tmp_path):
+def test_a_package_outside_adds_a_method(tmp_path):
     code = (
         "from zeronorm.cli.main import run\n"
         "from zeronorm.registry import all_methods, get_method\n"
@@ -123,10 +122,16 @@ def test_a_package_outside_adds_a_method(point, tmp_path):
         "result = zeronorm.select(*load_iris(return_X_y=True), method='last-first', features=1, permutations=0)\n"
         "assert result.features == ['x4'], result.features\n"
     )
-    points = f"[zeronorm.selectors]\nlast-first = {point}\n"
+    points = "[zeronorm.selectors]\nlast-first = outside:LastFirst\n"
     done = with_distribution(tmp_path, code, points=points)
     assert done.returncode == 0, done.stderr
     assert "last-first" in done.stdout
+
+
+def test_a_package_outside_may_name_only_its_module(tmp_path):
+    code = "from zeronorm.registry import get_method; print(get_method('last-first').cls.__name__)"
+    done = with_distribution(tmp_path, code, points="[zeronorm.selectors]\nlast-first = outside\n")
+    assert done.stdout.strip() == "LastFirst", done.stderr
 
 
 def test_a_broken_package_outside_only_loses_its_own_method(tmp_path):

@@ -116,10 +116,14 @@ def test_standardized_twice():
     check_design(lambda: StandardizedDesign(inner, mean, scale), expected)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_more_than_65535_columns(order):
-    X = dense_data((3, 70_001), np.float32, order)
+def test_more_than_65535_columns():
+    X = dense_data((3, 70_001), np.float32, "C")
     check_design(lambda: as_design(X), X)
+
+
+def test_more_than_65535_standardized_columns():
+    """Whose operations are those of the plain columns, and more."""
+    X = dense_data((3, 70_001), np.float32, "F")
     view = as_design(X).standardized()
     check_design(lambda: view, (X.astype(float) - view.mean) / view.scale)
 
@@ -130,7 +134,7 @@ def test_more_than_65535_sparse_columns(make):
     check_design(lambda: as_design(make(X)), X)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(n=st.integers(1, 12), p=st.integers(1, 12), seed=st.integers(0, 1000), data=st.data())
 def test_any_small_matrix(n, p, seed, data):
     make = data.draw(st.sampled_from([np.asfortranarray, np.ascontiguousarray, *SPARSE_CLASSES]))
