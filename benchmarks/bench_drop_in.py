@@ -21,6 +21,7 @@ SLOW_STEP = 0.1  # where scikit-learn takes more than a minute with one feature 
 CASES: tuple[tuple[str, Any, int, float, float], ...] = (
     ("SVC, linear", SVC(kernel="linear"), 2, 1, SLOW_STEP),
     ("LinearSVC", LinearSVC(max_iter=10_000), 2, SLOW_STEP, 1),
+    ("LinearSVC, hinge", LinearSVC(loss="hinge", max_iter=10_000), 2, SLOW_STEP, 1),
     ("LogisticRegression", LogisticRegression(max_iter=1000), 2, SLOW_STEP, 1),
     ("LogisticRegression, three classes", LogisticRegression(max_iter=1000), 3, SLOW_STEP, 1),
     ("RidgeClassifier", RidgeClassifier(), 2, 1, 1),

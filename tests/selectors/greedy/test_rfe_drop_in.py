@@ -70,6 +70,7 @@ CLASSIFIERS = {
     "linear svc scaled": LinearSVC(
         C=0.05, intercept_scaling=3.0, class_weight="balanced", tol=1e-10, dual=False
     ),
+    "linear svc, hinge": LinearSVC(loss="hinge", C=0.02, intercept_scaling=2.0, tol=1e-10, max_iter=10**6),
     "logistic": LogisticRegression(C=0.3, tol=1e-10, max_iter=10**4),
     "ridge classifier": RidgeClassifier(alpha=2.0),
 }
@@ -112,7 +113,7 @@ def test_known_classifiers_rank_as_in_scikit_learn(name, step, shape):
     assert ours.score(X, y) == theirs.score(X, y)
 
 
-@pytest.mark.parametrize("name", ["svc", "linear svc", "ridge classifier", "logistic"])
+@pytest.mark.parametrize("name", ["svc", "linear svc", "linear svc, hinge", "ridge classifier", "logistic"])
 def test_known_classifiers_with_three_classes(name):
     X, y = classes(1, (60, 20), 3)
     assert is_known(CLASSIFIERS[name], X, y)
@@ -259,7 +260,7 @@ def test_subclasses_and_unusual_settings_are_refitted():
         assert not is_known(estimator, X, y)
     for estimator in (
         SVC(),
-        LinearSVC(loss="hinge"),
+        LinearSVC(loss="hinge", multi_class="crammer_singer"),
         LinearSVC(penalty="l1", dual=False),
         LogisticRegression(solver="liblinear"),
     ):
@@ -296,6 +297,28 @@ def test_a_followed_squared_hinge_is_stationary_at_every_size(n_classes, shape):
         pull = 0.8 * weight[:, None] * targets * np.maximum(0.0, 1.0 - targets * decision)
         np.testing.assert_allclose(columns.T @ pull, model.weights.T, atol=1e-9)
         np.testing.assert_allclose(4.0 * pull.sum(axis=0), model.intercept, atol=1e-9)
+        model.remove(model.alive[[int(np.argmin((model.weights**2).sum(axis=0)))]])
+
+
+@pytest.mark.parametrize("shape", [(300, 24), (30, 80)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_followed_hinge_has_no_duality_gap_at_any_size(n_classes, shape):
+    X, y = classes(32, shape, n_classes)
+    weight = np.random.default_rng(1).uniform(0.2, 3.0, len(y))
+    model = known_model(
+        LinearSVC(loss="hinge", C=0.4, intercept_scaling=2.0), X, y, {"sample_weight": weight}
+    )
+    targets = np.where(y[:, None] == np.unique(y), 1.0, -1.0)[:, -1 if n_classes == 2 else 0 :]
+    while model.alive.size > 1:
+        assert model.train()
+        columns = np.column_stack([X[:, model.alive], np.full(len(y), 2.0)])
+        weights = np.column_stack([model.weights, model.intercept / 2.0])
+        np.testing.assert_allclose((model.alpha * targets.T) @ columns, weights, atol=1e-9)
+        assert model.alpha.min() >= 0.0
+        assert (model.alpha <= 0.4 * weight).all()
+        losses = 0.4 * weight[:, None] * np.maximum(0.0, 1.0 - targets * (columns @ weights.T))
+        primal, dual = 0.5 * (weights**2).sum() + losses.sum(), model.alpha.sum() - 0.5 * (weights**2).sum()
+        assert primal - dual <= 1e-7 * primal
         model.remove(model.alive[[int(np.argmin((model.weights**2).sum(axis=0)))]])
 
 

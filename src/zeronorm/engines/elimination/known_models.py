@@ -25,7 +25,7 @@ from zeronorm.design import Design, as_design
 from zeronorm.engines.elimination.kernel import Predictions, Refits, Rounds
 from zeronorm.engines.elimination.linear import GramMachines
 from zeronorm.engines.elimination.logistic_model import Logistic
-from zeronorm.engines.elimination.loop import Elimination
+from zeronorm.engines.elimination.loop import Downdating, Elimination
 from zeronorm.engines.elimination.smooth_models import (
     Columns,
     KnownModel,
@@ -35,13 +35,14 @@ from zeronorm.engines.elimination.smooth_models import (
 )
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.box_dual import BoxDual, solve_box
 from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss
 
 TOLERANCE = 1e-8  # of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X beyond which nothing is copied
 MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
 TALL = 4  # so many samples per feature make one system in the features cheaper than the estimator itself
+MOST_FREE = 500  # samples on the margin of a hinge loss, whose Gram matrix is inverted
 MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
 SIGNIFICANT_BITS = 2.0**36  # weights that agree in so many are tied: those of identical columns do
 PRECISION = 1e-6  # relative error of weights that changes neither predictions nor the order, ties apart
@@ -158,6 +159,59 @@ class TallSupportVectors(KnownModel):
         return None if last is None else (design.transpose_dot(last.dual_coef), last.bias, last.alpha)
 
 
+# -- LinearSVC with the hinge loss, the intercept penalised with the weights --
+
+
+class PenalisedHinge(KnownModel):
+    """Dual variables between bounds, without a balance of the classes; samples are rows of few entries either way."""
+
+    def __init__(self, X: FloatArray, targets: FloatArray, cost: FloatArray, scaling: float) -> None:
+        super().__init__(X.shape[1])
+        self.columns, self.downdating = Columns(X), Downdating(as_design(X))
+        self.targets, self.cost, self.scaling = np.ascontiguousarray(targets.T), cost, scaling
+        self.alpha = np.zeros(self.targets.shape)
+        self.K: FloatArray | None = None
+        self.rows: FloatArray | None = None
+
+    def train(self) -> bool:
+        rows = self._rows()
+        for y, alpha in zip(self.targets, self.alpha, strict=True):
+            if not solve_box(rows, y, self.cost, alpha):
+                alpha[:] = 0.0
+                return False
+        v = self.targets * self.alpha
+        self.weights = self.columns.transpose_dot(v.T).T
+        self.intercept = self.scaling**2 * v.sum(axis=1)
+        return True
+
+    def _rows(self) -> FloatArray:
+        """The samples, or others with the same inner products where features outnumber samples."""
+        n = self.cost.size
+        if self.alive.size < n:
+            if self.rows is None:
+                self.rows = np.column_stack([self.columns.left().T, np.full(n, self.scaling)])
+            return self.rows
+        if self.K is None:
+            self.K = self.columns.gram()
+            self.downdating.start(self.alive)
+        K = self.K + self.scaling**2
+        try:
+            return np.asarray(np.linalg.cholesky(K), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            squares, axes = np.linalg.eigh(K)
+            return np.asarray(axes * np.sqrt(np.maximum(squares, 0.0)))
+
+    def remove(self, features: IntArray) -> None:
+        positions = np.searchsorted(self.alive, features)
+        x = self.columns.of(positions)
+        self.columns.remove(positions)
+        super().remove(features)
+        if self.K is not None:
+            self.K = None if self.downdating.is_due(features, self.alive) else self.K - x @ x.T
+        if self.rows is not None:
+            self.rows = np.ascontiguousarray(np.delete(self.rows, positions, axis=1))
+
+
 # -- which estimator is which model --
 
 
@@ -201,10 +255,14 @@ def _ridge_classifier(estimator: Any, X: FloatArray, y: Any, weight: FloatArray 
 
 
 def _linear_svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
-    plain = estimator.penalty == "l2" and estimator.loss == "squared_hinge" and estimator.multi_class == "ovr"
+    plain = estimator.penalty == "l2" and estimator.multi_class == "ovr"
     if not plain or not estimator.fit_intercept or _kind_of(y) not in ("binary", "multiclass"):
         return None
     cost = _costs(estimator, X, _weights_of(estimator, y, weight))
+    if estimator.loss == "hinge":
+        if estimator.dual is False or min(X.shape) > MOST_FREE:
+            return None
+        return PenalisedHinge(X, _one_against_rest(y), cost, float(estimator.intercept_scaling))
     return SquaredHinge(X, _one_against_rest(y), cost, float(estimator.intercept_scaling))
 
 

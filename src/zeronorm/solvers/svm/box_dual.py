@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zeronorm._jit import kernel, reduction
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 
 
@@ -163,3 +164,245 @@ def _bounds(C: FloatArray, squared: bool) -> tuple[FloatArray, FloatArray]:
     weighted = C > 0.0
     ridge = np.divide(1.0, C, out=np.zeros(C.size), where=weighted)
     return np.where(weighted, np.inf, 0.0), ridge
+
+
+# -- Machines whose bias is penalised with the weights: a box and nothing else --
+#
+# .. math:: \min_\alpha\ \tfrac12 \|w\|^2 - \sum_i \alpha_i, \qquad w = \sum_i \alpha_i y_i z_i, \qquad
+#     0 \le \alpha_i \le C_i
+#
+# The gradient of a variable is :math:`y_i w^\top z_i - 1`. A few rounds of coordinate descent bring most variables to
+# their bounds. Then one variable moves at a time, and those that are free move with it so that their gradients stay
+# zero: of them there are at most as many as z has entries, and the solution is exact.
+
+SWEEPS_FROM_ZERO, SWEEPS_NEAR = 30, 1
+VISITS = 20  # of a variable between its bounds in each sweep
+ROUNDS, PASSES = 10, 200  # over all variables, until no variable gains, and after that with fresh numbers
+DEPENDENT = 1e-10  # relative curvature below which a sample is a combination of the free ones
+
+
+def solve_box(Z: FloatArray, y: FloatArray, C: FloatArray, alpha: FloatArray, tol: float = 1e-9) -> bool:
+    """Solve for the dual variables ``alpha``, in place from where they are; False where that fails.
+
+    Z has one row per sample, the column of the bias among its columns; y is ±1.
+    """
+    signed = np.ascontiguousarray(Z * y[:, None])
+    descend(signed, C, alpha, signed.T @ alpha, SWEEPS_NEAR if alpha.any() else SWEEPS_FROM_ZERO)
+    free = np.empty(0, dtype=np.int64)
+    for _ in range(ROUNDS):
+        gradient = signed @ (signed.T @ alpha) - 1.0
+        try:
+            inverse = np.asarray(np.linalg.inv(signed[free] @ signed[free].T), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            free, inverse = free[:0], np.empty((0, 0))
+        if np.abs(gradient[free]).max(initial=0.0) > 0.1 * tol:
+            alpha[free] = np.clip(alpha[free] - inverse @ gradient[free], 0.0, C[free])
+            gradient = signed @ (signed.T @ alpha) - 1.0
+        if not (((alpha < C) & (gradient < -tol)) | ((alpha > 0.0) & (gradient > tol))).any():
+            return True
+        free = settle(signed, C, alpha, signed.T @ alpha, free, inverse, tol)
+    return False
+
+
+@reduction
+def inner(a: FloatArray, b: FloatArray) -> float:
+    """The inner product of two vectors."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel
+def descend(signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray, n_sweeps: int) -> None:
+    """Minimise over one variable after the other; those between their bounds are visited more often."""
+    every = np.arange(alpha.shape[0])
+    for _ in range(n_sweeps):
+        sweep_over(every, signed, C, alpha, w)
+        between = np.flatnonzero((alpha > 0.0) & (alpha < C))
+        for _ in range(VISITS):
+            sweep_over(between, signed, C, alpha, w)
+
+
+@kernel
+def sweep_over(
+    variables: Int64Array, signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray
+) -> None:
+    """Minimise over each of these variables once."""
+    for i in variables:
+        x = signed[i]
+        square = inner(x, x)
+        if square == 0.0:
+            alpha[i] = C[i]
+            continue
+        new = min(max(alpha[i] - (inner(x, w) - 1.0) / square, 0.0), C[i])
+        change = new - alpha[i]
+        if change != 0.0:
+            alpha[i] = new
+            for j in range(w.shape[0]):
+                w[j] += change * x[j]
+
+
+@kernel
+def settle(
+    signed: FloatArray,
+    C: FloatArray,
+    alpha: FloatArray,
+    w: FloatArray,
+    free_before: Int64Array,
+    inverse_before: FloatArray,
+    tol: float,
+) -> Int64Array:
+    """Move all variables to a bound or among the free ones, which it returns, until none gains by moving.
+
+    The inverse of the free samples' Gram matrix grows and shrinks with them.
+    """
+    m = free_before.size
+    most = m + signed.shape[1] + 2
+    free, inverse = np.empty(most, np.int64), np.zeros((most, most))
+    free[:m], inverse[:m, :m] = free_before, inverse_before
+    is_free = np.zeros(alpha.shape[0], np.bool_)
+    is_free[free_before] = True
+    across, along = np.empty(most), np.empty(most)
+    for _ in range(PASSES):
+        n_moved = 0
+        for i in range(alpha.shape[0]):
+            gradient = inner(signed[i], w) - 1.0
+            is_right = (alpha[i] <= 0.0 and gradient >= -tol) or (alpha[i] >= C[i] and gradient <= tol)
+            if not is_right and not is_free[i]:
+                m = settle_one(signed, C, alpha, w, free, is_free, inverse, m, i, gradient, across, along)
+                n_moved += 1
+        if n_moved == 0:
+            break
+    return free[:m].copy()
+
+
+@kernel
+def settle_one(
+    signed: FloatArray,
+    C: FloatArray,
+    alpha: FloatArray,
+    w: FloatArray,
+    free: Int64Array,
+    is_free: BoolArray,
+    inverse: FloatArray,
+    m: int,
+    i: int,
+    gradient: float,
+    across: FloatArray,
+    along: FloatArray,
+) -> int:
+    """Move one variable until its gradient is zero or it is at a bound; free ones on its way may end at theirs."""
+    x = signed[i]
+    square = inner(x, x)
+    while True:
+        curvature = set_direction(signed, free, inverse, m, x, across, along)
+        direction = 1.0 if gradient <= 0.0 else -1.0
+        length, blocking = first_bound(C, alpha, free, m, i, direction, along)
+        reaches_zero = curvature > DEPENDENT * square and abs(gradient) <= length * curvature
+        if reaches_zero:
+            length, blocking = abs(gradient) / curvature, -1
+        move(signed, alpha, w, free, m, i, direction * length, along)
+        gradient += direction * length * curvature
+        if blocking >= 0:
+            k = free[blocking]
+            alpha[k] = 0.0 if direction * along[blocking] < 0.0 else C[k]
+            is_free[k] = False
+            m = drop_free(free, inverse, m, blocking)
+            continue
+        if reaches_zero and m < free.shape[0]:
+            is_free[i] = True
+            return add_free(free, inverse, m, i, along, curvature)
+        alpha[i] = C[i] if direction > 0.0 else 0.0
+        return m
+
+
+@kernel
+def set_direction(
+    signed: FloatArray,
+    free: Int64Array,
+    inverse: FloatArray,
+    m: int,
+    x: FloatArray,
+    across: FloatArray,
+    along: FloatArray,
+) -> float:
+    """How the free variables follow another one, ``along``, and the curvature of its way."""
+    for a in range(m):
+        across[a] = inner(signed[free[a]], x)
+    curvature = inner(x, x)
+    for a in range(m):
+        along[a] = -inner(inverse[a, :m], across[:m])
+        curvature += along[a] * across[a]
+    return curvature
+
+
+@kernel
+def first_bound(
+    C: FloatArray,
+    alpha: FloatArray,
+    free: Int64Array,
+    m: int,
+    i: int,
+    direction: float,
+    along: FloatArray,
+) -> tuple[float, int]:
+    """How far the variable i can move until it, or a free one, is at a bound; which one of these, -1 for i."""
+    length, blocking = C[i] - alpha[i] if direction > 0.0 else alpha[i], -1
+    for a in range(m):
+        speed = direction * along[a]
+        room = C[free[a]] - alpha[free[a]] if speed > 0.0 else alpha[free[a]]
+        if speed != 0.0 and room < length * abs(speed):
+            length, blocking = room / abs(speed), a
+    return length, blocking
+
+
+@kernel
+def move(
+    signed: FloatArray,
+    alpha: FloatArray,
+    w: FloatArray,
+    free: Int64Array,
+    m: int,
+    i: int,
+    length: float,
+    along: FloatArray,
+) -> None:
+    """Move the variable i, the free ones along with it, and the weights."""
+    alpha[i] += length
+    for j in range(w.shape[0]):
+        w[j] += length * signed[i, j]
+    for a in range(m):
+        step = length * along[a]
+        alpha[free[a]] += step
+        for j in range(w.shape[0]):
+            w[j] += step * signed[free[a], j]
+
+
+@kernel
+def add_free(
+    free: Int64Array, inverse: FloatArray, m: int, i: int, along: FloatArray, curvature: float
+) -> int:
+    """Border the inverse by the sample i; ``along`` is minus the inverse times its inner products."""
+    for a in range(m):
+        for b in range(m):
+            inverse[a, b] += along[a] * along[b] / curvature
+        inverse[a, m] = inverse[m, a] = along[a] / curvature
+    inverse[m, m] = 1.0 / curvature
+    free[m] = i
+    return m + 1
+
+
+@kernel
+def drop_free(free: Int64Array, inverse: FloatArray, m: int, k: int) -> int:
+    """Take the k-th free sample out of the inverse; the last one takes its place."""
+    pivot = inverse[k, k]
+    column = inverse[:m, k].copy()
+    for a in range(m):
+        for b in range(m):
+            inverse[a, b] -= column[a] * column[b] / pivot
+    last = m - 1
+    free[k] = free[last]
+    inverse[k, :m], inverse[:m, k] = inverse[last, :m].copy(), inverse[:m, last].copy()
+    inverse[k, k] = inverse[last, last]
+    return last
