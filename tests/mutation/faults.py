@@ -209,7 +209,7 @@ NAMED_FAULTS = (
     ),
     Fault(
         "importances of several classes are summed without squares",
-        "engines/elimination/kernel.py",
+        "engines/elimination/estimator.py",
         "(np.atleast_2d(values).astype(np.float64) ** 2).sum(axis=0)",
         "np.abs(np.atleast_2d(values).astype(np.float64)).sum(axis=0)",
         ("tests/selectors/greedy/test_rfe_drop_in.py",),

@@ -20,8 +20,8 @@ from zeronorm import (
     TreeSelector,
     as_design,
 )
+from zeronorm.engines.elimination.kernel import RBFSource
 from zeronorm.engines.elimination.loop import Elimination
-from zeronorm.engines.elimination.sources import RBFSource
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status, UnsolvableError
 from zeronorm.solvers.svm.dual import solve_svm_dual

@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE, RFECV
-from zeronorm.engines.elimination import known_models, smooth_models
+from zeronorm.engines.elimination import known_models, margin_models
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 
 # -- scikit-learn's own tests, with our classes under their names -----------------------------------------
@@ -386,7 +386,7 @@ def test_a_squared_hinge_that_jumps_between_two_sets_is_damped(monkeypatch):
     X, y = classes(25, (120, 10))
     exact = known_model(LinearSVC(), X, y, {})
     assert exact.train()
-    monkeypatch.setattr(smooth_models, "UNDAMPED_STEPS", 1)
+    monkeypatch.setattr(margin_models, "UNDAMPED_STEPS", 1)
     damped = known_model(LinearSVC(), X, y, {})
     assert damped.train()
     np.testing.assert_allclose(damped.weights, exact.weights, rtol=1e-9)

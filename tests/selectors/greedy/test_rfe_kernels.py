@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from zeronorm import RFE
 from zeronorm.criteria.kernels import PolynomialKernel
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.sources import CallableSource, PolynomialSource, RBFSource
+from zeronorm.engines.elimination.kernel import CallableSource, PolynomialSource, RBFSource
 from zeronorm.solvers.logistic import solve_logistic_dual
 
 

@@ -1,31 +1,287 @@
 """Support vector machines with any kernel, valued feature by feature with the dual held fixed.
 
 The value of a feature is |W² - W²(without it)| with W² = v'Kv, summed over machines (Lal et al. 2006,
-algorithm 2).
+algorithm 2). Sources give the kernel matrix of any set of features, and what it would be without some of them.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
 
-from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.engines.elimination.sources import KernelSource, PolynomialSource, RBFSource
-from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm._jit import kernel
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
+from zeronorm.design import Design, require_finite
+from zeronorm.engines.elimination.loop import finite_gram
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import DEFAULT_MAX_ITER, DualSolution, solve_svm_dual, solve_svr_dual
 
 NO_SIMILARITY = 1e-9  # largest entry off the diagonal of a kernel that is diagonal for all purposes
-MOST_WAITING = 2**22  # weights that are kept until the predictions of several sizes are one product
 NEGATIVE_EIGENVALUE = -1e-8  # relative to the largest: below, a kernel is not positive semi-definite
+# Exponents γ‖x - z‖² above this are summed term by term: exp(±600) is a number, and rounding of a squared
+# distance from a Gram matrix is far below one.
+STEEPEST = 600.0
+
+# -- How much a quadratic form of an RBF kernel changes when one feature is taken out --
+
+
+@kernel
+def rbf_removal(M: FloatArray, columns: FloatArray, gamma: float) -> FloatArray:
+    r"""For each row x of ``columns`` the sum over pairs of :math:`M_{ij}\,(e^{\gamma (x_i - x_j)^2} - 1)`.
+
+    Dividing one feature's factor out of an RBF kernel multiplies K_ij by that exponential, so no kernel is
+    computed afresh. M is symmetric: each pair is visited once.
+    """
+    result = np.zeros(columns.shape[0])
+    n = columns.shape[1]
+    for k in range(columns.shape[0]):
+        x = columns[k]
+        total = 0.0
+        for i in range(n):
+            for j in range(i):
+                difference = x[i] - x[j]
+                total += M[i, j] * math.expm1(gamma * difference * difference)
+        result[k] = 2.0 * total
+    return result
+
+
+@kernel
+def rbf_from_rows(rows: FloatArray, gamma: float) -> FloatArray:
+    """The RBF kernel from distances summed term by term, exact whatever the scales of the columns."""
+    n, p = rows.shape
+    K = np.ones((n, n))
+    for i in range(n):
+        for j in range(i):
+            distance_sq = 0.0
+            for k in range(p):
+                difference = rows[i, k] - rows[j, k]
+                distance_sq += difference * difference
+            K[i, j] = K[j, i] = math.exp(-gamma * distance_sq)
+    return K
+
+
+@kernel
+def rbf_removal_from_rows(v: FloatArray, rows: FloatArray, gamma: float) -> FloatArray:
+    r"""For each column k the sum over pairs of :math:`v_i v_j (e^{-\gamma D_{ij,-k}} - e^{-\gamma D_{ij}})`.
+
+    The squared distance :math:`D_{ij,-k}` without a column is the sum of the terms before and after it: subtracting
+    the term would cancel where it dominates, and dividing its factor out of the kernel would overflow.
+    """
+    n, p = rows.shape
+    result = np.zeros(p)
+    term, after = np.empty(p), np.empty(p + 1)
+    after[p] = 0.0
+    for i in range(n):
+        for j in range(i):
+            weight = 2.0 * v[i] * v[j]
+            for k in range(p):
+                difference = rows[i, k] - rows[j, k]
+                term[k] = gamma * difference * difference
+            for k in range(p - 1, -1, -1):
+                after[k] = after[k + 1] + term[k]
+            full, before = math.exp(-after[0]), 0.0
+            for k in range(p):
+                if term[k] < 1.0:
+                    result[k] += weight * full * math.expm1(term[k])
+                else:
+                    result[k] += weight * (math.exp(-(before + after[k + 1])) - full)
+                before += term[k]
+    return result
+
+
+class KernelSource(ABC):
+    """The kernel of the features that are left."""
+
+    @abstractmethod
+    def matrix(self, alive: IntArray) -> FloatArray:
+        """K on the given features."""
+
+    @abstractmethod
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        """v'Kv - v'K(without unit)v, one row per unit, one column per column v of V; units index ``alive``."""
+
+    def diagonal_removal(self, alive: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
+        """The same for the sum of beta_i K_ii; zero for kernels with a constant diagonal."""
+        return np.zeros(len(units))
+
+
+class PolynomialSource(KernelSource):
+    """(γ x·z + c)^d: the inner product of the removed features is subtracted, exactly, by the binomial theorem."""
+
+    def __init__(self, design: Design, kernel: PolynomialKernel) -> None:
+        self.design, self.kernel = design, kernel
+        self.gram: FloatArray | None = None
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        self.gram = finite_gram(self.design.take(alive))
+        return self.kernel.matrix(self.gram)
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        assert self.gram is not None
+        base = self.kernel.gamma * self.gram + self.kernel.coef0
+        left = self.design.take(alive)
+        if all(unit.size == 1 for unit in units):
+            return self._single(left, base, V)
+        change = np.empty((len(units), V.shape[1]))
+        for u, unit in enumerate(units):
+            without = (base - self.kernel.gamma * left.take(unit).gram()) ** self.kernel.degree
+            change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
+        return change
+
+    def diagonal_removal(self, alive: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
+        assert self.gram is not None
+        base = self.kernel.gamma * np.diagonal(self.gram) + self.kernel.coef0
+        full = float(beta @ base**self.kernel.degree)
+        change = np.empty(len(units))
+        for u, unit in enumerate(units):
+            square = (self.design.block(alive[unit]) ** 2).sum(axis=1)
+            change[u] = full - float(beta @ (base - self.kernel.gamma * square) ** self.kernel.degree)
+        return change
+
+    def _single(self, left: Design, base: FloatArray, V: FloatArray) -> FloatArray:
+        degree = self.kernel.degree
+        change = np.zeros((left.n_features, V.shape[1]))
+        for columns, block in left.iter_blocks():
+            for c in range(V.shape[1]):
+                for m in range(1, degree + 1):
+                    weighted = block**m * V[:, c : c + 1]
+                    form = np.einsum("ik,ik->k", weighted, base ** (degree - m) @ weighted)
+                    change[columns, c] -= math.comb(degree, m) * (-self.kernel.gamma) ** m * form
+        return change
+
+
+class RBFSource(KernelSource):
+    """exp(-γ‖x - z‖²): the factor of the removed features is divided out."""
+
+    def __init__(self, design: Design, gamma: float, *, rescale: bool) -> None:
+        self.design, self.gamma, self.rescale = design, gamma, rescale
+        stats = design.column_stats()
+        with np.errstate(over="ignore"):
+            self.range_sq = (stats.maximum - stats.minimum) ** 2
+
+    def is_steep(self, alive: IntArray) -> bool:
+        """Whether factors of single features may leave the range of numbers, or cancel in a Gram matrix."""
+        return bool(self.width(alive) * self.range_sq[alive].sum() > STEEPEST)
+
+    def rows(self, alive: IntArray, support: IntArray | None = None) -> FloatArray:
+        """The columns as one dense array, sample by sample."""
+        design = self.design.take(alive)
+        chosen = design if support is None else design.take_rows(support)
+        rows = np.ascontiguousarray(chosen.block(slice(None)), dtype=np.float64)
+        if not np.all(np.isfinite(rows)):
+            require_finite(design)
+        return rows
+
+    def width(self, alive: IntArray) -> float:
+        """γ; with ``rescale`` it grows as features leave, so that γ times their number stays the same."""
+        return self.gamma * self.design.n_features / alive.size if self.rescale else self.gamma
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        if self.is_steep(alive):
+            return rbf_from_rows(self.rows(alive), self.width(alive))
+        return RBFKernel(self.width(alive)).matrix(finite_gram(self.design.take(alive)))
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        gamma = self.width(alive)
+        change = np.empty((len(units), V.shape[1]))
+        single = all(unit.size == 1 for unit in units)
+        for c in range(V.shape[1]):
+            # Only support vectors enter the form.
+            support = np.flatnonzero(V[:, c])
+            if self.is_steep(alive):
+                change[:, c] = self._steep_removal(alive, support, V[support, c], units)
+                continue
+            M = K[np.ix_(support, support)] * np.outer(V[support, c], V[support, c])
+            left = self.design.take(alive).take_rows(support)
+            if single:
+                for columns, block in left.iter_blocks():
+                    change[columns, c] = -rbf_removal(M, np.ascontiguousarray(block.T), gamma)
+            else:
+                for u, unit in enumerate(units):
+                    factor = RBFKernel(gamma).matrix(left.take(unit).gram())
+                    change[u, c] = float(np.sum(M - M / np.maximum(factor, np.finfo(float).tiny)))
+        return change
+
+    def _steep_removal(
+        self, alive: IntArray, support: IntArray, v: FloatArray, units: list[IntArray]
+    ) -> FloatArray:
+        rows, gamma = self.rows(alive, support), self.width(alive)
+        if all(unit.size == 1 for unit in units):
+            return -rbf_removal_from_rows(v, rows, gamma)[np.concatenate(units)]
+        whole = v @ rbf_from_rows(rows, gamma) @ v
+        rests = (np.delete(rows, unit, axis=1) for unit in units)
+        return np.array([whole - v @ rbf_from_rows(np.ascontiguousarray(rest), gamma) @ v for rest in rests])
+
+
+class CallableSource(KernelSource):
+    """A function of two arrays: one fresh kernel per unit, there is no shortcut."""
+
+    def __init__(self, design: Design, function: Callable[[FloatArray, FloatArray], Any]) -> None:
+        self.design, self.function = design, function
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        columns = np.ascontiguousarray(self.design.block(alive))
+        K = np.asarray(self.function(columns, columns), dtype=np.float64)
+        n = columns.shape[0]
+        if K.shape != (n, n) or not np.all(np.isfinite(K)):
+            raise ValueError(
+                f"The 'kernel' function must return a finite matrix of shape {(n, n)}. Got shape {K.shape} instead."
+            )
+        return 0.5 * (K + K.T)
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        change = np.empty((len(units), V.shape[1]))
+        for u, unit in enumerate(units):
+            rest = np.delete(alive, unit)
+            without = self.matrix(rest) if rest.size else np.zeros_like(K)
+            change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
+        return change
+
+
+class PiecesSource(KernelSource):
+    """One given kernel matrix per feature, combined by sum or product."""
+
+    def __init__(self, pieces: Any, combine: str, n_samples: int, n_features: int) -> None:
+        self.pieces = np.asarray(pieces, dtype=np.float64)
+        expected = (n_features, n_samples, n_samples)
+        if self.pieces.shape != expected:
+            raise ValueError(
+                "The 'kernel_pieces' parameter must hold one samples × samples matrix per feature, shape "
+                f"{expected}. Got shape {self.pieces.shape} instead."
+            )
+        if not np.all(np.isfinite(self.pieces)):
+            raise ValueError("The 'kernel_pieces' parameter must be finite. Got NaN or infinity.")
+        self.combine: Callable[..., Any] = np.sum if combine == "sum" else np.prod
+
+    def matrix(self, alive: IntArray) -> FloatArray:
+        return np.asarray(self.combine(self.pieces[alive], axis=0))
+
+    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        change = np.empty((len(units), V.shape[1]))
+        for u, unit in enumerate(units):
+            without = self.matrix(np.delete(alive, unit))
+            change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
+        return change
+
+
+def make_source(design: Design, kernel: ScaledKernel, *, rescale: bool = False) -> KernelSource:
+    """The source of a linear, polynomial or RBF kernel."""
+    if isinstance(kernel, LinearKernel):
+        return PolynomialSource(design, PolynomialKernel(degree=1, gamma=1.0, coef0=0.0))
+    if isinstance(kernel, PolynomialKernel):
+        return PolynomialSource(design, kernel)
+    assert isinstance(kernel, RBFKernel)
+    return RBFSource(design, kernel.gamma, rescale=rescale)
+
+
+# -- Machines on such a kernel --
 
 
 def warn_if_diagonal(K: FloatArray) -> None:
@@ -125,225 +381,3 @@ class KernelMachines:
 
     def remove(self, features: IntArray) -> None:
         self.alive = self.alive[~np.isin(self.alive, features)]
-
-
-# -- Elimination with a scikit-learn estimator, round for round as scikit-learn's RFE does it --
-#
-# The estimator is refitted on the features that are left; where it is one whose solution can be followed as
-# features leave (``zeronorm.engines.elimination.known_models``), the weights come from there
-
-
-def feature_importances(fitted: Any, getter: str | Callable[[Any], Any]) -> FloatArray:
-    """One non-negative value per feature: squared importances, summed over outputs."""
-    if callable(getter):
-        found = getter(fitted)
-    elif getter != "auto":
-        found = attrgetter(getter)(fitted)
-    elif hasattr(fitted, "coef_"):
-        found = fitted.coef_
-    elif hasattr(fitted, "feature_importances_"):
-        found = fitted.feature_importances_
-    else:
-        raise ValueError(
-            "The 'estimator' parameter must have coef_ or feature_importances_ after fit. "
-            f"{type(fitted).__name__} has neither; set 'importance_getter' to where they are."
-        )
-    values = found.toarray() if sp.issparse(found) else np.asarray(found)
-    return np.asarray((np.atleast_2d(values).astype(np.float64) ** 2).sum(axis=0))
-
-
-class Ranker(Protocol):
-    """Trains on some of the features and values them."""
-
-    def importances(self, features: IntArray) -> FloatArray:
-        """The value of each of the features, which have only become fewer since the last call."""
-
-    def fitted(self) -> Any:
-        """The estimator of the last training."""
-
-    def collect(self, predictions: Predictions, features: IntArray) -> None:
-        """Add what the estimator of the last training predicts from the features it was trained on."""
-
-
-class Predictions:
-    """What is predicted for one set of samples at each size; linear models wait until many sizes share a product."""
-
-    def __init__(self, X: Any, labels: Callable[[FloatArray], Any]) -> None:
-        self.X, self.labels = X, labels
-        self._columns: list[Any] = []
-        self._waiting: list[tuple[IntArray, FloatArray, FloatArray]] = []
-
-    def add(self, features: IntArray, predict: Callable[[Any], Any]) -> None:
-        """Of a model that predicts by itself."""
-        self._flush()
-        self._columns.append(np.asarray(predict(self.X[:, features]))[:, None])
-
-    def add_linear(self, features: IntArray, weights: FloatArray, intercept: FloatArray) -> None:
-        """Of a model with one row of weights and one intercept per output."""
-        self._waiting.append((features, weights, intercept))
-        if len(self._waiting) * weights.shape[0] * self.X.shape[1] > MOST_WAITING:
-            self._flush()
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        n_outputs, p = self._waiting[0][2].size, self.X.shape[1]
-        spread = np.zeros((len(self._waiting), n_outputs, p))
-        for row, (features, weights, _) in zip(spread, self._waiting, strict=True):
-            row[:, features] = weights
-        values = np.asarray(self.X @ spread.reshape(-1, p).T).reshape(-1, len(spread), n_outputs)
-        self._columns.append(self.labels(values + np.stack([intercept for *_, intercept in self._waiting])))
-        self._waiting = []
-
-    def columns(self) -> Any:
-        """One column per size, in the order in which they were added."""
-        self._flush()
-        return np.concatenate(self._columns, axis=1)
-
-
-class Refits:
-    """A clone of the estimator, fitted anew in every round."""
-
-    def __init__(
-        self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any], getter: Any, verbose: int = 0
-    ) -> None:
-        self.estimator, self.X, self.y = estimator, X, y
-        self.fit_params, self.getter, self.verbose = fit_params, getter, verbose
-        self.last: Any = None
-
-    def fit(self, features: IntArray) -> Any:
-        """The estimator on these features."""
-        if self.verbose > 0:
-            self.announce(features)
-        self.last = clone(self.estimator).fit(self.X[:, features], self.y, **self.fit_params)
-        return self.last
-
-    @staticmethod
-    def announce(features: IntArray) -> None:
-        """Say how far the elimination is."""
-        print(f"Training on {features.size} features.")
-
-    def importances(self, features: IntArray) -> FloatArray:
-        return feature_importances(self.fit(features), self.getter)
-
-    def fitted(self) -> Any:
-        return self.last
-
-    def collect(self, predictions: Predictions, features: IntArray) -> None:
-        predictions.add(features, self.last.predict)
-
-
-@dataclass
-class Rounds:
-    """What happened in each round; ``ranking`` counts rounds, so features that left together share a rank."""
-
-    support: BoolArray
-    ranking: IntArray
-    eliminated: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    values: FloatArray = field(default_factory=lambda: np.empty(0))
-
-    @classmethod
-    def of_all(cls, n_features: int) -> Rounds:
-        """Before the first round."""
-        every = np.ones(n_features, dtype=bool)
-        return cls(every, np.ones(n_features, dtype=np.intp), values=np.zeros(n_features))
-
-    def rankings(self) -> IntArray:
-        """The ranking as it was when each size was reached, one row per size, all features first."""
-        return np.asarray(np.maximum(1, self.ranking - np.arange(len(self.sizes), -1, -1)[:, None]))
-
-    def path(self, last_values: FloatArray, forced: IntArray) -> SelectionPath:
-        """The path; what is left is ordered by the values of the estimator trained on it, forced features first."""
-        left = np.flatnonzero(self.support)
-        self.values[left] = last_values
-        survivors = left[order_by_score(last_values)][::-1]
-        survivors = survivors[np.argsort(np.isin(survivors, forced), kind="stable")]
-        return SelectionPath.from_elimination(
-            [*self.eliminated, *survivors],
-            sizes=[*self.sizes, left.size],
-            scores=self.values,
-            n_iter=len(self.sizes) + 1,
-        )
-
-
-def eliminate_with_estimator(
-    ranker: Ranker,
-    n_features: int,
-    *,
-    n_stop: int,
-    step: int | float,
-    groups: IntArray | None = None,
-    forced: IntArray | None = None,
-    lower_index_stays: bool = False,
-    on_round: Callable[[IntArray], None] | None = None,
-) -> Rounds:
-    """Remove the least valuable units until at most ``n_stop`` features are left.
-
-    ``step`` is a count, or a fraction of all features. Of features with equal values scikit-learn removes the
-    lower index first; ``lower_index_stays`` reverses that.
-    """
-    per_round = max(1, int(step * n_features)) if 0.0 < step < 1.0 else int(step)
-    codes = np.arange(n_features) if groups is None else groups
-    may_leave = ~np.isin(codes, codes[forced]) if forced is not None else np.ones(n_features, dtype=bool)
-    rounds = Rounds.of_all(n_features)
-    left_in = np.zeros(n_features, dtype=np.intp)
-    while (features := np.flatnonzero(rounds.support)).size > n_stop:
-        value = ranker.importances(features)
-        rounds.sizes.append(features.size)
-        rounds.values[features] = value
-        if on_round is not None:
-            on_round(features)
-        n_most = min(per_round, features.size - n_stop)
-        if groups is None:
-            leaving = _leaving(features, value, codes, may_leave, lower_index_stays, n_most)[:n_most]
-        else:
-            unit_value = _group_values(value, codes[features])
-            leaving = _leaving(features, unit_value, codes, may_leave, lower_index_stays, features.size)
-            leaving = leaving[: _count(leaving, codes, per_round, features.size - n_stop)]
-        if leaving.size == 0:
-            break
-        rounds.support[leaving] = False
-        left_in[leaving] = len(rounds.sizes)
-        rounds.eliminated.extend(leaving.tolist())
-    gone = ~rounds.support
-    rounds.ranking[gone] = int(left_in.max()) + 2 - left_in[gone]
-    return rounds
-
-
-def _group_values(value: FloatArray, unit: IntArray) -> FloatArray:
-    """The value of each feature's group, the sum of absolute weights, where there are groups of several."""
-    if np.unique(unit).size == unit.size:
-        return value
-    return np.asarray(np.bincount(unit, weights=np.sqrt(value))[unit])
-
-
-def _leaving(
-    features: IntArray,
-    value: FloatArray,
-    codes: IntArray,
-    may_leave: BoolArray,
-    lower_index_stays: bool,
-    n_most: int,
-) -> IntArray:
-    """Features that may leave, the least valuable unit first; at least so many of them as are asked for."""
-    candidate = may_leave[features]
-    if not candidate.all():
-        features, value = features[candidate], value[candidate]
-    if n_most < features.size // 2:  # most need not be put in order
-        near = np.flatnonzero(value <= np.partition(value, n_most)[n_most])
-        if near.size > n_most:  # not where values are no numbers
-            features, value = features[near], value[near]
-    unit = codes[features]
-    order = np.lexsort((-unit if lower_index_stays else unit, value))
-    return np.asarray(features[order])
-
-
-def _count(leaving: IntArray, codes: IntArray, per_round: int, n_surplus: int) -> int:
-    """How many of the features go: so many units, and not more than the surplus except to complete a group."""
-    count, units = 0, 0
-    while count < leaving.size and units < per_round and count < n_surplus:
-        unit = codes[leaving[count]]
-        count += int(np.count_nonzero(codes[leaving] == unit))
-        units += 1
-    return count

@@ -7,13 +7,11 @@ that cannot be done to full accuracy, the round is left to the estimator itself.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.utils.class_weight import compute_sample_weight
@@ -22,20 +20,20 @@ from sklearn.utils.validation import _check_sample_weight
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
-from zeronorm.engines.elimination.kernel import Predictions, Refits, Rounds
+from zeronorm.engines.elimination.estimator import Predictions, Refits, Rounds, stand_in
 from zeronorm.engines.elimination.linear import GramMachines
 from zeronorm.engines.elimination.logistic_model import Logistic
-from zeronorm.engines.elimination.loop import Downdating, Elimination
+from zeronorm.engines.elimination.loop import Elimination
+from zeronorm.engines.elimination.margin_models import PenalisedHinge, SquaredHinge
 from zeronorm.engines.elimination.smooth_models import (
     Columns,
     KnownModel,
     LeastSquares,
-    SquaredHinge,
     without,
 )
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm.box_dual import BoxDual, solve_box
+from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss
 
 TOLERANCE = 1e-8  # of the solvers below, in units of the margin
@@ -157,59 +155,6 @@ class TallSupportVectors(KnownModel):
     def _start(self, design: Design, c: int) -> tuple[FloatArray, float, FloatArray] | None:
         last = self.last[c]
         return None if last is None else (design.transpose_dot(last.dual_coef), last.bias, last.alpha)
-
-
-# -- LinearSVC with the hinge loss, the intercept penalised with the weights --
-
-
-class PenalisedHinge(KnownModel):
-    """Dual variables between bounds, without a balance of the classes; samples are rows of few entries either way."""
-
-    def __init__(self, X: FloatArray, targets: FloatArray, cost: FloatArray, scaling: float) -> None:
-        super().__init__(X.shape[1])
-        self.columns, self.downdating = Columns(X), Downdating(as_design(X))
-        self.targets, self.cost, self.scaling = np.ascontiguousarray(targets.T), cost, scaling
-        self.alpha = np.zeros(self.targets.shape)
-        self.K: FloatArray | None = None
-        self.rows: FloatArray | None = None
-
-    def train(self) -> bool:
-        rows = self._rows()
-        for y, alpha in zip(self.targets, self.alpha, strict=True):
-            if not solve_box(rows, y, self.cost, alpha):
-                alpha[:] = 0.0
-                return False
-        v = self.targets * self.alpha
-        self.weights = self.columns.transpose_dot(v.T).T
-        self.intercept = self.scaling**2 * v.sum(axis=1)
-        return True
-
-    def _rows(self) -> FloatArray:
-        """The samples, or others with the same inner products where features outnumber samples."""
-        n = self.cost.size
-        if self.alive.size < n:
-            if self.rows is None:
-                self.rows = np.column_stack([self.columns.left().T, np.full(n, self.scaling)])
-            return self.rows
-        if self.K is None:
-            self.K = self.columns.gram()
-            self.downdating.start(self.alive)
-        K = self.K + self.scaling**2
-        try:
-            return np.asarray(np.linalg.cholesky(K), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            squares, axes = np.linalg.eigh(K)
-            return np.asarray(axes * np.sqrt(np.maximum(squares, 0.0)))
-
-    def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.alive, features)
-        x = self.columns.of(positions)
-        self.columns.remove(positions)
-        super().remove(features)
-        if self.K is not None:
-            self.K = None if self.downdating.is_due(features, self.alive) else self.K - x @ x.T
-        if self.rows is not None:
-            self.rows = np.ascontiguousarray(np.delete(self.rows, positions, axis=1))
 
 
 # -- which estimator is which model --
@@ -473,71 +418,3 @@ class KnownRanker:
             predictions.add_linear(features, self.model.weights, self.model.intercept)
         else:
             self.refits.collect(predictions, features)
-
-
-def predicted_by(estimator: Any, y: Any) -> Callable[[FloatArray], Any]:
-    """How an estimator trained on the target y predicts from decision values, whose last axis are outputs."""
-    if is_regressor(estimator):
-        return lambda values: values[..., 0]
-    return partial(voted, classes=np.unique(y), pairwise=isinstance(estimator, SVC))
-
-
-def voted(values: FloatArray, classes: Any, pairwise: bool) -> Any:
-    """The class with the largest value, or with the most votes where each pair of classes has its own value."""
-    if values.shape[-1] == 1:
-        return classes[(values[..., 0] > 0.0).astype(int)]
-    if not pairwise:
-        return classes[values.argmax(axis=-1)]
-    votes = np.zeros((*values.shape[:-1], len(classes)))
-    pairs = [(a, b) for a in range(len(classes)) for b in range(a + 1, len(classes))]
-    for place, (first, second) in enumerate(pairs):
-        for_second = values[..., place] > 0.0
-        votes[..., second] += for_second
-        votes[..., first] += ~for_second
-    return classes[votes.argmax(axis=-1)]
-
-
-def stand_in(estimator: Any, y: Any, weights: FloatArray, intercept: FloatArray) -> Any:
-    """An object that predicts as the estimator with these weights does."""
-    if isinstance(estimator, (Ridge, LinearRegression)):
-        model = clone(estimator)
-        flat = np.ndim(y) == 1
-        model.coef_, model.intercept_ = (weights[0], float(intercept[0])) if flat else (weights, intercept)
-    elif isinstance(estimator, (LogisticRegression, LinearSVC)):
-        model = clone(estimator)
-        model.coef_, model.intercept_, model.classes_ = weights, intercept, np.unique(y)
-    elif isinstance(estimator, SVR):
-        return LinearRegressor(weights[0], float(intercept[0]))
-    else:
-        return LinearVotes(weights, intercept, np.unique(y), pairwise=isinstance(estimator, SVC))
-    model.n_features_in_ = weights.shape[1]
-    return model
-
-
-class LinearRegressor(RegressorMixin, BaseEstimator):
-    """Predictions x·w + b."""
-
-    def __init__(self, coef: Any = None, intercept: Any = None) -> None:
-        self.coef, self.intercept = coef, intercept
-
-    def predict(self, X: Any) -> FloatArray:
-        """Values for the rows of X."""
-        return np.asarray(X @ self.coef + self.intercept)
-
-
-class LinearVotes(ClassifierMixin, BaseEstimator):
-    """The class with the largest value, or with the most votes where each pair of classes has its own weights."""
-
-    def __init__(self, coef: Any = None, intercept: Any = None, classes: Any = None, pairwise: bool = False):
-        self.coef, self.intercept, self.classes, self.pairwise = coef, intercept, classes, pairwise
-        self.classes_ = classes
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Values of the machines; one-dimensional for two classes."""
-        values = np.asarray(X @ self.coef.T + self.intercept)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> Any:
-        """Classes of the rows of X."""
-        values = np.asarray(X @ self.coef.T + self.intercept)
-        return voted(values, self.classes_, self.pairwise)

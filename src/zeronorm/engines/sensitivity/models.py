@@ -14,9 +14,8 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel
-from zeronorm.engines.elimination.kernel import KernelMachines
+from zeronorm.engines.elimination.kernel import KernelMachines, make_source
 from zeronorm.engines.elimination.linear import TallMachines
-from zeronorm.engines.elimination.sources import make_source
 from zeronorm.engines.sensitivity.network import NetworkMachines
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status

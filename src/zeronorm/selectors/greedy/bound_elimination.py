@@ -19,7 +19,7 @@ from zeronorm.criteria import (
 )
 from zeronorm.criteria.span import bordered_inverse, support_of
 from zeronorm.design import Design, as_design
-from zeronorm.engines.elimination.kernel import warn_if_diagonal
+from zeronorm.engines.elimination.kernel import RBFSource, make_source, warn_if_diagonal
 from zeronorm.engines.elimination.loop import (
     DOWNDATED_ENERGY,
     Downdating,
@@ -27,7 +27,6 @@ from zeronorm.engines.elimination.loop import (
     eliminate,
     finite_gram,
 )
-from zeronorm.engines.elimination.sources import RBFSource, make_source
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

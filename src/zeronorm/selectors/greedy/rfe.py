@@ -26,17 +26,22 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
 from zeronorm.design import Design, check_container
-from zeronorm.engines.elimination.kernel import (
-    KernelMachines,
+from zeronorm.engines.elimination.estimator import (
     Refits,
     Rounds,
     eliminate_with_estimator,
     feature_importances,
 )
+from zeronorm.engines.elimination.kernel import (
+    CallableSource,
+    KernelMachines,
+    KernelSource,
+    PiecesSource,
+    make_source,
+)
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 from zeronorm.engines.elimination.linear import GramMachines, LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, FollowingPrice, Machines, eliminate
-from zeronorm.engines.elimination.sources import CallableSource, KernelSource, PiecesSource, make_source
 from zeronorm.engines.price import price_of, target_spread, tube_of
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
@@ -233,9 +238,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     scikit-learn does: the estimator ranks the features by ``importance_getter``, is refitted in every round, and
     predicts. ``step`` is then a fraction of all features, features that leave together share a rank, of equal values
     the lower index leaves first, and the columns are taken as they are. The settings of the machine below (``kernel``
-    to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC (squared hinge),
-    LogisticRegression, and SVC and SVR with a linear kernel are not refitted: their exact solution is followed as
-    features leave, which is the ranking scikit-learn finds when ``tol`` is tight.
+    to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC, LogisticRegression, and SVC
+    and SVR with a linear kernel are not refitted: their exact solution is followed as features leave, which gives the
+    ranking scikit-learn finds when ``tol`` is tight.
 
     Parameters
     ----------

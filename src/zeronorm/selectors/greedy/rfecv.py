@@ -29,8 +29,14 @@ from sklearn.utils.validation import _check_method_params, column_or_1d
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.kernel import Predictions, Ranker, Rounds, eliminate_with_estimator
-from zeronorm.engines.elimination.known_models import KnownRanker, predicted_by
+from zeronorm.engines.elimination.estimator import (
+    Predictions,
+    Ranker,
+    Rounds,
+    eliminate_with_estimator,
+    predicted_by,
+)
+from zeronorm.engines.elimination.known_models import KnownRanker
 from zeronorm.registry import register
 from zeronorm.resampling.splits import require_two_classes
 from zeronorm.selectors.greedy.rfe import EstimatorElimination, estimator_has
