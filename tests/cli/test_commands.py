@@ -557,3 +557,37 @@ def test_help_shows_whole_sentences(capsys):
     printed = capsys.readouterr().out
     assert "..." not in printed.partition("Commands:")[2]
     assert "Start with" in printed
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        (["--cv", "1"], "at least 2"),
+        (["--cv", "many"], "whole number"),
+        (["--rule", "first"], "'one-se', 'best'"),
+        (["--sed", "3"], "--seed"),
+    ],
+)
+def test_wrong_values_are_answered_in_whole_sentences(option, expected, data_file, capsys):
+    assert run(["select", str(data_file), "-t", "label", *option]) == 2
+    message = capsys.readouterr().err
+    assert message.endswith(". Try `zeronorm select --help`.\n")
+    assert "Input should" not in message
+    if "range" not in message and "integer" not in message:  # older parsers have words of their own
+        assert expected in message
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+def test_a_quantity_that_was_taken_for_classes_is_pointed_out(n_rare, tmp_path, capsys):
+    rows = [(i % 3 if i < 20 else 30, 0.5 * i) for i in range(20 + n_rare)]
+    file = write_csv(tmp_path / "data.csv", ["age", "g"], rows)
+    assert run(["select", str(file), "-t", "age"]) == 2
+    assert "--task regression" in capsys.readouterr().err
+
+
+def test_every_help_page_lists_examples_that_can_be_copied(capsys):
+    for command in ("select", "compare", "pack", "methods", "datasets", "report", "apply", "study", "demo"):
+        assert run([command, "--help"]) == 0
+        page = capsys.readouterr().out
+        assert "\n    zeronorm " in page[page.index("Examples:") :]
+        assert " | " not in page

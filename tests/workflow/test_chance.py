@@ -10,7 +10,7 @@ import zeronorm
 from zeronorm.workflow import chance
 from zeronorm.workflow.chance import WithBaseline, permuted_target
 from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.measured import beats_chance
+from zeronorm.workflow.measured import beats_chance, permutation_sentence
 from zeronorm.workflow.procedures import Settings
 
 FIXED = {"method": "fisher", "features": 3, "cv": 3}
@@ -202,3 +202,13 @@ def test_headlines_on_twenty_data_sets_each(method):
 
 def _n_claims(headlines):
     return sum(claim for claim, _ in headlines)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "words"),
+    [(0.05, "never did as well"), (0.1, "once did as well"), (0.5, "9 times did as well")],
+)
+def test_the_p_value_in_words(p_value, words):
+    sentence = permutation_sentence(p_value, 19)
+    assert words in sentence
+    assert f"(p = {p_value:.2g})" in sentence

@@ -16,6 +16,15 @@ from typing import Any, NoReturn
 FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 LONGEST_LINE = 600
 ROOM_FOR_FRAMES = 70_000  # places of 8 bytes; just above a power of two, so that the chunk has as many again
+# What the parser says about numbers out of range, and plain words for it.
+PARSER_WORDS = {
+    "Input should be greater than or equal to": "It must be at least",
+    "Input should be less than or equal to": "It must be at most",
+    "Input should be a valid integer": "It must be a whole number",
+    "Input should be a valid number": "It must be a number",
+    ", unable to parse string as an integer": "",
+    ", unable to parse string as a number": "",
+}
 _QUOTES = "'\""
 # Parameters of Python whose option on the command line has another name.
 FLAGS = {
@@ -120,8 +129,8 @@ def _explain(error: Exception) -> int:
         traceback.print_exc()
     message: Any = getattr(error, "format_message", None)
     if message is not None:  # a usage error of the command-line parser
-        text = message().replace("Value error, ", "")
-        return _complain(f"{text} Try `zeronorm --help`.", INVALID)
+        command = getattr(getattr(error, "ctx", None), "command_path", "zeronorm")
+        return _complain(f"{_sentence(message())} Try `{command} --help`.", INVALID)
     if isinstance(error, ValueError) or type(error).__name__ == "DataFileError":
         return _complain(in_flags(str(error)), INVALID)
     if isinstance(error, ModuleNotFoundError) and error.name in ("polars", "jinja2", "markupsafe", "rich"):
@@ -134,6 +143,14 @@ def _explain(error: Exception) -> int:
         "where it happened, and report it.",
         FAILED,
     )
+
+
+def _sentence(message: str) -> str:
+    """What the parser says, without the words of its own checks, and with a full stop."""
+    text = message.replace("Value error, ", "").strip()
+    for words, plain in PARSER_WORDS.items():
+        text = text.replace(words, plain)
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def in_flags(message: str) -> str:

@@ -85,7 +85,7 @@ def print_selection(result: Result, folder: Path) -> None:
     ]
     effect = EFFECTS.get(result.selected[0].effect_kind, "effect") if result.selected else "effect"
     title = f"{len(result.selected)} of {result.data['n_features']} features selected by {result.methods[0]['name']}"
-    print_table(title, ["rank", "feature", "score", "in folds", "direction", effect], rows)
+    print_table(title, ["rank", "feature", "score", "selected in folds", "direction", effect], rows)
     left = len(result.selected) - len(rows)
     if left > 0:
         say(f"… and {left} more in selected.csv")
@@ -115,8 +115,8 @@ def print_comparison(result: Result, folder: Path) -> None:
             else f"{format_metric(row['low'], metric)} to {format_metric(row['high'], metric)}",
             _number(row["p_value"]),
             _number(row["features"]),
-            _number(row["stability"]),
-            _number(row["seconds"]),
+            "–" if row["stability"] is None else f"{row['stability'] + 0.0:.2f}".replace("-0.00", "0.00"),
+            "–" if row["seconds"] is None else f"{row['seconds']:.2f}",
         ]
         for row in order
     ]

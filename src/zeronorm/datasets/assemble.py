@@ -194,7 +194,7 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
     if name is None:
         candidates = list(raw.targets) or list(raw.names)
         raise DataError(
-            f"Say which column is to be predicted (parameter 'target'), one of {shown_list(candidates)}."
+            f"Say which column to predict (parameter 'target'). The columns are {shown_list(candidates)}."
         )
     if name in raw.targets:
         return np.asarray(raw.targets[name]), name, None
@@ -387,7 +387,7 @@ def read_table(
     decimal_comma : bool, default=False
         Whether decimals are written with a comma, as in 2,5.
     encoding : str or None, default=None
-        Encoding of text files, such as "gb18030". None: found out from the content.
+        Encoding of text files, such as "gb18030". None: detected from the content.
     transpose : bool, default=False
         Whether the samples are in columns.
     with_columns : list of str, default=()

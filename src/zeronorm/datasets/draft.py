@@ -105,11 +105,11 @@ def handle_missing(draft: Draft, choice: encoding.MissingChoice) -> Draft:
     filled = counts[counts < raw.n_samples]
     if filled.any():
         draft = draft.noted(
-            f"Gaps are filled with the median of the column, taken from the training part of each fold: "
-            f"{counted(int(filled.sum()), 'missing number')} in {counted(int(np.count_nonzero(filled)), 'column')}."
+            f"Missing numbers are filled in with the median of the column in the training part of each fold: "
+            f"{counted(int(filled.sum()), 'number')} in {counted(int(np.count_nonzero(filled)), 'column')}."
         )
     if any(text_counts.values()):
-        draft = draft.noted("Missing texts were encoded as a level of their own.")
+        draft = draft.noted("Missing texts were encoded as a category of their own.")
     return draft
 
 

@@ -118,10 +118,11 @@ def is_text_grouping(cells: Sequence[str | None]) -> bool:
 def grouping_note(name: str, cells: Sequence[str | None], groups: Any) -> str:
     """What is said about a column that was set aside because it looks like a patient or a batch."""
     levels = len({cell for cell in cells if cell is not None})
-    remedy = "" if groups is not None else f", or keep its samples together (sample_groups={name!r})"
+    remedy = "" if groups is not None else f"; to keep its samples together, set sample_groups={name!r}"
     return (
-        f"The text column {shown(name)} has {levels} levels with about {len(cells) / levels:.1f} samples each, like a "
-        f"patient or a batch. It is no feature here: encode it (categorical={name!r}){remedy}."
+        f"The text column {shown(name)} seems to hold patients or batches: it has {levels} different values, with "
+        f"about {len(cells) / levels:.1f} samples each. It is not used as a feature. To use it as one, encode it "
+        f"(categorical={name!r}){remedy}."
     )
 
 

@@ -136,6 +136,7 @@ class Table:
 
 MOST_CLASSES = 20
 FEWEST_SAMPLES_PER_CLASS = 2
+QUANTITY = " If the target is a quantity and not a class, set task='regression'."
 
 
 def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
@@ -179,7 +180,7 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
             f"The class {shown(rare[0])} of {shown(name)} has only one sample"
             + (f" ({len(rare)} classes do)" if len(rare) > 1 else "")
             + ", so it cannot be in both training and test data. Merge it with another, or leave it out: set "
-            "min_class_size=2."
+            "min_class_size=2." + QUANTITY * (y.dtype.kind in "iuf")
         )
     return labels
 

@@ -61,8 +61,8 @@ def _leak_warnings(table: Table) -> list[str]:
     subject = f"The feature {shown(names[0])}" if len(names) == 1 else f"Each of {len(names)} features"
     listing = "" if len(names) == 1 else f": {shown_list(names)}"
     return [
-        f"Possible leak: {subject} {reason}{listing}. Check that it could be known before the target, and leave it "
-        "out (parameter 'ignore') if not."
+        f"Possible leak: {subject} {reason}{listing}. Check that it could be known before the target. If not, "
+        "leave it out (parameter 'ignore')."
     ]
 
 
@@ -92,8 +92,8 @@ def _identifier_warnings(table: Table) -> list[str]:
     if not kept:
         return []
     return [
-        f"These features look like identifiers: {shown_list(kept)}. If rows are sorted by outcome, they leak it; leave "
-        "them out (parameter 'ignore')."
+        f"These features look like identifiers: {shown_list(kept)}. If the rows are sorted by the target, they give it "
+        "away. Leave them out (parameter 'ignore')."
     ]
 
 
@@ -104,8 +104,8 @@ def _grouping_warnings(table: Table) -> list[str]:
     names = list(table.group_columns)
     verb = "looks" if len(names) == 1 else "look"
     return [
-        f"Samples may belong together: {shown_list(names)} {verb} like a patient or a batch. If so, keep them on one "
-        f"side of every split (sample_groups={names[0]!r}); otherwise the error is too small."
+        f"Samples may belong together: {shown_list(names)} {verb} like a patient or a batch. If so, keep them "
+        f"together in training or test data (sample_groups={names[0]!r}); otherwise the measured error is too small."
     ]
 
 
@@ -154,6 +154,6 @@ def _size_warnings(table: Table) -> list[str]:
         return []
     in_class = "" if not table.class_counts else f", {fewest} in the smallest class"
     return [
-        f"There are few samples ({table.n_samples}{in_class}) for {table.n_features} features. Errors measured on so "
-        "few are rough, and the selected features need confirmation on new samples."
+        f"There are few samples ({table.n_samples}{in_class}) for {table.n_features} features. The measured error is "
+        "only a rough estimate. Confirm the selected features on new samples."
     ]

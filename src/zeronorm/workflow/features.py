@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from zeronorm.workflow.result import SelectedFeature
 
 AFTER_SELECTION = (
-    "p_value and q_value look at each feature alone, on the same samples that selected it: they are orientation, not "
-    "evidence."
+    "The p_value and q_value of a feature come from the samples that were also used to select it. Use them for "
+    "orientation, not as evidence."
 )
 
 

@@ -382,10 +382,12 @@ def check_folds(table: Table, n_folds: int) -> None:
     if table.task == "classification":
         rarest, count = min(table.class_counts.items(), key=lambda pair: pair[1])
         if count < n_folds:
+            from zeronorm.datasets.table import QUANTITY
+
             raise ValueError(
                 f"The 'cv' parameter must be at most the size of the smallest class. The class {rarest!r} has {count} "
                 f"samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer, or leave out small classes: set "
-                f"min_class_size={n_folds}."
+                f"min_class_size={n_folds}." + QUANTITY * (table.y.dtype.kind in "iuf")
             )
     elif table.n_samples < 2 * n_folds:
         raise ValueError(

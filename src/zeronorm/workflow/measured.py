@@ -148,11 +148,18 @@ def error_sentence(found: dict[str, Any]) -> str:
     if found["chance"] is not None:
         text += f" Without any feature it is {shown(found['chance'])}."
     if found["p_value"] is not None:
-        text += (
-            f" On {found['n_permutations']} permuted targets the whole procedure did as well with p = "
-            f"{found['p_value']:.2g}."
-        )
+        text += f" {permutation_sentence(found['p_value'], found['n_permutations'])}"
     return text
+
+
+def permutation_sentence(p_value: float, n_permutations: int) -> str:
+    """How often the procedure did as well on permuted targets."""
+    as_good = round(p_value * (1 + n_permutations)) - 1
+    times = {0: "never", 1: "once"}.get(as_good, f"{as_good} times")
+    return (
+        f"The whole procedure was repeated on {n_permutations} permuted targets; it {times} did as well there (p = "
+        f"{p_value:.2g})."
+    )
 
 
 def size_sentence(result: Result) -> str:
@@ -162,8 +169,8 @@ def size_sentence(result: Result) -> str:
         return ""
     listed = ", ".join(str(size) for size in sizes) if len(sizes) <= 10 else f"{min(sizes)} to {max(sizes)}"
     return (
-        f"The error is that of the procedure, which selected {listed} features in the training parts; on all samples "
-        f"it selected {len(result.selected)}."
+        f"This is measured for the whole procedure, which selected {listed} features in the training parts. From all "
+        f"samples it selected {len(result.selected)}."
     )
 
 
@@ -188,14 +195,14 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
         half_width = (found["high"] - found["low"]) / 2
         if half_width > WIDE_INTERVAL:
             notes.append(
-                f"The 95 % interval of the {found['label']} is ±{100 * half_width:.0f} percentage points wide: the "
-                "number of samples is too small for a precise claim."
+                f"The 95 % interval of the {found['label']} is wide, ±{100 * half_width:.0f} percentage points: there "
+                "are too few samples for a precise statement."
             )
     stability = found["stability"]["value"]
     if stability is not None and stability < UNSTABLE:
         notes.append(
-            f"The selection is not stable (stability {stability:.2f}, 1 is best): other samples would have given "
-            "largely other features. Do not read much into single names."
+            f"The selection is not stable (stability {stability:.2f}, 1 is best): with other samples, most of the "
+            "selected features would be different. Do not conclude much from a single name."
         )
     if size.get("at_largest"):
         notes.append(

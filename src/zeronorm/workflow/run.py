@@ -148,7 +148,7 @@ def select(
     decimal_comma : bool, default=False
         Whether decimals of a text file are written with a comma.
     encoding : str or None, default=None
-        Encoding of text files, such as "gb18030". None: found out from the content.
+        Encoding of text files, such as "gb18030". None: detected from the content.
     random_state : int, default=0
         Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
     n_jobs : int or None, default=None
@@ -294,7 +294,7 @@ def compare(
     decimal_comma : bool, default=False
         Whether decimals of a text file are written with a comma.
     encoding : str or None, default=None
-        Encoding of text files, such as "gb18030". None: found out from the content.
+        Encoding of text files, such as "gb18030". None: detected from the content.
     random_state : int, default=0
         Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.
     n_jobs : int or None, default=None

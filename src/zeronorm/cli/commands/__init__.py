@@ -34,5 +34,5 @@ def root(
 ) -> None:
     """Find the few features that matter in very wide data, and prove it honestly.
 
-    Start with: zeronorm select DATA.csv --target COLUMN. An example that needs no data: zeronorm demo.
+    Start with: zeronorm select DATA.csv --target COLUMN. To see an example first: zeronorm demo.
     """

@@ -9,9 +9,9 @@ import typer
 
 from zeronorm.cli import options as o
 
-EPILOG = (
-    "Examples: zeronorm compare genes.csv --target tumour --methods fisher,rfe,lasso --features 20 | "
-    "zeronorm compare genes.csv -t tumour -m rfe,l1-svm -p rfe.C=3"
+EPILOG = o.examples(
+    "zeronorm compare genes.csv --target tumour --methods fisher,rfe,l1-svm --features 20",
+    "zeronorm compare genes.csv -t tumour -m rfe,l1-svm -p rfe.C=3",
 )
 
 
@@ -27,7 +27,7 @@ def compare(
         typer.Option(
             "--methods",
             "-m",
-            help="Methods separated by commas, or all-fast.",
+            help="Names of methods, separated by commas; or all-fast.",
             show_default=False,
             autocompletion=o.method_lists,
         ),
@@ -71,7 +71,7 @@ def compare(
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Compare methods on the same folds, beside random features and a predictor without features.
+    """Compare methods on the same folds, with random features and no features for reference.
 
     Writes result.json, records.parquet and report.html to the output folder.
     """

@@ -21,8 +21,8 @@ EVERY = 3  # fewer samples than columns, as in the data this package is for, and
 
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
-    app.command("demo", epilog="Example: zeronorm demo --out demo-report")(demo)
-    app.command("warmup", epilog="Example: zeronorm warmup")(warmup)
+    app.command("demo", epilog=o.examples("zeronorm demo --out demo-report"))(demo)
+    app.command("warmup", epilog=o.examples("zeronorm warmup"))(warmup)
 
 
 def demo(
@@ -32,9 +32,10 @@ def demo(
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Run the main job on data that come with scikit-learn, with shuffled columns added as a test.
+    """Select features from a small data set that comes with scikit-learn.
 
-    190 breast tumours (every third of the file) have 30 measurements; 170 shuffled copies of columns cannot help.
+    The data: 190 breast tumours (every third of the file) with 30 measurements, and 170 shuffled copies of columns,
+    which cannot help to predict the diagnosis.
     """
     from zeronorm.cli.printing import print_selection, shows_progress
     from zeronorm.workflow import run
@@ -72,7 +73,7 @@ def demo_table(seed: int) -> Table:
 
 
 def warmup(as_json: o.AsJson = False) -> None:
-    """Compile all loops once, so that later runs start at full speed."""
+    """Compile the numerical loops of all methods now, so that later runs start faster."""
     from zeronorm.cli.printing import print_json, say
 
     seconds, problems = warm_everything()

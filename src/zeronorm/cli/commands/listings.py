@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
-    app.command("methods", epilog="Examples: zeronorm methods --task regression | zeronorm methods rfe")(
+    app.command("methods", epilog=o.examples("zeronorm methods --task regression", "zeronorm methods rfe"))(
         methods
     )
     app.command(
-        "datasets", epilog="Examples: zeronorm datasets colon | zeronorm select breast-cancer --features 5"
+        "datasets", epilog=o.examples("zeronorm datasets colon", "zeronorm select breast-cancer --features 5")
     )(datasets)
 
 
@@ -90,7 +90,9 @@ def datasets(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Say what this one is and how to get it.", show_default=False, autocompletion=o.dataset_names
+            help="Describe this data set and say how to get it.",
+            show_default=False,
+            autocompletion=o.dataset_names,
         ),
     ] = None,
     as_json: o.AsJson = False,

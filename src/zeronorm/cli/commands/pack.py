@@ -9,10 +9,10 @@ import typer
 
 from zeronorm.cli import options as o
 
-EPILOG = (
-    "Examples: zeronorm pack genes.csv --target tumour --out genes.zncols | "
-    "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome | "
-    "zeronorm pack counts.h5ad -t cell_type --float32 && zeronorm select counts.zncols"
+EPILOG = o.examples(
+    "zeronorm pack genes.csv --target tumour --out genes.zncols",
+    "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome",
+    "zeronorm pack counts.h5ad -t cell_type --float32 && zeronorm select counts.zncols",
 )
 
 
@@ -29,7 +29,7 @@ def pack(
         typer.Option("--out", "-o", help="File to write, ending in .zncols; default: beside the data."),
     ] = None,
     single: Annotated[
-        bool, typer.Option("--float32", help="Store numbers in single precision: half the size.")
+        bool, typer.Option("--float32", help="Store the numbers in single precision, in half the space.")
     ] = False,
     task: o.Task = None,
     samples: o.Samples = None,
@@ -48,10 +48,10 @@ def pack(
     memory_budget: o.MemoryBudget = None,
     force: o.Force = False,
 ) -> None:
-    """Convert a table to a file of columns, which select and compare read without loading it.
+    """Convert a table to a file that select and compare can use without loading it into memory.
 
-    The target and the groups of the samples go with it. Every part has a checksum, and an interrupted
-    conversion leaves nothing.
+    The file also holds the target and the groups of the samples. Every part has a checksum. An interrupted
+    conversion leaves no file behind.
     """
     from zeronorm.cli.printing import say
     from zeronorm.workflow.inputs import DataOptions, load_data, pack_table

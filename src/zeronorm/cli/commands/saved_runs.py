@@ -12,11 +12,13 @@ from zeronorm.cli import options as o
 
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
-    app.command("report", epilog="Example: zeronorm report zeronorm-out --out again")(report)
+    app.command("report", epilog=o.examples("zeronorm report zeronorm-out --out again"))(report)
     app.command(
         "apply",
-        epilog="Examples: zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv | "
-        "zeronorm apply zeronorm-out new.tsv --transpose --samples patients.xlsx --id sample",
+        epilog=o.examples(
+            "zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv",
+            "zeronorm apply zeronorm-out new.tsv --transpose --samples patients.xlsx --id sample",
+        ),
     )(apply)
 
 
@@ -30,7 +32,7 @@ def report(
 ) -> None:
     """Write the report again from saved records.
 
-    Uses the result.json beside the records where there is one; records of `evaluate` alone will do.
+    Uses the result.json in the same folder, if there is one. Records of `evaluate` are enough.
     """
     from zeronorm.cli.printing import say
     from zeronorm.workflow.result import Result
@@ -45,16 +47,14 @@ def apply(
         Path, typer.Argument(help="model.json of `select --save-model`, or its folder.", show_default=False)
     ],
     data: Annotated[
-        Path, typer.Argument(help="File with new samples; columns are found by name.", show_default=False)
+        Path, typer.Argument(help="File with new samples. Its columns are found by name.", show_default=False)
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV file; the terminal by default.")
+        Path | None, typer.Option("--out", "-o", help="CSV file to write. Default: print to the terminal.")
     ] = None,
     samples: Annotated[
         Path | None,
-        typer.Option(
-            help="Second file, one row per sample, with columns that the model needs; joined by --id."
-        ),
+        typer.Option(help="Second file with columns that the model needs, one row per sample."),
     ] = None,
     id: o.Id = None,
     transpose: o.Transpose = False,

@@ -9,10 +9,10 @@ import typer
 
 from zeronorm.cli import options as o
 
-EPILOG = (
-    "Examples: zeronorm select genes.csv --target tumour --features 20 | "
-    "zeronorm select genes.tsv --transpose --target label --method rfe -p C=10 | "
-    "zeronorm select genes.csv.gz --transpose --samples patients.xlsx --id sample -t outcome --groups patient"
+EPILOG = o.examples(
+    "zeronorm select genes.csv --target tumour --features 20",
+    "zeronorm select genes.tsv --transpose -t label --method rfe -p C=10",
+    "zeronorm select genes.csv.gz --transpose --samples patients.xlsx --id sample -t outcome",
 )
 
 
@@ -29,7 +29,7 @@ def select(
         typer.Option(
             "--method",
             "-m",
-            help="A name from `zeronorm methods`, or auto. Default: by task.",
+            help="A name from `zeronorm methods`, or auto. Default: one for the task.",
             autocompletion=o.method_names,
         ),
     ] = None,
@@ -64,7 +64,7 @@ def select(
     device: o.Device = None,
     dask: o.DaskAddress = None,
     save_model: Annotated[
-        bool, typer.Option("--save-model", help="Write model.json, which `zeronorm apply` uses.")
+        bool, typer.Option("--save-model", help="Write model.json, for `zeronorm apply`.")
     ] = False,
     write_table: Annotated[
         Path | None, typer.Option(help="CSV or Parquet file for the selected columns and the target.")

@@ -12,30 +12,33 @@ from zeronorm.cli import options as o
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("study", epilog="Example: zeronorm study weston2003-linear --quick")(study)
+    app.command("study", epilog=o.examples("zeronorm study weston2003-linear --quick"))(study)
 
 
 def study(
     name: Annotated[str | None, typer.Argument(help="Name of the study.", show_default=False)] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the studies and their costs.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="The small version, within seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run the small version, which takes seconds.")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page and the journal.")] = Path(
         "zeronorm-study"
     ),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
     cap: Annotated[
-        float | None, typer.Option("--cap", min=0.001, help="Longest time of one cell in seconds.")
+        float | None,
+        typer.Option("--cap", min=0.001, help="Time limit for one cell of the study, in seconds."),
     ] = None,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Run without methods that are not there, and say so.")
+        bool, typer.Option("--allow-missing", help="Leave out methods that are not installed, with a note.")
     ] = False,
     dask: o.DaskAddress = None,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Reproduce a published experiment and compare it with what was printed.
+    """Repeat a published experiment and compare the results with the published ones.
 
-    Finished parts are kept in a journal, so a run that was stopped goes on where it was.
+    Finished parts are kept in a journal: start a stopped run again, and it continues.
     """
     from zeronorm.cli.printing import print_json
 
