@@ -12,6 +12,7 @@ bound no longer decides. Every step is exact; nothing is approximated.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,13 +99,24 @@ def squared_weight(x: FloatArray, v: FloatArray) -> float:
     return total
 
 
-@kernel
-def rank_block(
-    columns: FloatArray, alive: BoolArray, v: FloatArray, n_ranked: int
-) -> tuple[Int64Array, FloatArray, FloatArray, float]:
-    """Positions of the ``n_ranked`` smallest columns that are left by ascending weight, weights, and columns.
+class Order(NamedTuple):
+    """The columns with the smallest weights when the coefficients were ``v``, ascending.
 
-    The last number is the weight which no other column is below. Ordering all of them would take longer than
+    Positions, weights and copies of the columns, and the weight which no other column is below.
+    """
+
+    ranked: Int64Array
+    key: FloatArray
+    front: FloatArray
+    beyond: float
+    v: FloatArray
+
+
+@kernel
+def rank_block(columns: FloatArray, alive: BoolArray, v: FloatArray, n_ranked: int) -> Order:
+    """The order of the ``n_ranked`` smallest columns that are left.
+
+    Ordering all of them would take longer than
     computing the weights; columns copied in the order of reading are read several times faster.
     """
     left = np.flatnonzero(alive)
@@ -121,7 +133,7 @@ def rank_block(
     front = np.empty((ranked.shape[0], columns.shape[1]))
     for r in range(ranked.shape[0]):
         front[r] = columns[ranked[r]]
-    return ranked, weight[ascending], front, beyond
+    return Order(ranked, weight[ascending], front, beyond, v.copy())
 
 
 @reduction
@@ -145,12 +157,9 @@ def drift(v: FloatArray, reference: FloatArray) -> tuple[float, float]:
 
 @kernel
 def smallest_in_block(
-    front: FloatArray,
+    order: Order,
     alive: BoolArray,
     feature: Int64Array,
-    ranked: Int64Array,
-    key: FloatArray,
-    beyond: float,
     scale: float,
     reach: float,
     v: FloatArray,
@@ -158,26 +167,55 @@ def smallest_in_block(
 ) -> tuple[int, float, int, bool]:
     """Position and value of the smallest squared weight in the block, and how many columns were read.
 
-    ``front`` holds the columns ``ranked``; ``key`` ascends along them, the keys of columns that are not ranked
-    are at least ``beyond``, and no weight is further than ``reach`` from ``scale`` times its key: the scan
-    ends where even the bound exceeds the best value found. The last value says whether that happened, so
-    that nothing was missed. On ties the higher feature index is taken: the lower one stays.
+    No weight is further than ``reach`` from ``scale`` times its key in the order: the scan ends where even the
+    bound exceeds the best value found. The last value says whether that happened, so that nothing was missed.
+    On ties the higher feature index is taken: the lower one stays.
     """
     best, best_value, scanned = -1, math.inf, 0
-    for r in range(ranked.shape[0]):
-        b = ranked[r]
+    for r in range(order.ranked.shape[0]):
+        b = order.ranked[r]
         if not alive[b]:
             continue
-        lower = scale * key[r] - reach
+        lower = scale * order.key[r] - reach
         if lower > 0.0 and lower * lower > best_value + tie:
             return best, best_value, scanned, True
-        value = squared_weight(front[r], v)
+        value = squared_weight(order.front[r], v)
         scanned += 1
         tied = abs(value - best_value) <= tie and feature[b] > feature[best]
         if value < best_value - tie or tied:
             best, best_value = b, value
-    lower = scale * beyond - reach if beyond < math.inf else math.inf
+    lower = scale * order.beyond - reach if order.beyond < math.inf else math.inf
     return best, best_value, scanned, lower > 0.0 and lower * lower > best_value + tie
+
+
+@kernel
+def find_smallest(
+    columns: FloatArray,
+    alive: BoolArray,
+    feature: Int64Array,
+    n_left: int,
+    order: Order,
+    scanned: int,
+    max_norm: float,
+    v: FloatArray,
+    tie: float,
+) -> tuple[int, float, int, Order]:
+    """Position and squared weight of the column to leave, how much was scanned since the order was made, the order.
+
+    The order is made anew when scanning has cost as much as that.
+    """
+    scale, far = drift(v, order.v)
+    best, best_value, read, decided = smallest_in_block(order, alive, feature, scale, max_norm * far, v, tie)
+    scanned += read
+    n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
+    while not decided or scanned > RERANK_AFTER * n_left:
+        order = rank_block(columns, alive, v, n_ranked)
+        best, best_value, scanned, decided = smallest_in_block(order, alive, feature, 1.0, 0.0, v, tie)
+        if n_ranked >= n_left:
+            break
+        # Columns tied with the boundary are told apart only when all are in order.
+        n_ranked = n_left
+    return best, best_value, scanned, order
 
 
 @kernel
@@ -208,15 +246,13 @@ def eliminate_in_block(
     """Train and remove until the bound on the features outside fails or ``removed`` is full.
 
     It also ends when the squared norms of what has gone outweigh what is left so far that rounding in K matters.
-    The keys inside the block are taken anew whenever scanning has cost as much as that. Returns how many
-    left (listed in ``removed`` by position in the block, with their squared weights in ``values``), the worst
-    solver status and the number of solver iterations.
+    Returns how many left (listed in ``removed`` by position in the block, with their squared weights in ``values``),
+    the worst solver status and the number of solver iterations.
     """
     alive = np.ones(columns.shape[0], np.bool_)
-    v_outside, v_inside = v.copy(), v.copy()
+    v_outside = v.copy()
     n_left = columns.shape[0]
-    n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
-    ranked, key, front, beyond = rank_block(columns, alive, v, n_ranked)
+    order = rank_block(columns, alive, v, max(FEWEST_RANKED, n_left // RANKED_SHARE))
     n_removed, scanned, worst, n_iter = 0, 0, 0, 0
     while n_removed < removed.shape[0]:
         status, steps = train_machines(
@@ -226,22 +262,9 @@ def eliminate_in_block(
         n_iter += steps
         if status == UNBOUNDED:
             break
-        scale, far = drift(v, v_inside)
-        best, best_value, read, decided = smallest_in_block(
-            front, alive, feature, ranked, key, beyond, scale, max_norm * far, v, tie
+        best, best_value, scanned, order = find_smallest(
+            columns, alive, feature, n_left, order, scanned, max_norm, v, tie
         )
-        scanned += read
-        n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
-        while not decided or scanned > RERANK_AFTER * n_left:
-            ranked, key, front, beyond = rank_block(columns, alive, v, n_ranked)
-            v_inside[:] = v
-            best, best_value, scanned, decided = smallest_in_block(
-                front, alive, feature, ranked, key, beyond, 1.0, 0.0, v, tie
-            )
-            if n_ranked >= n_left:
-                break
-            # Columns tied with the boundary are told apart only when all are in order.
-            n_ranked = n_left
         scale, far = drift(v, v_outside)
         outside = scale * outside_key - max_norm * far if outside_key < math.inf else math.inf
         if best < 0 or outside <= 0.0 or best_value + tie >= outside * outside:

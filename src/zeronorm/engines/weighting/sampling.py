@@ -203,6 +203,14 @@ def gather(columns, features, rows):
     return out
 
 
+@kernel
+def subset_data(pool, draws, b):
+    """Training and test samples of a subset, one row per feature."""
+    features = distinct(draws.features[b])
+    train = gather(pool.columns, features, draws.train[b])
+    return train, gather(pool.test_columns, features, draws.test[b])
+
+
 # -- The samples, and how mistakes on them are counted --
 
 

@@ -16,16 +16,14 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import get_method, register
-from zeronorm.resampling.estimators import default_estimator, unset_random_states
-from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
-from zeronorm.resampling.metrics import scoring_metric
+from zeronorm.resampling.folds import CellTask, run_cells, smallest_size
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta.consensus import Consensus, default_roster
-from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, summary
+from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
 from zeronorm.selectors.wrapping import labels_of
 
 CONSENSUS = "consensus"
@@ -243,22 +241,8 @@ class AutoSelector(SplittingSelector):
             return self._paths(members, fitted, problem)
 
         found = Parallel(n_jobs=self.n_jobs)(delayed(ranked)(split) for split in splits)
-        predictor = self.estimator
-        if predictor is None:
-            predictor = default_estimator(self.task, n_samples=problem.n_samples)
-        metric = scoring_metric(self.scoring, predictor)
-        plan = FoldPlan(
-            X=problem.design,
-            y=target,
-            groups=problem.sample_groups,
-            sizes=tuple(int(size) for size in sizes),
-            estimator=predictor,
-            unset_in_estimator=unset_random_states(predictor),
-            metrics=(metric,),
-            seed=seed,
-            is_strict=True,
-            lifts_sizes=self.sizes is None,
-        )
+        plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
+        metric = plan.metrics[0]
         tasks = [
             CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}")
             for split, paths in zip(splits, found, strict=True)

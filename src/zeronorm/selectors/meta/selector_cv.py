@@ -144,23 +144,10 @@ class SelectorCV(MetaSelector, SplittingSelector):
         self, problem: Problem, target: NDArray[Any], splits: list[Split], sizes: NDArray[np.intp], seed: int
     ) -> tuple[FloatArray, list[list[NDArray[np.intp]]]]:
         """Scores (greater is better) and subsets of all sizes in all folds."""
-        predictor = self.estimator
-        if predictor is None:
-            predictor = default_estimator(self.task, n_samples=problem.n_samples)
-        metric = scoring_metric(self.scoring, predictor)
         design = problem.design
-        plan = FoldPlan(
-            X=design if isinstance(self.selector, BaseSelector) else design.block(slice(None)),
-            y=target,
-            groups=problem.sample_groups,
-            sizes=tuple(int(size) for size in sizes),
-            estimator=predictor,
-            unset_in_estimator=unset_random_states(predictor),
-            metrics=(metric,),
-            seed=seed,
-            is_strict=True,
-            lifts_sizes=self.sizes is None,
-        )
+        X = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
+        plan = plan_of_sizes(self, problem, X, target, sizes, seed)
+        metric = plan.metrics[0]
         unset = unset_random_states(self.selector)
         tasks = [CellTask("", self.selector, unset, split, str(split.index)) for split in splits]
         found = run_cells(
@@ -174,6 +161,27 @@ class SelectorCV(MetaSelector, SplittingSelector):
         scores = [[metric.score(result["metrics"][metric.name]) for result in row] for row in results]
         selected = [[np.asarray(result["selected"], dtype=np.intp) for result in row] for row in results]
         return np.asarray(scores, dtype=np.float64), selected
+
+
+def plan_of_sizes(
+    chooser: Any, problem: Problem, X: Any, target: NDArray[Any], sizes: NDArray[np.intp], seed: int
+) -> FoldPlan:
+    """How the sizes are scored, by the ``estimator``, ``scoring`` and ``sizes`` of a selector that chooses one."""
+    predictor = chooser.estimator
+    if predictor is None:
+        predictor = default_estimator(chooser.task, n_samples=problem.n_samples)
+    return FoldPlan(
+        X=X,
+        y=target,
+        groups=problem.sample_groups,
+        sizes=tuple(int(size) for size in sizes),
+        estimator=predictor,
+        unset_in_estimator=unset_random_states(predictor),
+        metrics=(scoring_metric(chooser.scoring, predictor),),
+        seed=seed,
+        is_strict=True,
+        lifts_sizes=chooser.sizes is None,
+    )
 
 
 def choose_size(scores: FloatArray, rule: str) -> int:

@@ -10,7 +10,7 @@ from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
 from zeronorm.engines.weighting.learners.nearest import label_means
-from zeronorm.engines.weighting.sampling import Draws, Pool, distinct, gather, labels_of, machine_cost
+from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, machine_cost, subset_data
 from zeronorm.solvers.svm.smo import smo
 
 
@@ -52,18 +52,15 @@ def svm_errors(
     pool: Pool, draws: Draws, settings: tuple[float, float, int], first: int, last: int, out: FloatArray
 ) -> None:
     """Errors of a range of subsets; the machines of a subset share its Gram matrix."""
-    n_machines = pool.coding.shape[0]
     for b in range(first, last):
-        features = distinct(draws.features[b])
-        train = gather(pool.columns, features, draws.train[b])
-        test = gather(pool.test_columns, features, draws.test[b])
+        train, test = subset_data(pool, draws, b)
         K = small_gram(train)
         total = 0.0
-        for m in range(n_machines):
+        for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = svm_predict(K, train, labels, test, settings)
             total += machine_cost(pool, m, draws.test[b], predicted)
-        out[b] = total / n_machines
+        out[b] = total / pool.coding.shape[0]
 
 
 @kernel
@@ -158,17 +155,14 @@ class SubsetLDA(CompiledLearner):
 @kernel
 def lda_errors(pool: Pool, draws: Draws, shrinkage: float, first: int, last: int, out: FloatArray) -> None:
     """Errors of a range of subsets."""
-    n_machines = pool.coding.shape[0]
     for b in range(first, last):
-        features = distinct(draws.features[b])
-        train = gather(pool.columns, features, draws.train[b])
-        test = gather(pool.test_columns, features, draws.test[b])
+        train, test = subset_data(pool, draws, b)
         total = 0.0
-        for m in range(n_machines):
+        for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = lda_predict(train, labels, test, pool.n_labels, shrinkage)
             total += machine_cost(pool, m, draws.test[b], predicted)
-        out[b] = total / n_machines
+        out[b] = total / pool.coding.shape[0]
 
 
 @kernel

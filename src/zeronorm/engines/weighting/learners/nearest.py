@@ -9,7 +9,7 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
-from zeronorm.engines.weighting.sampling import Draws, Pool, distinct, gather, labels_of, machine_cost
+from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, machine_cost, subset_data
 
 
 class SubsetCentroid(CompiledLearner):
@@ -27,17 +27,14 @@ class SubsetCentroid(CompiledLearner):
 @kernel
 def centroid_errors(pool: Pool, draws: Draws, first: int, last: int, out: FloatArray) -> None:
     """Errors of a range of subsets."""
-    n_machines = pool.coding.shape[0]
     for b in range(first, last):
-        features = distinct(draws.features[b])
-        train = gather(pool.columns, features, draws.train[b])
-        test = gather(pool.test_columns, features, draws.test[b])
+        train, test = subset_data(pool, draws, b)
         total = 0.0
-        for m in range(n_machines):
+        for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = centroid_predict(train, labels, test, pool.n_labels)
             total += machine_cost(pool, m, draws.test[b], predicted)
-        out[b] = total / n_machines
+        out[b] = total / pool.coding.shape[0]
 
 
 @kernel
@@ -123,18 +120,15 @@ def knn_errors(
 ) -> None:
     """Errors of a range of subsets; the machines of a subset share its neighbours."""
     n_neighbors, is_hamming = settings
-    n_machines = pool.coding.shape[0]
     for b in range(first, last):
-        features = distinct(draws.features[b])
-        train = gather(pool.columns, features, draws.train[b])
-        test = gather(pool.test_columns, features, draws.test[b])
+        train, test = subset_data(pool, draws, b)
         nearest = nearest_neighbours(train, test, n_neighbors, is_hamming)
         total = 0.0
-        for m in range(n_machines):
+        for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = majority(nearest, labels, pool.n_labels)
             total += machine_cost(pool, m, draws.test[b], predicted)
-        out[b] = total / n_machines
+        out[b] = total / pool.coding.shape[0]
 
 
 @kernel

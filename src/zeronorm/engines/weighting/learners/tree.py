@@ -9,7 +9,7 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
-from zeronorm.engines.weighting.sampling import Draws, Pool, distinct, gather, labels_of, machine_cost
+from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, machine_cost, subset_data
 
 # -- Growing and reading a small classification tree --
 
@@ -161,14 +161,11 @@ def cart_errors(
 ) -> None:
     """Errors of a range of subsets."""
     max_depth, min_leaf = settings
-    n_machines = pool.coding.shape[0]
     for b in range(first, last):
-        features = distinct(draws.features[b])
-        train = gather(pool.columns, features, draws.train[b])
-        test = gather(pool.test_columns, features, draws.test[b])
+        train, test = subset_data(pool, draws, b)
         total = 0.0
-        for m in range(n_machines):
+        for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             tree = grow_tree(train, labels, pool.n_labels, max_depth, min_leaf)
             total += machine_cost(pool, m, draws.test[b], tree_predict(tree, test))
-        out[b] = total / n_machines
+        out[b] = total / pool.coding.shape[0]
