@@ -67,6 +67,32 @@ def test_new_costs_warm_equal_cold():
     assert program.solve().objective == pytest.approx(LinearProgram(cost, A, b, np.inf).solve().objective)
 
 
+class OlderHighs:
+    """HiGHS before 1.13, which changes the bounds of one row at a time."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __getattr__(self, name):
+        if name == "changeRowsBounds":
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+
+@pytest.mark.parametrize("version", [lambda model: model, OlderHighs])
+def test_new_row_bounds_warm_equal_cold(version):
+    cost, A, b = problem(n_rows=40, n_columns=300)
+    program = LinearProgram(cost, A, b, np.inf)
+    program._model = version(program._model)
+    program.solve()
+    lower = b * np.random.default_rng(1).uniform(0.9, 1.1, b.size)
+    program.set_row_bounds(lower, lower + 0.5)
+    warm, cold = program.solve(), LinearProgram(cost, A, lower, lower + 0.5).solve()
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
+    assert warm.n_iter < cold.n_iter
+    assert np.all(A @ warm.x <= lower + 0.5 + 1e-7)
+
+
 def test_columns_added_later_give_the_full_program():
     cost, A, b = problem(n_columns=60)
     program = LinearProgram(cost[:20], A[:, :20], b, np.inf)

@@ -106,7 +106,11 @@ class LinearProgram:
         """Change the bounds of all rows; the last solution stays dual feasible."""
         n_rows = self.shape[0]
         lower, upper = _broadcast(row_lower, n_rows), _broadcast(row_upper, n_rows)
-        self._model.changeRowsBounds(n_rows, np.arange(n_rows, dtype=np.int32), lower, upper)
+        if hasattr(self._model, "changeRowsBounds"):
+            self._model.changeRowsBounds(n_rows, np.arange(n_rows, dtype=np.int32), lower, upper)
+        else:  # HiGHS before 1.13
+            for row, (low, high) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
+                self._model.changeRowBounds(row, low, high)
         self._keep_optimal_basis()
 
     def solve(self) -> LinearProgramSolution:

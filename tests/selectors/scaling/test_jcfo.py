@@ -213,3 +213,14 @@ def test_an_iteration_limit_is_reported():
         s = JCFO(max_iter=2).fit(X, y)
     assert not s.converged_
     assert s.n_iter_ == 2
+
+
+def test_without_a_sample_in_use_the_bias_is_the_mean(monkeypatch):
+    """SciPy before 1.14 factors no empty matrix: none may be asked for."""
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    model = model_of(X, np.where(X[:, 0] > 0, 1.0, -1.0))
+    model.beta = np.zeros(12)
+    monkeypatch.setattr("zeronorm.selectors.scaling.jcfo.cho_factor", None)
+    beta, bias = model._solve_samples(np.arange(12.0))
+    assert not beta.any()
+    assert bias == 5.5

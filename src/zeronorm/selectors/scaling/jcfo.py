@@ -279,6 +279,8 @@ class SparseProbit:
         """
         root = np.sqrt(np.abs(self.beta) / self.sample_penalty)
         used = np.flatnonzero(root)
+        if used.size == 0:  # which SciPy before 1.14 cannot factor
+            return np.zeros_like(self.beta), float(np.mean(expected))
         mean = self.K[:, used].mean(axis=0)
         scaled = (self.K[:, used] - mean) * root[used]
         system = scaled.T @ scaled
