@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from zeronorm import AROM, RFE, FisherScore, ZeroNormSVM
-from zeronorm.design import as_design, pack
+from zeronorm.design import as_design, chunked, pack
 from zeronorm.design.chunked import ChunkedDesign, DataFileError
 from zeronorm.testing import check_design
 
@@ -148,3 +148,42 @@ def test_a_full_disk_is_noticed_before(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
     with pytest.raises(ValueError, match="GiB are free on that disk"):
         pack(data(), tmp_path / "x.zncols")
+
+
+def test_values_are_checked_when_they_are_written_and_not_again(tmp_path, monkeypatch):
+    path = pack(data(), tmp_path / "x.zncols")
+    with monkeypatch.context() as patch:
+        patch.setattr("zeronorm.design.packing.PackedFile.read", None)
+        assert as_design(path)._known_finite
+    for value in (np.nan, np.inf, 1e200):
+        X = data()
+        X[2, 3] = value
+        unchecked = as_design(X, check_finite=False)
+        with pytest.raises(ValueError, match="Columns 0 to 28 hold NaN, infinity or values beyond 1e\\+150"):
+            pack(unchecked, path)
+
+
+def test_each_column_is_read_once_in_a_sweep(tmp_path, monkeypatch):
+    monkeypatch.setattr("zeronorm.design.packing._PIECE_BYTES", 13 * 8 * 3)
+    X = data((13, 600))
+    design = as_design(pack(X, tmp_path / "x.zncols"), memory_budget=13 * 8 * 8 * 10)
+    n_bytes, real = 0, chunked._read_into
+
+    def counted(stream, file, offset, out):
+        nonlocal n_bytes
+        n_bytes += out.nbytes
+        real(stream, file, offset, out)
+
+    monkeypatch.setattr(chunked, "_read_into", counted)
+    for _ in range(2):  # with and without comparing checksums
+        n_bytes = 0
+        stats = design.column_stats()
+        assert n_bytes == X.nbytes
+    np.testing.assert_allclose(stats.mean, X.mean(axis=0))
+
+
+def test_scattered_columns_are_read_with_those_between(tmp_path):
+    X = data((13, 600))
+    design = as_design(pack(X, tmp_path / "x.zncols"))
+    for chosen in ([5, 3, 599, 3, 0], list(range(0, 600, 7)), [599, 0]):
+        np.testing.assert_array_equal(design.block(chosen), X[:, chosen])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,8 @@ _FEWEST_COLUMNS = 64
 _DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
 
 
+Place = TypeVar("Place")
+Part = TypeVar("Part")
 Converter = Callable[[Any, "NDArray[Any] | None"], "Design"]
 BACKENDS: list[tuple[Callable[[Any], bool], Converter]] = []
 
@@ -164,33 +166,23 @@ class Design(ABC):
 
     def _scratch_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield contiguous blocks that share one scratch memory: use or change each before the next."""
-        n, width = self.n_samples, min(self._block_width(), max(1, self.n_features))
-        slices = list(self._column_slices(width))
-        memories = [np.empty(n * width) for _ in range(2 if self._reads_ahead and len(slices) > 1 else 1)]
+        n, memory = self.n_samples, np.empty(0)
+        for outer, source in self._sources():
+            width = min(source._scratch_width(), max(1, source.n_features))
+            if memory.size < n * width:
+                memory = np.empty(n * width)
+            for columns in source._column_slices(width):
+                m = columns.stop - columns.start
+                scratch = memory[: n * m].reshape((n, m), order=self._order)
+                source._fill(range(columns.start, columns.stop), scratch)
+                yield slice(outer.start + columns.start, outer.start + columns.stop), scratch
 
-        def filled(number: int) -> FloatArray:
-            columns = slices[number]
-            m = columns.stop - columns.start
-            scratch = memories[number % len(memories)][: n * m].reshape((n, m), order=self._order)
-            self._fill(range(columns.start, columns.stop), scratch)
-            return scratch
+    def _sources(self) -> Iterator[tuple[slice, Design]]:
+        """Yield all columns in order as designs in memory: this one, or what is read of it at a time."""
+        yield slice(0, self.n_features), self
 
-        if len(memories) == 1:
-            for number, columns in enumerate(slices):
-                yield columns, filled(number)
-            return
-        with ThreadPoolExecutor(1) as reader:
-            waiting = reader.submit(filled, 0)
-            for number, columns in enumerate(slices):
-                scratch = waiting.result()
-                if number + 1 < len(slices):
-                    waiting = reader.submit(filled, number + 1)
-                yield columns, scratch
-
-    @property
-    def _reads_ahead(self) -> bool:
-        """Whether to read the next block while one is used: where reading waits for something else."""
-        return False
+    def _scratch_width(self) -> int:
+        return self._block_width()
 
     def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield blocks for reading only; a backend whose memory can be used directly yields views."""
@@ -387,6 +379,20 @@ class Design(ABC):
         scale = np.sqrt(stats.variance) if with_scale else np.ones(self.n_features)
         scale[constant] = 1.0
         return StandardizedDesign(self, mean, scale, zero_columns=constant if with_mean else None)
+
+
+def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:
+    """Yield what is read at each place; ``ahead``: while one part is used, the next is read."""
+    if not ahead or len(places) < 2:
+        yield from map(read, places)
+        return
+    with ThreadPoolExecutor(1) as reader:
+        waiting = reader.submit(read, places[0])
+        for following in places[1:]:
+            part = waiting.result()
+            waiting = reader.submit(read, following)
+            yield part
+        yield waiting.result()
 
 
 def _vector(values: ArrayLike, size: int, name: str) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design.base import Design
+from zeronorm.design.base import Design, read_in_turn
+from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_index, as_selector, compose
+from zeronorm.design.stats import StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
+_CONVERTED_BYTES = 4 << 20
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
 
@@ -51,6 +55,7 @@ class ChunkedDesign(Design):
         single = all(file.dtype == np.float32 for file in files)
         dtype = np.dtype(np.float32 if single else np.float64)
         super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
+        self._known_finite = all(file.known_finite for file in files)
 
     def _take(self, columns: Index) -> ChunkedDesign:
         return self._part(self._rows, compose(self._columns, columns), self._names_of(columns))
@@ -66,10 +71,6 @@ class ChunkedDesign(Design):
     @property
     def _order(self) -> Literal["C", "F"]:
         return "C" if self._files[0].by_row else "F"
-
-    @property
-    def _reads_ahead(self) -> bool:
-        return self._memory_budget >= BYTES_WORTH_A_THREAD
 
     def _block_width(self) -> int:
         """A block is used, one is read, and both may be turned or converted on the way."""
@@ -87,6 +88,45 @@ class ChunkedDesign(Design):
             local = as_index(wanted[here] - self._starts[number], file.shape[1], "column")
             target = as_selector(as_index(here, out.shape[1], "column"))
             out[:, target] = file.read(self._rows, local)
+
+    # Sweeps read the numbers as they are stored and convert one by one
+
+    def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
+        """Yield all columns in order, as they are stored."""
+        slices, ahead = list(self._column_slices()), self._memory_budget >= BYTES_WORTH_A_THREAD
+        yield from zip(slices, read_in_turn(self._stored, slices, ahead=ahead), strict=True)
+
+    _sources = _parts
+
+    def _stored(self, columns: slice) -> DenseDesign:
+        if len(self._files) == 1:
+            found = self._files[0].read(self._rows, self._columns[columns])
+            return _PartOfFiles(found.astype(self.dtype, copy=False))
+        out = np.empty((self.n_samples, columns.stop - columns.start), dtype=self.dtype, order=self._order)
+        self._fill(range(columns.start, columns.stop), out)
+        return _PartOfFiles(out)
+
+    def _surely_finite(self) -> bool:
+        return all(part._surely_finite() for _, part in self._parts())
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        for columns, part in self._parts():
+            part._accumulate_stats(accumulator, columns.start)
+
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
+        if self._is_tall:
+            return super()._transpose_dot(V)
+        result = np.empty((self.n_features, *V.shape[1:]))
+        for columns, part in self._parts():
+            result[columns] = part._transpose_dot(V)
+        return result
+
+
+class _PartOfFiles(DenseDesign):
+    """Columns that were just read; blocks of them that are converted stay close to the processor."""
+
+    def _scratch_width(self) -> int:
+        return max(1, _CONVERTED_BYTES // (8 * max(1, self.n_samples)))
 
 
 class DataFileError(RuntimeError):
@@ -116,6 +156,7 @@ class ColumnFile(ABC):
     names: list[str] | None
     by_row = False  # whether samples, not features, are contiguous
     columns_at_once = 1  # that are decoded together
+    known_finite = False  # whether the values were checked when they were written
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -195,8 +236,11 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
     """
     out = np.empty((len(outer), len(inner)), dtype=file.dtype)
     with open(file.path, "rb", buffering=0) as stream:
-        if isinstance(inner, range) and inner == range(length) and _is_run(outer):
+        if isinstance(inner, range) and inner == range(length) and is_run(outer):
             _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
+            return out
+        if isinstance(inner, range) and inner == range(length):
+            _read_scattered(stream, file, offset, outer, out)
             return out
         spans, pick = spans_of(inner, max(1, _LARGEST_GAP // out.itemsize))
         whole = np.empty(sum(stop - start for start, stop in spans), dtype=file.dtype)
@@ -212,13 +256,35 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
     return out
 
 
-def _is_run(places: Index) -> bool:
+def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, out: NDArray[Any]) -> None:
+    """Read whole lines that are not consecutive, together with what is between close ones."""
+    chosen, back = np.unique(np.asarray(outer, dtype=np.intp), return_inverse=True)
+    line_bytes = max(1, out.shape[1] * out.itemsize)
+    most = max(1, _CONVERTED_BYTES // line_bytes)
+    between = np.empty((most, out.shape[1]), dtype=out.dtype)
+    is_sorted = np.array_equal(back, np.arange(len(out)))
+    found = out if is_sorted else np.empty((chosen.size, out.shape[1]), dtype=out.dtype)
+    begin = 0
+    cuts = [*(np.flatnonzero(np.diff(chosen) > _LARGEST_GAP // line_bytes) + 1).tolist(), chosen.size]
+    while begin < chosen.size:
+        reach = int(np.searchsorted(chosen, chosen[begin] + most))
+        end = min(reach, cuts[bisect.bisect_right(cuts, begin)])
+        first, lines = int(chosen[begin]), chosen[begin:end] - chosen[begin]
+        _read_into(stream, file, offset + first * line_bytes, between[: lines[-1] + 1])
+        np.take(between, lines, axis=0, out=found[begin:end], mode="clip")
+        begin = end
+    if not is_sorted:
+        np.take(found, back, axis=0, out=out, mode="clip")
+
+
+def is_run(places: Index) -> bool:
+    """Tell whether places are consecutive."""
     return isinstance(places, range) and places.step == 1
 
 
 def spans_of(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], IntArray | None]:
     """Consecutive pieces to read, and where in them the places are; None when all of one piece is wanted."""
-    if isinstance(places, range) and _is_run(places):
+    if isinstance(places, range) and is_run(places):
         return [(places.start, max(places.start, places.stop))], None
     chosen, back = np.unique(np.asarray(places, dtype=np.intp), return_inverse=True)
     cuts = np.flatnonzero(np.diff(chosen) > largest_gap) + 1

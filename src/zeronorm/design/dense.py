@@ -219,18 +219,20 @@ class DenseDesign(Design):
         low[missing], high[missing] = np.nan, np.nan
         return low, high
 
-    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+    def _accumulate_stats(self, accumulator: StatsAccumulator, target: int = 0) -> None:
+        """Read all columns into the results ``target``..."""
         columns = self._columns
         if self._array.flags.forc and isinstance(columns, range) and columns.step == 1:
             first = columns.start
 
             def read(part: range) -> None:
                 here = range(first + part.start, first + part.stop)
-                accumulator.add_dense(self._array, here, part.start, rows=self._rows)
+                accumulator.add_dense(self._array, here, target + part.start, rows=self._rows)
 
             self._in_parts(read, self.n_features)
         else:
-            super()._accumulate_stats(accumulator)
+            for block_columns, block in self._scratch_blocks():
+                accumulator.add_dense(block, range(block.shape[1]), target + block_columns.start)
 
 
 def _reading_threads(n_bytes: int) -> int:

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm.design.base import Design
-from zeronorm.design.chunked import FILE_TYPES, ColumnFile, DataFileError, read_lines
+from zeronorm.design.chunked import FILE_TYPES, ColumnFile, DataFileError, is_run, read_lines
 from zeronorm.design.convert import as_design
 from zeronorm.design.index import Index
+from zeronorm.design.stats import LARGEST_VALUE
 
 SUFFIX = ".zncols"
 _MAGIC = b"ZNCOLS1\n"
@@ -94,6 +95,7 @@ def pack(
             "shape": design.shape,
             "dtype": stored.str,
             "width": width,
+            "finite": True,
             "checksums": _write_columns(stream, design, stored, width),
             "names": None if names is None else [str(name) for name in np.asarray(names, dtype=object)],
             "about": dict(about or {}),
@@ -112,16 +114,27 @@ def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], widt
     for place, block in design.iter_blocks(width * pieces_per_block):
         with np.errstate(over="ignore"):
             columns = np.ascontiguousarray(block.T, dtype=dtype)
-        if not np.all(np.isfinite(columns)):
-            raise ValueError(
-                f"Columns {place.start} to {place.stop - 1} hold values that are too large for float32; store them "
-                "as float64."
-            )
+        _require_storable(columns, place)
         for start in range(0, len(columns), width):
             piece = columns[start : start + width].tobytes()
             checksums.append(zlib.crc32(piece))
             stream.write(piece)
     return checksums
+
+
+def _require_storable(columns: NDArray[Any], place: slice) -> None:
+    """Readers rely on it that all values are finite and can be squared."""
+    largest = min(LARGEST_VALUE, float(np.finfo(columns.dtype).max))
+    if np.all(np.abs(columns) <= largest):
+        return
+    if columns.dtype.itemsize == 8 or np.isnan(columns).any():
+        raise ValueError(
+            f"Columns {place.start} to {place.stop - 1} hold NaN, infinity or values beyond {LARGEST_VALUE:.0e}; "
+            "fill, drop or rescale such values first."
+        )
+    raise ValueError(
+        f"Columns {place.start} to {place.stop - 1} hold values that are too large for float32; store them as float64."
+    )
 
 
 def require_room(target: Path, n_bytes: int) -> None:
@@ -207,19 +220,26 @@ class PackedFile(ColumnFile):
         self.shape, self.dtype, self.names = (n, p), np.dtype(index["dtype"]), index["names"]
         self.about: dict[str, Any] = index.get("about", {})
         self._width, self._checksums = int(index["width"]), index["checksums"]
+        self.columns_at_once, self.known_finite = self._width, bool(index.get("finite", False))
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
         self.require_unchanged()
+        found = read_lines(self, _HEAD_BYTES, self.shape[0], columns, rows)
+        in_one_piece = isinstance(rows, range) and rows == range(self.shape[0]) and is_run(columns)
         for piece in np.unique(np.asarray(columns, dtype=np.intp) // self._width).tolist():
             if piece not in self._checked:
-                self._check(piece)
-        return read_lines(self, _HEAD_BYTES, self.shape[0], columns, rows).T
+                self._check(piece, found if in_one_piece else found[:0], columns)
+        return found.T
 
-    def _check(self, piece: int) -> None:
+    def _check(self, piece: int, found: NDArray[Any], present: Index) -> None:
+        """Compare a piece with its checksum; ``found`` are whole columns that were just read."""
         n, p = self.shape
         columns = range(piece * self._width, min((piece + 1) * self._width, p))
-        values = read_lines(self, _HEAD_BYTES, n, columns, range(n))
-        if zlib.crc32(values.tobytes()) != self._checksums[piece]:
+        first = columns.start - int(present[0])
+        values = found[first : first + len(columns)] if first >= 0 else found[:0]
+        if len(values) < len(columns):
+            values = read_lines(self, _HEAD_BYTES, n, columns, range(n))
+        if zlib.crc32(values.data) != self._checksums[piece]:
             raise DataFileError(
                 f"The file {self.path} is damaged: columns {columns.start} to {columns.stop - 1} do not match their "
                 "checksum; pack the data again."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy import sparse
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design
+from zeronorm.design.base import Design, read_in_turn
 from zeronorm.design.chunked import BYTES_WORTH_A_THREAD
 from zeronorm.design.index import Index, as_index, as_selector, as_slice, compose
 from zeronorm.design.stats import StatsAccumulator, is_surely_finite, read_only
@@ -303,17 +302,9 @@ class SparseFileDesign(Design):
     def _parts(self) -> Iterator[tuple[slice, SparseDesign]]:
         """Yield all columns in order; while one large part is used, the next is read."""
         cuts = self._cuts()
-        if len(cuts) < 2 or self._memory_budget < BYTES_WORTH_A_THREAD:
-            for cut in cuts:
-                yield cut, self._read(self._columns[cut])
-            return
-        with ThreadPoolExecutor(1) as reader:
-            waiting = reader.submit(self._read, self._columns[cuts[0]])
-            for cut, following in zip(cuts, [*cuts[1:], None], strict=True):
-                part = waiting.result()
-                if following is not None:
-                    waiting = reader.submit(self._read, self._columns[following])
-                yield cut, part
+        ahead = self._memory_budget >= BYTES_WORTH_A_THREAD
+        parts = read_in_turn(self._read, [self._columns[cut] for cut in cuts], ahead=ahead)
+        yield from zip(cuts, parts, strict=True)
 
     def _read(self, columns: Index) -> SparseDesign:
         """Some columns of the file, with the rows of this design."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -81,9 +82,17 @@ class StandardizedDesign(Design):
     def _order(self) -> Literal["C", "F"]:
         return self.base._order
 
-    @property
-    def _reads_ahead(self) -> bool:
-        return self.base._reads_ahead
+    def _sources(self) -> Iterator[tuple[slice, Design]]:
+        for columns, source in self.base._sources():
+            if source is self.base:
+                yield columns, self
+            else:
+                zero_columns = self.zero_columns[columns]
+                mean, scale = self.mean[columns], self.scale[columns]
+                yield columns, StandardizedDesign(source, mean, scale, zero_columns=zero_columns)
+
+    def _scratch_width(self) -> int:
+        return self.base._scratch_width()
 
     def _block_width(self) -> int:
         return self.base._block_width()

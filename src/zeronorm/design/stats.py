@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,28 +104,33 @@ class StatsAccumulator:
         ``rows`` are the rows of the array that the samples live in, by default all.
         """
         place = (columns.start, target, len(columns))
-        order = self._row_order(ROWS_AT_A_TIME, rows)
+        order = self._all_rows if self._are_all(array.shape[0], rows) else self._row_order(rows)
         if array.flags.c_contiguous:
             rows_stats(read_only(array), *place, *order, *self._moments)
-        elif self._every_row_counts(array.shape[0], rows) and self.weight.size <= FEW_CLASSES:
+        elif (
+            self._are_all(array.shape[0], rows)
+            and self.weight.size <= FEW_CLASSES
+            and bool(np.all(self.row_weight > 0.0))
+        ):
             self._add_in_place(read_only(array.T), place, order)
         else:
             columns_stats(read_only(array.T), *place, *order, *self._moments)
 
-    def _every_row_counts(self, n_rows: int, rows: Index | None) -> bool:
-        every_row = rows is None or (isinstance(rows, range) and rows == range(n_rows))
-        return every_row and bool(np.all(self.row_weight > 0.0))
+    @staticmethod
+    def _are_all(n_rows: int, rows: Index | None) -> bool:
+        return rows is None or (isinstance(rows, range) and rows == range(n_rows))
 
     def _add_in_place(self, columns: NDArray[Any], place: tuple[int, int, int], order: RowOrder) -> None:
         classes = np.arange(self.weight.size + self.weight.size % 2)[:, None]
         class_weights = np.where(classes == self.codes, self.row_weight, 0.0)
-        low, high = np.empty((2, self.minimum.size), dtype=np.int64)
+        # The kernel writes the ranges, as keys, at the same places as the moments.
+        keys = self.minimum.view(np.int64), self.maximum.view(np.int64)
         columns_stats_in_place(
-            columns, float_bits(columns), *place, *order, class_weights, self.mean, self.sum_sq, low, high
+            columns, float_bits(columns), *place, *order, class_weights, self.mean, self.sum_sq, *keys
         )
         out = slice(place[1], place[1] + place[2])
-        self.minimum[out] = from_keys(low[out], columns.dtype)
-        self.maximum[out] = from_keys(high[out], columns.dtype)
+        for found in keys:
+            found[out].view(np.float64)[...] = from_keys(found[out], columns.dtype)
 
     def add_sparse(
         self,
@@ -145,9 +151,13 @@ class StatsAccumulator:
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return self.mean, self.sum_sq, self.minimum, self.maximum
 
-    def _row_order(self, multiple: int, rows: Index | None) -> RowOrder:
-        """Return samples sorted by class, their weights, and class bounds, padded to a multiple."""
-        padded = -(-self.count // multiple) * multiple
+    @functools.cached_property
+    def _all_rows(self) -> RowOrder:
+        return self._row_order(None)
+
+    def _row_order(self, rows: Index | None) -> RowOrder:
+        """Return samples sorted by class, their weights, and class bounds, padded to rows handled at a time."""
+        padded = -(-self.count // ROWS_AT_A_TIME) * ROWS_AT_A_TIME
         bounds = np.concatenate([[0], np.cumsum(padded)])
         order = np.zeros(bounds[-1], dtype=np.intp)
         weights = np.zeros(bounds[-1])
