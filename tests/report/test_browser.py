@@ -87,6 +87,21 @@ def test_charts_render_without_errors_or_requests(browser, pages, name):
     assert browser.execute_script("return window.hacked === undefined")
 
 
+@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize("name", ["strange_selection", "ten_methods"])
+def test_numbers_in_tables_stay_on_one_line(browser, pages, name, width):
+    show(browser, pages[name], width)
+    lines = browser.execute_script(
+        "return [...document.querySelectorAll('#features-table tbody td, #method-table tbody td')]"
+        ".filter(c => /^[-\\d.e]+( %)?$/.test(c.innerText.trim())).map(c => {"
+        " const text = document.createRange(); text.selectNodeContents(c);"
+        " const line = parseFloat(getComputedStyle(c).lineHeight);"
+        " return [c.innerText.trim(), text.getBoundingClientRect().height, line] })"
+    )
+    assert len(lines) > 20
+    assert [text for text, height, line in lines if height > 1.5 * line] == []
+
+
 def test_hostile_names_are_shown_as_text(browser, pages, strange_selection):
     show(browser, pages["strange_selection"])
     shown = browser.execute_script(

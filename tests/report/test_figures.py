@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.cluster.hierarchy import fcluster, linkage
 from statsmodels.stats.multitest import multipletests
 
+from report.made_records import made_records
 from zeronorm.evaluation import METRICS
 from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval
 from zeronorm.evaluation.summary import (
@@ -112,6 +113,14 @@ def test_comparison_orders_by_error_and_has_the_score_matrix(records):
     assert [row.method for row in found.rows] == ["a", "b"]
     assert found.scores.error_rates == pytest.approx((0.0, 2 / 3))
     assert found.differences[0].difference == pytest.approx(-0.25)
+
+
+def test_of_equal_means_the_smaller_set_comes_first_as_in_the_verdict():
+    equal = made_records("balanced_error_rate", {"many": [0.1, 0.3], "few": [0.3, 0.1], "bad": [0.5, 0.4]})
+    size = pl.when(pl.col("method") == "many").then(9).otherwise(pl.col("n_selected"))
+    found = compare(equal.with_columns(n_selected=size), "balanced_error_rate")
+    assert [row.method for row in found.rows] == ["few", "many", "bad"]
+    assert found.choice.best == "few"
 
 
 def test_methods_that_failed_somewhere_are_named_and_left_out(records):

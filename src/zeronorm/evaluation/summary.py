@@ -337,7 +337,7 @@ def compare(records: Any, metric: str | Metric) -> Comparison | None:
         n_test=_mean(cells[complete[0]], "n_test"),
         p_values={frozenset((d.method, d.reference)): d.adjusted_p_value for d in differences},
     )
-    rows.sort(key=lambda row: -measure.score(row.mean))
+    rows.sort(key=lambda row: (row.method != choice.best, -measure.score(row.mean), row.n_selected))
     return Comparison(name, tuple(rows), differences, _scores(kept), choice, failed)
 
 

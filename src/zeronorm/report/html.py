@@ -274,16 +274,17 @@ def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
     for heading, name in (*plain, *orientation):
         values = [getattr(feature, name) for feature in features]
+        digits = 2 if heading.endswith("*") else 4
         if any(value not in (None, "") for value in values):
-            columns.append((heading, [_number(value) for value in values]))
+            columns.append((heading, [_number(value, digits) for value in values]))
     return columns
 
 
-def _number(value: Any) -> str:
-    """A number with four digits; words as they are."""
+def _number(value: Any, digits: int = 4) -> str:
+    """A number with a few digits; words as they are."""
     if value is None or value == "":
         return "–"
-    return value if isinstance(value, str) else f"{value:.4g}"
+    return value if isinstance(value, str) else f"{value:.{digits}g}"
 
 
 def _strongest_partners(result: Result) -> dict[int, tuple[str, float]]:

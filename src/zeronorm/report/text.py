@@ -63,7 +63,9 @@ def _procedure_tiles(facts: Facts) -> list[Tile]:
         tiles.append(Tile(facts.format(facts.chance), f"{facts.metric_label} without any feature (chance)"))
     measured = facts.measured
     if measured.get("p_value") is not None:
-        words = f"that permuted targets give as good a result ({measured['n_permutations']} permutations)"
+        words = (
+            f"p-value of the whole procedure, from {measured['n_permutations']} permutations of the target"
+        )
         tiles.append(Tile(f"p = {measured['p_value']:.2g}", words))
     if (measured.get("also") or {}).get("r2") is not None:
         tiles.append(Tile(f"{measured['also']['r2']:.3g}", "R², the explained share of the variation"))

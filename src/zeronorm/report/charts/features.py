@@ -73,8 +73,8 @@ class FeaturesChart(Chart):
             return f"{first}Each dot is a sample; the target is on the vertical axis."
         return (
             f"{first}Boxes hold the middle half of the samples of a class, with the median; whiskers reach to the "
-            "5 % and 95 % points; dots are single samples. These samples were used for the selection, so the "
-            "separation flatters."
+            "5 % and 95 % points; dots are single samples. The feature was selected with these samples: on new "
+            "ones the classes will overlap more."
         )
 
     def picture(self) -> Panels:

@@ -27,7 +27,7 @@ class ImportanceChart(Chart):
     scores: tuple[float, ...]
     selected: tuple[bool, ...]
     title = "Importance of the leading features"
-    caption = "The method's own score, in the order of the method; filled bars are in the final set."
+    caption = "Scores that the method gave, in its order. Filled bars: features of the final set."
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
