@@ -101,6 +101,13 @@ def distinct_columns(first: IntArray) -> IntArray:
     return np.flatnonzero(first == np.arange(first.size))
 
 
+def groups_of_copies(first: IntArray) -> list[IntArray]:
+    """The features of each set of copies, in order; none for a feature without a copy."""
+    order = np.argsort(first, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(first[order])) + 1)
+    return [group for group in groups if group.size > 1]
+
+
 def without_copies(problem: Problem) -> tuple[Problem, IntArray]:
     """The problem with the first of all copies only, and these features."""
     distinct = distinct_columns(first_copies(problem.design))

@@ -96,3 +96,19 @@ def test_bad_parameters(params, name):
     X, y = regression(0)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         PotentialSVM(task="regression", **params).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_copies_the_first_carries_as_much_as_it_may(seed):
+    """The machine does not care how copies share a weight, and rounding must not decide it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 8))
+    X[:, 5], X[:, 7] = 1.0 - X[:, 2], -3.0 - X[:, 2]
+    y = 2.0 * X[:, 2] + X[:, 0] + 0.3 * rng.normal(size=40)
+    for C in (2.0, 20.0):
+        found = PotentialSVM(C=C, n_steps=8, task="regression").fit(X, y)
+        first, second, third = np.abs(found.dual_coef_[[2, 5, 7]])
+        assert second == 0.0 or first == pytest.approx(C)
+        assert third == 0.0 or second == pytest.approx(C)
+        position = found.path_.position()
+        assert position[2] < position[5] < position[7]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.engines.sparse_paths import path_of_entries, spread_over, without_copies
+from zeronorm.engines.sparse_paths import (
+    first_copies,
+    groups_of_copies,
+    path_of_entries,
+    spread_over,
+    without_copies,
+)
 from zeronorm.registry import register
 from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
@@ -16,6 +23,7 @@ from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.lasso import BoxLassoSolution, empty_solution, solve_box_lasso
 
+ROUNDING = 1e-12  # of the bound: no weight
 SMALLEST_EPSILON = 1e-2  # end of the path without an epsilon, relative to where the first feature enters
 
 
@@ -112,7 +120,8 @@ class PotentialSVM(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        # Copies would share a weight at random; a finite bound is one for each of them.
+        # Without a bound one of all copies carries everything; a finite bound is one for each of them.
+        copies = [] if np.isinf(self.C) else groups_of_copies(first_copies(problem.design))
         merged, distinct = (
             without_copies(problem) if np.isinf(self.C) else (problem, np.arange(problem.n_features))
         )
@@ -133,8 +142,9 @@ class PotentialSVM(WeightedSelector):
                     tol=self.tol * largest,
                     max_iter=int(self.max_iter),
                 )
-                steps.append((epsilon, solution))
+                steps.append((epsilon, _filled_in_order(solution, copies, float(self.C))))
                 advance(1)
+        solution = steps[-1][1]
         self.dual_coef_ = np.zeros(problem.n_features)
         self.dual_coef_[distinct[solution.columns]] = solution.weights
         return path_of_entries(
@@ -152,6 +162,20 @@ class PotentialSVM(WeightedSelector):
         """Falling values of ε, below the one at which the first feature enters."""
         last = SMALLEST_EPSILON * largest if self.epsilon is None else float(self.epsilon)
         return np.geomspace(max(largest, last), last, int(self.n_steps) + 1)[1:]
+
+
+def _filled_in_order(step: BoxLassoSolution, copies: list[IntArray], C: float) -> BoxLassoSolution:
+    """The same machine, with the weight of copies on the first up to its bound, then on the next one.
+
+    The problem leaves open how copies share a weight: rounding would decide.
+    """
+    weight = np.zeros(step.pull.size)
+    weight[step.columns] = step.weights
+    for group in copies:
+        filled = np.clip(np.abs(weight[group]).sum() - C * np.arange(group.size), 0.0, C)
+        weight[group] = np.where(filled > ROUNDING * C, np.copysign(filled, step.pull[group]), 0.0)
+    columns = np.flatnonzero(weight)
+    return replace(step, columns=columns, weights=weight[columns])
 
 
 class _UnitColumns:
