@@ -202,5 +202,5 @@ def test_what_is_no_matrix_is_refused(tmp_path, content):
 def test_a_sparse_file_stands_alone(tmp_path):
     X = numbers()
     np.save(tmp_path / "a.npy", X)
-    with pytest.raises(ValueError, match="cannot stand side by side"):
+    with pytest.raises(ValueError, match="cannot be combined with other files"):
         as_design([tmp_path / "a.npy", written(tmp_path, sparse.csr_matrix(X))])

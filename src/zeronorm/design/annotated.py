@@ -241,7 +241,7 @@ class StoredSparse(StoredMatrix):
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
         raise ValueError(
-            f"The sparse matrix of {self._home} cannot stand side by side with other files; give it alone."
+            f"The sparse matrix of {self._home} cannot be combined with other files; pass it alone."
         )
 
 

@@ -144,7 +144,9 @@ def stamp_of(path: Path) -> Stamp:
             return sum(file.st_size for file in found), max((file.st_mtime_ns for file in found), default=0)
         status = path.stat()
     except OSError as error:
-        raise DataFileError(f"The file {path} is gone since it was opened; put it back.") from error
+        raise DataFileError(
+            f"The file {path} is gone: it was there when it was opened; put it back."
+        ) from error
     return status.st_size, status.st_mtime_ns
 
 

@@ -177,8 +177,8 @@ def full_disk_explained(target: Path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise ValueError(
-            f"The disk is full: {str(target)!r} could not be written, and nothing is left of it. Free some space "
-            "or choose another disk."
+            f"The disk is full: {str(target)!r} could not be written, and the incomplete file was removed. "
+            "Free some space or choose another disk."
         ) from error
 
 

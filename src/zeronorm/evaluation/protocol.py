@@ -185,12 +185,13 @@ def _check_seed(random_state: int | None, journal: Any) -> int:
         return int(random_state) % 2**32
     if random_state is not None:
         raise ValueError(
-            f"The 'random_state' parameter of evaluate must be None or an int from 0. Got {random_state!r} instead."
+            f"The 'random_state' parameter of evaluate must be None or an int of at least 0. Got {random_state!r} "
+            "instead."
         )
     if journal is not None:
         raise ValueError(
-            "The 'random_state' parameter of evaluate must be an int when there is a journal: without a seed, "
-            "resumed work would not be the same work."
+            "The 'random_state' parameter of evaluate must be an int when there is a journal: without a seed, a run "
+            "that is resumed would differ from the one that was interrupted."
         )
     return int(np.random.SeedSequence().generate_state(1)[0])
 

@@ -53,14 +53,14 @@ WEIGHTING = Kind(
 class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
     r"""Majority vote over random subsets of features, drawn by their learned weights.
 
-    :class:`zeronorm.OptimalFeatureWeighting` learns a law P over the features. Then
-    :math:`\omega^{(1)}, \dots, \omega^{(m)}` are drawn from :math:`P^{\otimes k}`, one classifier is
-    trained on all samples with the features of each, and
+    :class:`zeronorm.OptimalFeatureWeighting` learns a distribution P over the features. Then :math:`\omega^{(1)},
+    \dots, \omega^{(m)}` are drawn from :math:`P^{\otimes k}`, one classifier is trained on all samples with the
+    features of each, and
 
     .. math:: \hat y(x) = \arg\max_c \sum_{j=1}^{m} \mathbf 1\{A_{\omega^{(j)}}(x) = c\},
 
-    the lower class on ties. It uses many features, unlike the selection itself; take it when prediction
-    matters more than a short list.
+    the lower class on ties. Unlike the selection itself it uses many features; use it when prediction matters more than
+    a short list.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ class _RelevanceVectorMachine(CheckedParameters, BaseEstimator):
     reference="Tipping 2001; Tipping & Faul 2003",
     cost="n × n in memory; n m² for each step with m vectors",
     oracle="ARD on the columns of the kernel matrix",
-    avoid="more than some thousand samples; a choice of input features: it keeps samples",
+    avoid="more than a few thousand samples; choosing input features: it chooses samples",
 )
 class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
     r"""Classifier that keeps few training samples, found by sparse Bayesian learning.
@@ -108,10 +108,10 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
     .. math:: f(x) = \sum_k w_k\,k(x, x_k) + b, \qquad w_k \sim N(0, 1/\beta_k),
 
     with a logistic link. The precisions :math:`\beta` maximise the evidence in Laplace's approximation, as in
-    :class:`zeronorm.ARD`; most become infinite, and the samples left are the relevance vectors. Usually they are
-    far fewer than the support vectors of an SVM, and there is no price of errors to choose; the width of the
-    kernel remains. More than two classes: one machine for each against the rest, with the relevance
-    vectors in common; the probabilities are scaled to sum to one.
+    :class:`zeronorm.ARD`; most become infinite, and the samples left are the relevance vectors. Usually they are far
+    fewer than the support vectors of an SVM, and there is no cost C of errors to choose; only the width of the kernel.
+    More than two classes: one machine for each against the rest, with the relevance vectors in common; the
+    probabilities are scaled to sum to one.
 
     Training needs the full kernel matrix in memory.
 
@@ -214,7 +214,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
     reference="Tipping 2001; Tipping & Faul 2003",
     cost="n × n in memory; n m² for each step with m vectors",
     oracle="ARD on the columns of the kernel matrix",
-    avoid="more than some thousand samples; a choice of input features: it keeps samples",
+    avoid="more than a few thousand samples; choosing input features: it chooses samples",
 )
 class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
     r"""Regression with few training samples, found by sparse Bayesian learning.

@@ -56,9 +56,8 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     :math:`\beta^\top H\beta` with the labels in H, as printed in the paper.
 
     With ``loss="probit"`` labels are signs of :math:`f(x)` with normal noise of variance 1 (section 2.2 of the paper,
-    eqs. 3 to 6): every step takes the expected noisy scores :math:`\bar t` and minimises
-    :math:`\|K\beta + b - \bar t\|^2 + \beta^\top (\Lambda + \tau K) \beta`. Where it rests, with
-    :math:`\Lambda` held fixed,
+    eqs. 3 to 6): every step takes the expected noisy scores :math:`\bar t` and minimises :math:`\|K\beta + b - \bar
+    t\|^2 + \beta^\top (\Lambda + \tau K) \beta`. Where it converges, with :math:`\Lambda` held fixed,
 
     .. math:: -\sum_i \log \Phi\bigl(y_i f(x_i)\bigr) + \tfrac12 \beta^\top (\Lambda + \tau K)\beta
 
@@ -69,7 +68,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
 
     Identical rows are merged: they count once as a support vector, and as often as they occur in the loss.
 
-    The kernel matrix of samples by candidates is held in memory; for more than some thousand rows let
+    The kernel matrix of samples by candidates is held in memory; for more than a few thousand rows let
     ``n_candidates`` limit the second number.
 
     Parameters

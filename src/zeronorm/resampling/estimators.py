@@ -160,7 +160,7 @@ def own_support(selector: Any, path: SelectionPath) -> np.ndarray:
     inner = _unwrapped(selector)
     if hasattr(inner, "get_support"):
         return np.flatnonzero(inner.get_support())
-    raise ValueError(f"{type(selector).__name__} has no size of its own; give 'sizes'.")
+    raise ValueError(f"{type(selector).__name__} does not choose a number of features itself; set 'sizes'.")
 
 
 def _unwrapped(selector: Any) -> Any:
@@ -196,5 +196,5 @@ def _foreign_path(selector: Any) -> SelectionPath:
         )
     raise ValueError(
         f"{type(selector).__name__} has no path_, ranking_ or scores_ after fit, so subsets of other sizes "
-        "cannot be read off. Use a selector of zeronorm or one that ranks all features."
+        "cannot be derived from it. Use a selector of zeronorm or one that ranks all features."
     )

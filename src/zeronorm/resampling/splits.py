@@ -61,7 +61,7 @@ def make_splits(
         seen.append(frozenset(np.sort(split.test).tobytes() for split in splits[first:]))
         if seen[-1] in seen[:-1]:
             raise ValueError(
-                f"Repeat {repeat + 1} of {repeats} has the same folds as an earlier one, so it would only seem to add "
+                f"Repeat {repeat + 1} of {repeats} has the same folds as an earlier one, so it adds no "
                 "information. There are too few different folds (few sample groups), or 'cv' is not random; use "
                 "fewer repeats or fewer folds."
             )

@@ -192,7 +192,8 @@ def _factor(system: FloatArray) -> tuple[tuple[FloatArray, bool], bool]:
             jitter = max(1e-15, 10.0 * jitter)
             if not jitter < 1.0:
                 raise ValueError(
-                    "The dual of maximum entropy discrimination has overflowed; use a smaller C, or standardize."
+                    "Maximum entropy discrimination failed: its numbers became too large for double precision. "
+                    "Use a smaller C, or standardize=True."
                 ) from None
 
 

@@ -289,7 +289,7 @@ def warn_if_diagonal(K: FloatArray) -> None:
     diagonal = np.abs(np.diagonal(K)).max()
     if np.abs(K - np.diag(np.diagonal(K))).max() <= NO_SIMILARITY * diagonal:
         warnings.warn(
-            "The kernel matrix is diagonal: no two samples are similar, and the order of the features means nothing. "
+            "The kernel matrix is diagonal: no two samples are similar, so the order of the features has no meaning. "
             "Decrease gamma.",
             UserWarning,
             stacklevel=2,

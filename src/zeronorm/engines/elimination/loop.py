@@ -176,8 +176,8 @@ def finite_gram(design: Design) -> FloatArray:
     if not np.all(np.isfinite(gram)):
         require_finite(design)
         raise ValueError(
-            "The values of X are too large: their squares exceed the largest number. Use standardize=True, or give "
-            "the features in larger units."
+            "The values of X are too large: their squares exceed the largest number that double precision can hold. "
+            "Use standardize=True, or express the features in larger units."
         )
     return gram
 

@@ -153,7 +153,8 @@ def neighbour_classes(problem: Problem) -> NDArray[Any]:
         return problem.y
     if np.ptp(problem.y) == 0.0:
         raise ValueError(
-            f"Relief needs a target that varies. Got {problem.n_samples} times the value {problem.y[0]:g}."
+            "Relief needs a target that varies, but all values of y are the same. Got "
+            f"{problem.n_samples} times the value {problem.y[0]:g}; check y."
         )
     return np.zeros(problem.n_samples, dtype=np.intp)
 
@@ -164,15 +165,16 @@ def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> i
     sizes = np.bincount(codes)
     if sizes.max() < 2:
         raise ValueError(
-            f"{name} needs at least one class with two samples or more, to have a hit. Got {sizes.size} classes "
-            "of one sample each; use task='regression' if y is a quantity."
+            f"{name} compares each sample with others of its own class, so at least one class must have two samples "
+            f"or more. Got {sizes.size} classes of one sample each; use task='regression' if y is a quantity."
         )
     small = np.flatnonzero(sizes <= k)
     if small.size:
         labels = "all samples" if problem.classes is None else f"class {problem.classes[small[0]]!r}"
         warnings.warn(
-            f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[small[0]]} samples; "
-            f"{small.size} such classes): all there are were used. Lower n_neighbors to treat classes alike.",
+            f"{name} found fewer than n_neighbors={k} hits (samples of the same class) in {labels} "
+            f"({sizes[small[0]]} samples; {small.size} such classes), and used those it found. Lower n_neighbors to "
+            "treat all classes alike.",
             UserWarning,
             stacklevel=5,
         )

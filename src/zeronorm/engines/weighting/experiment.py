@@ -78,7 +78,7 @@ def machine_coding(
     if n_classes == 2 or multi_class == "native":
         if is_binary and n_classes > 2:
             raise ValueError(
-                f"The base learner knows two classes, y has {n_classes}: set multi_class='one_vs_rest'."
+                f"The base learner handles two classes only, but y has {n_classes}; set multi_class='one_vs_rest'."
             )
         return np.arange(n_classes, dtype=np.int64)[None, :], n_classes
     if multi_class == "one_vs_rest":

@@ -132,7 +132,7 @@ class Checkpoint:
                 state = _unpack(saved)
         except (OSError, ValueError, KeyError, EOFError, TypeError) as error:
             raise ValueError(
-                f"The checkpoint {self.path} cannot be read ({error}). Delete it to start anew."
+                f"The checkpoint {self.path} cannot be read ({error}). Delete it to start again."
             ) from error
         self._check(settings)
         return state
@@ -158,7 +158,7 @@ class Checkpoint:
             )
             raise ValueError(
                 f"The checkpoint {self.path} belongs to another run ({found}). Use the same data and "
-                "settings, or delete the file to start anew."
+                "settings, or delete the file to start again."
             )
 
 

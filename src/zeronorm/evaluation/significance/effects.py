@@ -204,7 +204,8 @@ def error_difference(only_a: int, only_b: int, n: int, *, confidence: float = 0.
     """
     if min(only_a, only_b) < 0 or only_a + only_b > n or n < 1:
         raise ValueError(
-            f"The counts of one-sided errors must be between 0 and n={n} together. Got {only_a} and {only_b}."
+            "The counts of one-sided errors must not be negative, and their sum must not exceed the number of "
+            f"samples, n={n}. Got {only_a} and {only_b}."
         )
     share_a, share_b = (only_a + 1) / (n + 2), (only_b + 1) / (n + 2)
     center = share_a - share_b

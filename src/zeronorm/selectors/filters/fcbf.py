@@ -44,11 +44,11 @@ class FCBF(BaseSelector):
 
     .. math:: SU(u, v) = 2\,\frac{H(u) + H(v) - H(u, v)}{H(u) + H(v)} \in [0, 1].
 
-    Features with :math:`SU(x_k, y)` above ``threshold`` are visited from the best on; each removes all
-    later ones with :math:`SU(x_k, x_l) \ge SU(x_l, y)`. The method chooses the number of features itself.
-    The path holds the kept features first, then the removed ones, then the irrelevant ones, each by
-    relevance, of equally relevant ones that with the better Fisher score; forced features come before all
-    and remove others as well.
+    Features with :math:`SU(x_k, y)` above ``threshold`` are visited from the best on; each removes all later ones with
+    :math:`SU(x_k, x_l) \ge SU(x_l, y)`. The method chooses the number of features itself. The path holds the kept
+    features first, then the removed ones, then the irrelevant ones, each group ordered by relevance; of equally
+    relevant features the one with the better Fisher score comes first. Forced features come before all others and can
+    remove others too.
 
     Quick on very wide data with many copies of the same information. It looks at one feature, or one pair,
     at a time: features that matter only together are lost. Memory: two bytes per sample and relevant

@@ -18,7 +18,7 @@ from zeronorm.selectors.base import WeightedSelector
     reference="Weston et al. 2003 (corr); Gadat & Younes 2007, section 5.2.5",
     cost="n p; one reading of the data",
     oracle="the formulas written out, and the order of scikit-learn's f_classif",
-    avoid="features that act only together, or differ by more than their class means; redundancy that should go",
+    avoid="features that act only together, or differ by more than their class means; redundant features",
     test_params=({}, {"variant": "overall"}),
 )
 class FisherScore(WeightedSelector):
@@ -34,7 +34,7 @@ class FisherScore(WeightedSelector):
 
     .. math:: F_k = \frac{\sum_c (\mu_{ck} - \mu_k)^2}{\sum_c s_{ck}^2}
 
-    A feature that separates the classes without any spread gets the largest finite score; constant
+    A feature that is constant within each class but differs between the classes gets the largest finite score; constant
     features get 0 and rank last.
 
     Parameters

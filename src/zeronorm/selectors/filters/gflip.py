@@ -94,8 +94,8 @@ _FEATURES_AT_A_TIME = 256
     tasks=("binary", "multiclass"),
     reference="Gilad-Bachrach, Navot & Tishby 2004; Gadat & Younes 2007, Table 2",
     cost="n² p for each round over the features",
-    oracle="the margin computed anew for every flip",
-    avoid="more than some thousand samples or features; a need for a given number of features",
+    oracle="the margin recomputed for every flip",
+    avoid="more than a few thousand samples or features; a fixed number of features that is required",
     test_params=({"random_state": 0}, {"random_state": 0, "utility": "sigmoid"}),
 )
 class GFlip(BaseSelector):
@@ -107,14 +107,14 @@ class GFlip(BaseSelector):
     .. math:: e(F) = \sum_x u\big(\theta_F(x)\big), \qquad
         \theta_F(x) = \tfrac12 \left(\|x - \text{miss}(x)\|_F - \|x - \text{hit}(x)\|_F\right),
 
-    with Euclidean distances in F and the nearest samples found in F. Starting from no feature, all features
-    are visited in random order and put in or taken out whenever that raises e, until a whole round changes
-    nothing. Every flip raises e, so this ends, in a local maximum that depends on the order: try several
-    seeds. The method chooses the number of features itself; on the path, chosen features stand first, by
-    the loss of e when they leave, then the others by the change of e when they enter.
+    with Euclidean distances in F and the nearest samples found in F. Starting from no feature, all features are visited
+    in random order and put in or taken out whenever that raises e, until a whole round changes nothing. Every flip
+    raises e, so this ends, in a local maximum that depends on the order: try several seeds. The method chooses the
+    number of features itself; on the path, the chosen features come first, ordered by the loss of e when they leave,
+    then the others, ordered by the change of e when they enter.
 
-    Sees features that matter together once one of them is in. A round takes time :math:`n^2 p`. Samples
-    alone in their class do not count.
+    It finds features that matter only together once one of them is in the subset. A round takes time :math:`n^2 p`.
+    A sample that is the only one of its class does not count.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ class _Flips:
         counts = np.bincount(problem.y)
         if counts.max() < 2:
             raise ValueError(
-                "GFlip needs at least one class with two samples or more, to have a hit. "
-                f"Got {counts.size} classes of one sample each."
+                "GFlip compares each sample with the nearest one of its own class, so at least one class must have "
+                f"two samples or more. Got {counts.size} classes of one sample each."
             )
         self.by_class = np.argsort(problem.y, kind="stable")
         self.bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)

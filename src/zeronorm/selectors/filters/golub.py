@@ -31,8 +31,8 @@ class GolubScore(WeightedSelector):
     One pass over the data; the quickest first look at very wide data. It sees one feature at a time and
     only differences of means: use `Relief` when features matter only together.
 
-    A class with one sample has no spread and counts as :math:`\sigma = 0`. A feature that separates the
-    classes without any spread gets the largest finite score; constant features get 0 and rank last.
+    A class with one sample has no spread and counts as :math:`\sigma = 0`. A feature that is constant within each class
+    but differs between the classes gets the largest finite score; constant features get 0 and rank last.
 
     Parameters
     ----------

@@ -53,19 +53,18 @@ class GramSchmidtRelief(BaseSelector):
     Neighbours are found from the Gram matrix, which follows the projection as
     :math:`G \leftarrow (I - q q^\top) G (I - q q^\top)`; no projected copy of the data is kept.
 
-    With ``n_features_to_select=None`` the number of features is chosen by random probes. Columns of the
-    data with permuted values are sent through the same projections (up to 200 features: the classes are
-    permuted instead, because each feature then has a say in which samples are neighbours); the share of
-    them that scores at least as well as the chosen feature, counted with it, :math:`r_k`, raises the risk that
-    a probe would have been chosen, :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it
-    exceeds ``level``. A probe competes with one feature, not with the best of all, so among very many features
-    some useless ones pass;
-    ``correction="max"`` compares with the best of as many probes as there are features left, m, and replaces
-    :math:`r_k` by :math:`1 - (1 - r_k)^m`.
+    With ``n_features_to_select=None`` the number of features is chosen by random probes. Columns of the data with
+    permuted values are sent through the same projections (up to 200 features: the classes are permuted instead, because
+    with so few features each of them influences which samples are neighbours); the share of them that scores at least
+    as well as the chosen feature, counted with it, :math:`r_k`, raises the risk that a probe would have been chosen,
+    :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it exceeds ``level``. A probe competes with
+    one feature, not with the best of all, so among very many features some useless ones pass; ``correction="max"``
+    compares with the best of as many probes as there are features left, m, and replaces :math:`r_k` by :math:`1 - (1 -
+    r_k)^m`.
 
-    Use it instead of `Relief` when features are redundant, as in spectra. Time grows with the number of
-    features chosen times :math:`n^2 + n k p`. A class too small for k hits gives those it has, with a
-    warning; a sample alone in its class is only a miss of others.
+    Use it instead of `Relief` when features are redundant, as in spectra. Time grows with the number of features chosen
+    times :math:`n^2 + n k p`. A class with too few samples for k hits gives those it has, with a warning; the only
+    sample of a class is used only as a miss of others.
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ class GramSchmidtRelief(BaseSelector):
     level
         Here: the risk at which the search stops. The paper uses 0.01 and 0.1.
     correction
-        "max": for the best of all features. None: no correction. The probe stop only.
+        "max": for the best of all features. None: no correction. Used only when probes decide the number of features.
     n_probes
         They are permuted columns, at least 200. None: 500, or with ``correction="max"`` ten times as many as the
         first feature needs to get in, 10 m / level; they make a matrix with one row per sample.
@@ -197,8 +196,8 @@ class GramSchmidtRelief(BaseSelector):
             raise parameter_error(
                 self,
                 "n_probes",
-                f"None, or exceed the number of features over the level, {n_candidates}/{self.level:g}, for "
-                "correction='max': with fewer nothing can be selected",
+                f"None or greater than {n_candidates}/{self.level:g} (the number of features divided by the level) "
+                "with correction='max', because with fewer probes no feature can be selected",
             )
         return self.n_probes
 

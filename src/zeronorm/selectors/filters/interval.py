@@ -34,7 +34,7 @@ _EQUAL = 1e-12  # errors closer than this are the same
     reference="Guyon et al. 2003, section 2.3.4",
     cost="ten fits of the learner for each interval; about log(p) steps of 2m − 1 intervals",
     oracle="plain cross-validation of every interval",
-    avoid="columns whose order means nothing; sparse data",
+    avoid="columns without a natural order; sparse data",
     misprints="The paper prints 2m + 1 intervals; its own three for m = 2 need 2m − 1.",
     test_params=({"cv": 2, "random_state": 0}, {"cv": 2, "task": "regression", "random_state": 0}),
 )

@@ -17,7 +17,7 @@ from zeronorm.selectors.base import BaseSelector
     reference="Guyon et al. 2003 (rand100, rand7)",
     cost="p",
     oracle="every feature is chosen equally often",
-    avoid="everything but the baseline of a comparison",
+    avoid="any use other than as the baseline of a comparison",
     # A seed whose first two features carry the signal of the contract's test problem.
     test_params=({"random_state": 8}, {"random_state": 8, "task": "regression"}),
 )

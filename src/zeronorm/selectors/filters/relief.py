@@ -40,7 +40,7 @@ Contrast = Literal["ratio", "difference"]
     reference="Kira & Rendell 1992; Kononenko 1994; Guyon et al. 2003, section 2.3.2",
     cost="n² p; n × n in memory",
     oracle="a brute-force loop, and skrebate",
-    avoid="thousands of irrelevant features, which make the neighbours arbitrary; redundancy that should go",
+    avoid="thousands of irrelevant features, which make the neighbours arbitrary; redundant features",
     test_params=(
         {"n_neighbors": 3},
         {"n_neighbors": 1, "contrast": "difference", "metric": "euclidean", "column_scaling": "none"},
@@ -68,12 +68,16 @@ class Relief(BaseSelector):
     features all score well; see ``min_separation`` and `GramSchmidtRelief`. Time grows with
     :math:`n^2 p`, memory with the data plus blocks.
 
-    *Few neighbours.* A class with k samples or fewer cannot give k hits: all there are count, and a warning
-    says so. A sample alone in its class is only used as a miss of others.
-    *Ties.* Of equally distant samples the one with the lower index is nearer.
+    *Few neighbours.* A class with k samples or fewer cannot give k hits: those it has are used, with a warning. The
+    only sample of a class is used only as a miss of others.
+    *Ties.* Of equally distant samples the one with the lower
+    index is nearer.
+
     *Missing values* (NaN). Distances are means over the features that both samples have; for the score
     of a feature only pairs with both values count. Columns without any value rank last.
-    *No spread.* 0/0 scores 0; a feature with hits at distance zero only gets the largest finite ratio.
+
+    *No spread.* 0/0 scores 0; a
+    feature with hits at distance zero only gets the largest finite ratio.
 
     Parameters
     ----------

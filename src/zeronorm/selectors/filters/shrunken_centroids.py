@@ -22,7 +22,7 @@ from zeronorm.selectors.base import WeightedSelector
     reference="Tibshirani et al. 2002",
     cost="n p; one reading of the data",
     oracle="scikit-learn's NearestCentroid, one threshold at a time",
-    avoid="features that act only together; redundancy that should go",
+    avoid="features that act only together; redundant features that should be removed",
     misprints="The paper prints √(1/n_c + 1/n) for m_c; the standard error has a minus sign.",
     test_params=({}, {"threshold": 1.0}),
 )
@@ -34,14 +34,14 @@ class ShrunkenCentroids(WeightedSelector):
     .. math:: d_{ck} = \frac{\bar x_{ck} - \bar x_k}{m_c (s_k + s_0)}, \qquad m_c = \sqrt{1/n_c - 1/n},
 
     is shrunk by soft thresholding, :math:`d'_{ck} = \operatorname{sign}(d_{ck}) (|d_{ck}| - \Delta)_+`, where
-    :math:`s_k` is the pooled standard deviation within the classes (n minus the number of classes degrees
-    of freedom) and :math:`s_0` the median of all :math:`s_k`. A feature is alive while some class has
-    :math:`d'_{ck} \ne 0`, so the score :math:`\max_c |d_{ck}|` is the threshold at which it leaves, and one
-    fit gives the subsets of all thresholds. The paper prints :math:`\sqrt{1/n_c + 1/n}` for :math:`m_c`; the
-    minus sign is the standard error of the difference, because the overall mean contains the class.
+    :math:`s_k` is the pooled standard deviation within the classes (n minus the number of classes degrees of freedom)
+    and :math:`s_0` the median of all :math:`s_k`. A feature remains while some class has :math:`d'_{ck} \ne 0`, so the
+    score :math:`\max_c |d_{ck}|` is the threshold at which it leaves, and one fit gives the subsets of all thresholds.
+    The paper prints :math:`\sqrt{1/n_c + 1/n}` for :math:`m_c`; the minus sign is the standard error of the difference,
+    because the overall mean contains the class.
 
-    A univariate method: quick and hard to overfit, blind to features that matter only together. Classes
-    of one sample are allowed as long as some class has more.
+    A univariate method: fast and unlikely to overfit, but it misses features that matter only together. Classes of one
+    sample are allowed as long as some class has more.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _standard_errors(stats: ColumnStats) -> FloatArray:
     freedom = total - stats.n_classes
     if freedom <= 0:
         raise ValueError(
-            "ShrunkenCentroids needs the spread within the classes, so more samples than classes. Got "
+            "ShrunkenCentroids needs more samples than classes, to measure the spread within the classes. Got "
             f"{total:g} samples (or total weight) in {stats.n_classes} classes."
         )
     pooled = np.sqrt((stats.weight[:, None] * stats.class_variance).sum(axis=0) / freedom)

@@ -33,9 +33,9 @@ class WelchScore(WeightedSelector):
     with unbiased class variances :math:`s^2`. Differs from the Fisher score where the classes have unequal
     sizes. Sample weights count as repetitions, so weights must not be normalised to a sum of one.
 
-    A feature that separates the classes without any spread gets the largest finite score; constant
-    features get 0 and rank last. Every class needs a total weight above one, because the variance of a
-    single sample is unknown.
+    A feature that is constant within each class but differs between the classes gets the largest finite score; constant
+    features get 0 and rank last. Every class needs a total weight above one, because the variance of a single sample is
+    unknown.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def _require_variances(stats: ColumnStats, problem: Problem) -> None:
     if small.size:
         label = problem.classes[small[0]] if problem.classes is not None else small[0]
         raise ValueError(
-            "WelchScore needs the variance of each class, so at least two samples of each (total weight above "
-            f"1). Got weight {stats.weight[small[0]]:g} for class {label!r}; add samples or use GolubScore."
+            "WelchScore needs at least two samples of each class (total weight above 1), to estimate its variance. "
+            f"Got weight {stats.weight[small[0]]:g} for class {label!r}; add samples or use GolubScore."
         )
 
 

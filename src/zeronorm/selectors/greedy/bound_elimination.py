@@ -42,9 +42,9 @@ NOT_ACCURATE = "increase tol. The bound could not be computed to this tolerance.
     tasks=("binary",),
     reference="Rakotomamonjy 2003; Lal et al. 2006, section 2.3",
     cost="n² p and n³ for each round, one round for each feature with step=1",
-    oracle="finite differences of the bound, and machines trained anew",
-    avoid="more than some hundred samples with thousands of features; several classes",
-    misprints="The literature ranks by the absolute slope, which misses the nonlinear pair; here the sign counts.",
+    oracle="finite differences of the bound, and retrained machines",
+    avoid="more than a few hundred samples with thousands of features; several classes",
+    misprints="The literature ranks by the absolute slope, which misses the nonlinear pair; here the sign is kept.",
     test_params=(
         {"step": 2},
         {"bound": "span", "kernel": "linear", "step": 3},
@@ -78,7 +78,8 @@ class BoundElimination(BaseSelector):
     The shorter form :math:`v^\top K^{(-k)} v` for the margin is smallest without the most useful feature and so ranks
     backwards.
 
-    ``rule="retrain"``: the same with a machine trained anew without each feature: exact, and p times as dear.
+    ``rule="retrain"``: the same with a machine that is trained again without each feature: exact, but p times as
+    expensive.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from zeronorm.selectors.base import WeightedSelector
     reference="Lal et al. 2006, section 2.2",
     cost="n p for each selected feature",
     oracle="OrthogonalMatchingPursuit, and a fresh fit for every candidate",
-    avoid="early choices that must be undone: nothing is ever removed; several classes",
+    avoid="problems where early choices must be undone: nothing is ever removed; several classes",
     misprints="The chapter prints the projection for columns written as rows.",
     test_params=({}, {"gain": "joint", "task": "regression"}),
 )

@@ -24,7 +24,7 @@ from zeronorm.solvers.losses import LOSS_NAME, LOSSES, PenalizedLoss, WorkingSet
     reference="Perkins, Lacker & Theiler 2003; Lal et al. 2006, eq. 12",
     cost="n p for each feature that enters, and small fits",
     oracle="a convex solver, the elastic net, exhaustive search",
-    avoid="no idea of the size of the penalties; several classes",
+    avoid="penalties whose size is unknown; several classes",
     misprints="The chapter prints the two-norm in eq. 12 without its square.",
     test_params=(
         {},
@@ -38,12 +38,12 @@ class Grafting(WeightedSelector):
     .. math:: \min_{w, b} \frac1n \sum_i L(w \cdot x_i + b, y_i)
               + \lambda_2 \|w\|_2^2 + \lambda_1 \|w\|_1 + \lambda_0 \|w\|_0
 
-    All weights start at zero. The feature with the largest :math:`|\partial \text{loss} / \partial w_j|`
-    joins the working set if that exceeds :math:`\lambda_1`, for otherwise a step from zero would not pay for its own
-    penalty; the problem is then solved to convergence over the working set, from which weights that
-    have become zero leave. The feature stays if the objective falls by more than the
-    :math:`\lambda_0` it costs, else the search ends. With :math:`\lambda_0 = 0` the result is the solution of
-    the whole convex problem, reached without ever fitting more than the working set.
+    All weights start at zero. The feature with the largest :math:`|\partial \text{loss} / \partial w_j|` joins the
+    working set if that exceeds :math:`\lambda_1`; otherwise a step from zero would lower the loss by less than the
+    penalty it adds. The problem is then solved to convergence over the working set, from which weights that have
+    become zero leave. The feature stays if the objective falls by more than the :math:`\lambda_0` it costs, else the
+    search ends. With :math:`\lambda_0 = 0` the result is the solution of the whole convex problem, reached without ever
+    fitting more than the working set.
 
     Losses: :math:`\frac12 (f - y)^2` (squared), :math:`\log(1 + e^{-yf})` (logistic) and
     :math:`\frac12 \max(0, 1 - yf)^2` (squared hinge); labels are ±1 and the bias is not penalised. The

@@ -36,11 +36,10 @@ class GramSchmidt(WeightedSelector):
 
     .. math:: \cos^2_j = \frac{(x_j^\top y)^2}{\|x_j\|^2 \|y\|^2},
 
-    then projects the target and all other columns on the orthogonal complement of the selected one. A
-    column that repeats what is already selected loses its length and with it its chance. For :math:`q`
-    classes the target is the space of the :math:`q - 1` centred class indicators with the orthonormal
-    basis :math:`B`, and :math:`\cos^2_j = \|B^\top x_j\|^2 / \|x_j\|^2`; the selection is then stepwise
-    discriminant analysis by Wilks' lambda.
+    then projects the target and all other columns on the orthogonal complement of the selected one. A column that
+    repeats what is already selected becomes short and is no longer chosen. For :math:`q` classes the target is the
+    space of the :math:`q - 1` centred class indicators with the orthonormal basis :math:`B`, and :math:`\cos^2_j =
+    \|B^\top x_j\|^2 / \|x_j\|^2`; the selection is then stepwise discriminant analysis by Wilks' lambda.
 
     When to stop, with ``n_features_to_select=None``:
 

@@ -26,7 +26,7 @@ CANNOT_FIT = (
     family="greedy",
     tasks=("binary", "multiclass", "regression"),
     reference="LeCun et al. 1990; Lal et al. 2006, section 2.3",
-    cost="n p h for each step of a network with h hidden units; some hundred steps for each round",
+    cost="n p h for each step of a network with h hidden units; a few hundred steps for each round",
     oracle="finite differences of the objective, and a plain loop of rounds",
     avoid="thousands of features; results that must not depend on the start: training ends in a local minimum",
     test_params=(
@@ -52,10 +52,10 @@ class OptimalBrainDamage(WeightedSelector):
     real target, which is standardised) plus :math:`\tfrac\lambda2` times the sum of squared weights. Each training
     begins at the last weights, so only the first one is long.
 
-    Use it for a few hundred features at most with effects that no linear method sees. The penalty decides: with too
-    small a one and few samples the network fits noise features, with too large a one it stays linear or constant.
-    Training ends in a local minimum: try several ``random_state``. ``RFE`` and ``BoundElimination`` with an RBF
-    kernel have no local minima.
+    Use it for a few hundred features at most with effects that no linear method sees. The penalty matters most: if it
+    is too small and samples are few, the network fits noise features; if it is too large, the network stays linear or
+    constant. Training ends in a local minimum: try several ``random_state``. ``RFE`` and ``BoundElimination`` with an
+    RBF kernel have no local minima.
 
     Parameters
     ----------

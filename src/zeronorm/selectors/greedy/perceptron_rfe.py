@@ -30,28 +30,28 @@ NOT_SEPARATED = (
     reference="Gentile 2004; Lal et al. 2006, section 2.3",
     cost="n p for each epoch, up to 50 epochs for each round",
     oracle="the margin that the pruned weights have on the training samples",
-    avoid="classes that overlap: no margin is left to spend and almost nothing is removed",
+    avoid="classes that overlap: there is no margin to give up, so almost nothing is removed",
     misprints="The chapter prints the sum of |w| in the pruning rule; it is the sum of |w|^q.",
     test_params=({}, {"rule": "halve"}),
 )
 class PerceptronRFE(BaseSelector):
     r"""Recursive elimination with a large margin perceptron that decides itself how many features may leave.
 
-    Each round runs the approximate large margin perceptron of Gentile (ALMA) on the features that are left. Its
-    norms follow the number d of these features: :math:`p = \max(2, \ln d)`, so that with many features it behaves like
-    a multiplicative algorithm, which does not mind useless ones, and with few like a support vector machine. The
-    weights have :math:`\|w\|_q = 1`, :math:`q = p/(p-1)`, and margin γ on samples scaled to
-    :math:`\|x\|_p = 1`. Then the smallest weights leave as long as
+    Each round runs the approximate large margin perceptron of Gentile (ALMA) on the features that are left. Its norms
+    follow the number d of these features: :math:`p = \max(2, \ln d)`, so that with many features it behaves like a
+    multiplicative algorithm, which is little affected by useless ones, and with few like a support vector machine. The
+    weights have :math:`\|w\|_q = 1`, :math:`q = p/(p-1)`, and margin γ on samples scaled to :math:`\|x\|_p = 1`. Then
+    the smallest weights leave as long as
 
     .. math:: \sum_{\text{kept}} |w_i|^q \ge 1 - \bigl(a (1 - a) \gamma\bigr)^q .
 
-    By Hölder's inequality the weights that are kept separate the training samples with a margin of at least
-    :math:`(1 - a(1 - a)) \gamma`. (The rule is often printed with :math:`\sum |w_i|`, which is larger than one
-    and keeps far too few features.) The method ends when no feature may leave; ``n_features_to_select=None`` takes
-    the features of that moment.
+    By Hölder's inequality the weights that are kept separate the training samples with a margin of at least :math:`(1 -
+    a(1 - a)) \gamma`. (The rule is often printed with :math:`\sum |w_i|`, which is larger than one and keeps far too
+    few features.) The method ends when no feature may leave; ``n_features_to_select=None`` keeps the features that are
+    left then.
 
-    Use it for separable problems with many useless features. Where the classes overlap, no margin is left to spend
-    and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
+    Use it for separable problems with many useless features. Where the classes overlap, there is no margin to give
+    up, and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
 
     The perceptron visits sample after sample and so keeps a dense copy of the data. It depends on the order of the
     samples, not on that of the features.

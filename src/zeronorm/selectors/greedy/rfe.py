@@ -226,21 +226,21 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         W_{c,(-k)}^2 = \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i^{-k}, x_j^{-k}).
 
     The sum is over the machines of one class against the rest, or of all pairs of classes (``multi_class``); one
-    machine serves two classes and regression.
-    With feature groups, whole groups leave: the linear value of a group is :math:`\sum_{k \in g} |w_k|`.
+    machine is enough for two classes and for regression. With feature groups, whole groups leave: the linear value of a
+    group is :math:`\sum_{k \in g} |w_k|`.
 
-    Linear elimination one feature at a time is exact and fast: the Gram matrix is down-dated, each training starts
-    from the last solution, and only features whose weight can be the smallest by a proven bound are looked at.
-    RBF and polynomial kernels without one feature come from the kernel at hand. The default tolerance is tight because
-    the order depends on it.
+    Linear elimination one feature at a time is exact and fast: the Gram matrix is down-dated, each training starts from
+    the last solution, and only features whose weight can be the smallest by a proven bound are looked at. For RBF and
+    polynomial kernels, the kernel without one feature is computed from the current kernel. The default tolerance is
+    tight because the order depends on it.
 
     **In place of scikit-learn's RFE.** With an ``estimator`` this class does what the class of that name in
     scikit-learn does: the estimator ranks the features by ``importance_getter``, is refitted in every round, and
-    predicts. ``step`` is then a fraction of all features, features that leave together share a rank, of equal values
-    the lower index leaves first, and the columns are taken as they are. The settings of the machine below (``kernel``
-    to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC, LogisticRegression, and SVC
-    and SVR with a linear kernel are not refitted: their exact solution is followed as features leave, which gives the
-    ranking scikit-learn finds when ``tol`` is tight.
+    predicts. A fractional ``step`` then refers to the number of all features, features that leave together share a
+    rank, the lower index leaves first among equal values, and the columns are not standardised. The settings of the
+    machine below (``kernel`` to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC,
+    LogisticRegression, and SVC and SVR with a linear kernel are not refitted: their exact solution is followed as
+    features leave, which gives the ranking scikit-learn finds when ``tol`` is tight.
 
     Parameters
     ----------
@@ -259,10 +259,10 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     learner
         "svm" or "logistic" (linear, with a ridge penalty); other models are given as ``estimator``.
     C
-        ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left
-        no longer separate the classes, the rest is ordered by the last values. "auto" chooses it from the data by
-        samples left out one at a time on the kernel matrix of all features; ``C_`` reports it. For linear machines it
-        then grows as features leave, in proportion to what the diagonal of the kernel has lost.
+        ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left no
+        longer separate the classes, the rest is ordered by the last values. "auto" chooses it from the data by
+        leave-one-out errors on the kernel matrix of all features; ``C_`` reports it. For linear machines it then grows
+        as features leave, in proportion to what the diagonal of the kernel has lost.
     loss
         "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
     multi_class

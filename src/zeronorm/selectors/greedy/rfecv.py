@@ -78,8 +78,9 @@ class RFECV(EstimatorElimination):
     (the smallest on ties), is then reached by an elimination on all data.
 
     It takes the place of the class of that name in scikit-learn: the same parameters, the same folds, the same results,
-    without refitting the estimators that ``RFE`` knows. The scores in ``cv_results_`` chose the size, so they
-    are too good: judge the result on other data, e.g. with ``evaluate``. ``SelectorCV`` does the same for any selector.
+    without refitting the estimators that ``RFE`` knows. The scores in ``cv_results_`` were used to choose the size, so
+    they are optimistic: judge the result on other data, for instance with ``evaluate``. ``SelectorCV`` does the same
+    for any selector.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ from zeronorm.selectors.base import BaseSelector
 class SensitivityElimination(BaseSelector):
     r"""Keep the features to which a trained function is most sensitive.
 
-    A learner is trained, its function f is looked at in every training sample, and a feature is worth the norm over
-    samples k (and over classes, one against the rest) of
+    A learner is trained, its function f is evaluated at every training sample, and the value of a feature is the norm
+    over samples k (and over classes, one against the rest) of
 
     .. math:: t_{i,k} = \left.\frac{\partial f}{\partial x^i}\right|_{x = x_k} \quad (\texttt{order=1}).
 
@@ -56,10 +56,10 @@ class SensitivityElimination(BaseSelector):
     removes the worst, so that early choices can be undone. Both need about as many trainings per step as there are
     features: for a few hundred features at most.
 
-    Use it with a learner that fits well: "output" knows the target through f only. A kernel machine with
-    C and γ so small that most samples sit at the bound is nearly linear and hides interactions; C is 10 here
-    for that reason. Of two redundant features each looks half as important; backward search
-    deals with that. Functions with steps, such as trees, have no derivatives: take ``order=0``.
+    Use it with a learner that fits well: "output" uses the target only through f. A kernel machine with C and γ so
+    small that most samples sit at the bound is nearly linear and hides interactions; C is 10 here for that reason. Of
+    two redundant features each looks half as important; backward search corrects for that. Functions with steps, such
+    as trees, have no derivatives: take ``order=0``.
 
     The kernels need a matrix of samples × samples.
 
@@ -173,8 +173,8 @@ class SensitivityElimination(BaseSelector):
         floor = self.tol if isinstance(model, NetworkModel) else 0.0
         if not np.any(path.feature_scores() > floor):
             warnings.warn(
-                "The function trained by SensitivityElimination does not change with any feature; the order of the "
-                "features means nothing. Use order=0 for learners with steps, such as trees, or another learner.",
+                "No feature changes the output of the learner that SensitivityElimination trained, so the order of the "
+                "features has no meaning. Use order=0 for learners with steps, such as trees, or another learner.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -66,7 +66,7 @@ class TreeSelector(BaseSelector):
 
     .. math:: \sum_{\text{leaves } t \text{ of } T} \frac{n_t}{n} H_t + \alpha\,|\text{leaves of } T|,
 
-    where :math:`\alpha` is ``ccp_alpha``; the features of the branches that go are out.
+    where :math:`\alpha` is ``ccp_alpha``; features that only the pruned branches use are not selected.
 
     Features that no split uses follow, ordered by the share of their variance that lies between the
     classes (or their squared correlation with the target).

@@ -39,7 +39,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     reference="Breiman et al. 1984 (one-standard-error rule)",
     cost="six rankings by each of four methods, about ten times the cost of one",
     oracle="every method cross-validated alone gives the same scores",
-    avoid="a criterion that must be named in one sentence; no time for ten fits",
+    avoid="a selection rule that must be simple to state; too little time for ten fits",
     test_params=(
         {"selectors": ("fisher", "svm-weights"), "cv": 2, "random_state": 0},
         {"selectors": ("lasso", "random"), "cv": 2, "task": "regression", "random_state": 8},
@@ -56,16 +56,16 @@ class AutoSelector(SplittingSelector):
     .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
 
     The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
-    methods: with the default roster about ten times what one of its machines takes.
+    methods: with the default roster about ten times the cost of one of its methods.
 
-    The scores were used to choose, so they are too good. The error of the whole procedure, choice included, comes from
-    ``evaluate`` or ``zeronorm.select(method="auto")``.
+    The scores were used to choose the method and the size, so they are optimistic. The error of the whole procedure,
+    choice included, comes from ``evaluate`` or ``zeronorm.select(method="auto")``.
 
     Parameters
     ----------
     selectors
-        None: the roster of `Consensus`. Methods that do not serve the target (binary methods with more classes) are
-        left out.
+        None: the roster of `Consensus`. Methods that cannot handle the target (binary methods with more than two
+        classes) are left out.
     n_features_to_select
         None: cross-validation chooses it for every method.
     estimator

@@ -38,7 +38,7 @@ MANY_VALUES = 20_000_000  # of X; from here on features leave an elimination in 
     reference="Dwork et al. 2001 (rank aggregation); Saeys, Abeel & Van de Peer 2008",
     cost="the sum of its methods, times the number of halves if there are any",
     oracle="the aggregation by hand",
-    avoid="a criterion that must be named in one sentence",
+    avoid="a selection rule that must be simple to state",
     test_params=(
         {"selectors": [Registered("fisher"), Registered("shrunken-centroids")]},
         {"selectors": [Registered("fisher")], "n_subsamples": 4, "random_state": 0},
@@ -50,8 +50,8 @@ class Consensus(SplittingSelector):
     Each selector m ranks all features, on all samples or on each of B random halves of them. With
     :math:`r_{mb,j}` the rank of feature j (1 is best) features are ordered by
 
-    - ``aggregation="log_rank"``: the smallest weighted mean of :math:`\log r_{mb,j}`. It cares for the first
-      places: to be first once outweighs to be far behind once;
+    - ``aggregation="log_rank"``: the smallest weighted mean of :math:`\log r_{mb,j}`. It favours the first places:
+      being first in one ranking outweighs being far behind in another;
     - ``"mean_rank"``: the smallest weighted mean of :math:`r_{mb,j}`, which is Borda's count;
     - ``"frequency"``: the largest ``frequencies_``, ties by mean log rank.
 

@@ -62,10 +62,10 @@ class KnockoffSelector(ErrorControlSelector):
 
     .. math:: T = \min \Bigl\{ t > 0 : \frac{o + \#\{W_j \le -t\}}{\max(1, \#\{W_j \ge t\})} \le q \Bigr\},
 
-    o being ``offset`` (1 bounds the false discovery rate by the level q, 0 a slightly weaker rate).
-    With several draws the e-values :math:`e_j = p\, 1\{W_j \ge T\} / (1 + \#\{W_k \le -T\})` of filters at
-    level q/2 are averaged and the largest k features with :math:`e_{(k)} \ge p / (q k)` are kept, which
-    takes the chance out of the draw.
+    o being ``offset`` (1 bounds the false discovery rate by the level q, 0 a slightly weaker rate). With several draws
+    the e-values :math:`e_j = p\, 1\{W_j \ge T\} / (1 + \#\{W_k \le -T\})` of filters at level q/2 are averaged and the
+    largest k features with :math:`e_{(k)} \ge p / (q k)` are kept, which makes the result depend less on the random
+    draw.
 
     ``knockoffs="model_x"`` draws second-order knockoffs: their means and correlations match those of the
     columns. The correlation matrix is that of the sample, shrunk no more than its inverse needs, or given.

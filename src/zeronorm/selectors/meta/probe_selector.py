@@ -29,7 +29,7 @@ CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
     reference="Stoppiglia et al. 2003; Guyon et al. 2004",
     cost="a fit of the selector on features and probes for each draw",
     oracle="its level and its p-values in simulations",
-    avoid="correlated neighbours of a relevant feature that must count as false: take knockoffs",
+    avoid="correlated neighbours of a relevant feature that must count as false: use knockoffs",
     test_params={"selector": Registered("fisher"), "level": 0.9, "n_probes": 15, "random_state": 0},
 )
 class ProbeSelector(ErrorControlSelector):
@@ -48,7 +48,7 @@ class ProbeSelector(ErrorControlSelector):
     - ``control="fdr"``: the same for p-values adjusted by Benjamini and Hochberg,
     - ``control="fwer"``: the same for p-values adjusted by Holm.
 
-    No feature may pass; ``support_`` is empty then. The probes never enter ``path_``.
+    It can happen that no feature passes; ``support_`` is then empty. The probes never enter ``path_``.
 
     Parameters
     ----------
@@ -154,11 +154,11 @@ class ProbeSelector(ErrorControlSelector):
         if self.n_repeats is None and n_repeats > MOST_DRAWS:
             raise ValueError(
                 f"The level {self.level} with control={self.control!r} and {n_features} features needs {n_repeats} "
-                f"draws of {n_probes} probes. Raise 'level' or 'n_probes', or set 'n_repeats' to make so many fits."
+                f"draws of {n_probes} probes. Raise 'level' or 'n_probes', or set 'n_repeats' to allow that many fits."
             )
         if self.n_features_to_select is None and n_probes * n_repeats < needed:
             raise ValueError(
-                f"{n_probes} probes drawn {n_repeats} times cannot resolve the level {self.level} with "
+                f"{n_probes} probes drawn {n_repeats} times are too few for the level {self.level} with "
                 f"control={self.control!r} and {n_features} features: no feature could pass. Use at least {needed} "
                 "probes in all ('n_probes' times 'n_repeats'), or n_repeats=None."
             )
@@ -201,7 +201,8 @@ class JoinedDesign(Design):
     def __init__(self, left: Design, right: Design, columns: Index | None = None) -> None:
         if left.n_samples != right.n_samples:
             raise ValueError(
-                f"Designs side by side need the same samples. Got {left.n_samples} and {right.n_samples}."
+                "Two designs can only be joined if they have the same samples. Got "
+                f"{left.n_samples} and {right.n_samples} samples."
             )
         self.left, self.right = left, right
         self._columns: Index = range(left.n_features + right.n_features) if columns is None else columns

@@ -31,8 +31,8 @@ LENGTH_OF_DEFAULT_GRID = 20
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
     cost="one fit of the selector for each fold and one on all data, and a predictor for each fold and size",
-    oracle="the rules by hand, and data that betray a leak between folds",
-    avoid="an honest error: its scores have chosen the size; evaluate measures the whole",
+    oracle="the rules by hand, and data in which a leak between folds would show",
+    avoid="an unbiased error: its scores were used to choose the size; use evaluate for that",
     test_params={"selector": Registered("fisher"), "cv": 2, "sizes": None},
 )
 class SelectorCV(MetaSelector, SplittingSelector):
@@ -45,8 +45,8 @@ class SelectorCV(MetaSelector, SplittingSelector):
 
     .. math:: \bar s_k \ge \bar s_{k^*} - \hat\sigma_{k^*} / \sqrt{J}, \qquad k^* = \arg\max_k \bar s_k .
 
-    The selector is then fitted on all data and cut at that size. The scores in ``cv_results_`` have
-    been used to choose, so they are too good: judge the result on other data, e.g. with ``evaluate``.
+    The selector is then fitted on all data and cut at that size. The scores in ``cv_results_`` have been used to choose
+    the size, so they are optimistic: judge the result on other data, for instance with ``evaluate``.
 
     Parameters
     ----------

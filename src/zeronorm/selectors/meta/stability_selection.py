@@ -92,7 +92,7 @@ class StabilitySelection(ErrorControlSelector):
     false_selections_ : float
         The bound for this q and threshold.
     assumption_ : str
-        What the bound assumes and counts, in words; it belongs wherever the bound is printed.
+        What the bound assumes and counts, in words; report it together with the bound.
 
     Examples
     --------

@@ -56,10 +56,10 @@ class ARD(WeightedSelector):
     weights. A feature counts as in when the data determine its weight more than the prior does,
     :math:`1 - \beta_k\Sigma_{kk} > 1/2`.
 
-    Use it when a few features carry the signal and no constant is to be tuned. With many more features than
-    samples the evidence overfits: chance combinations of features explain the noise, and many are kept.
-    Then take fewer (``n_features_to_select``), or give a ``noise_variance``. Of nearly equal features one is kept
-    and the others are not. The evidence has many local maxima: this finds one of them.
+    Use it when a few features carry the signal and you do not want to tune a parameter. With many more features than
+    samples the evidence overfits: chance combinations of features explain the noise, and many are kept. Then take fewer
+    (``n_features_to_select``), or give a ``noise_variance``. Of nearly equal features one is kept and the others are
+    not. The evidence has many local maxima: this finds one of them.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from zeronorm.selectors.base import BaseSelector
     reference="Krishnapuram, Hartemink, Carin & Figueiredo 2004; Lal et al. 2006, section 3.4",
     cost="n² p and n³ for each iteration",
     oracle="a likelihood that never falls, and finite differences",
-    avoid="more than some hundred samples or some thousand features; several classes",
+    avoid="more than a few hundred samples or a few thousand features; several classes",
     test_params=({"max_iter": 8}, {"kernel": "rbf", "max_iter": 8}),
 )
 class JCFO(BaseSelector):
@@ -46,9 +46,9 @@ class JCFO(BaseSelector):
     :math:`\tfrac12 \sum_k (\gamma_2/\sigma_k)\,\sigma_k^2`. The bias has a flat prior. The penalised likelihood never
     decreases; it has local maxima, and the iteration starts with all :math:`\sigma_k = p^{-1/2}`.
 
-    Use it for small samples where a nonlinear rule of few features is expected and a probability is wanted.
-    An iteration costs some products of order n²p and one of n³. A feature that has reached zero does
-    not come back; the scaling factor orders the others, and the last iterations with it those that left.
+    Use it for small samples where a nonlinear rule of few features is expected and a probability is wanted. An
+    iteration costs a few products of order n²p and one of order n³. A feature that has reached zero does not come back;
+    the scaling factor orders the others, and the last iterations with it those that left.
 
     Parameters
     ----------

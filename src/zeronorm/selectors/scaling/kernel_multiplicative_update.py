@@ -38,7 +38,7 @@ from zeronorm.solvers.svm.dual import solve_svm_dual
     reference="Guyon et al. 2003, section 2.3.1 (NLMU)",
     cost="n² p for each of the first iterations, then little",
     oracle="ℓ2-AROM, step by step, for the linear kernel",
-    avoid="features that act only together: it sees one at a time",
+    avoid="features that act only together: it looks at one at a time",
     test_params=({}, {"kernel": "linear"}, {"kernel": "poly", "stop_at": 4}),
 )
 class KernelMultiplicativeUpdate(WeightedSplittingSelector):
@@ -48,21 +48,21 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
 
     .. math:: s_k = \sqrt{\textstyle\sum_{ij} v_i v_j\, k(z_k x_{ik}, z_k x_{jk})}, \qquad z_k \leftarrow z_k\, s_k .
 
-    For the linear kernel :math:`s_k = |w_k|`, and the iteration is that of :class:`~zeronorm.AROM` with the ℓ2
-    norm, step by step. Other kernels depend on the overall scale of z, on which the paper is silent and which would
+    For the linear kernel :math:`s_k = |w_k|`, and the iteration is that of :class:`~zeronorm.AROM` with the ℓ2 norm,
+    step by step. Other kernels depend on the overall scale of z, which the paper does not specify and which would
     overflow or vanish: z is therefore multiplied by one number in each step so that the sum of its squares stays the
-    number of features. More than two classes share z, with :math:`s_k^2 = \sum_c s_{kc}^2` over machines of one
-    class against the rest, or of all pairs of classes.
+    number of features. More than two classes share z, with :math:`s_k^2 = \sum_c s_{kc}^2` over machines of one class
+    against the rest, or of all pairs of classes.
 
-    It sees one feature at a time: a feature that matters only together with another, and whose distribution is the
-    same in both classes, gets no credit. On the nonlinear toy problem it finds the feature whose distribution
-    differs between the classes and misses its partner, which :class:`~zeronorm.RadiusMarginScaling` and
-    :class:`~zeronorm.RFE` with an RBF kernel find. In exchange it is fast: for small widths the double sum over
-    samples is replaced by a short series.
+    It looks at one feature at a time: a feature that matters only together with another, and whose distribution is the
+    same in both classes, gets no credit. On the nonlinear toy problem it finds the feature whose distribution differs
+    between the classes and misses its partner, which :class:`~zeronorm.RadiusMarginScaling` and :class:`~zeronorm.RFE`
+    with an RBF kernel find. In exchange it is fast: for small widths the double sum over samples is replaced by a short
+    series.
 
-    Sizes are read off the largest weights :math:`z_k s_k` of the last iterate with more features than asked for.
-    With ``stop_at=100`` smaller sizes are the top of the last iterate that has at least 100 features ("to 100, keep
-    the top 7").
+    The subset of each size has the largest weights :math:`z_k s_k` of the last iterate with more features than asked
+    for. With ``stop_at=100`` smaller sizes are the top of the last iterate that has at least 100 features ("to 100,
+    keep the top 7").
 
     Columns equal up to sign and shift (up to sign, for "poly") are merged before the start: the weight goes to the
     first, the others rank last.

@@ -23,7 +23,7 @@ from zeronorm.solvers.status import Status
     reference="Jebara & Jaakkola 2000; Lal et al. 2006, section 3.3",
     cost="n² p and n³ in each of about 50 Newton steps",
     oracle="generic concave solvers, and numerical integration",
-    avoid="more than some thousand samples; several classes",
+    avoid="more than a few thousand samples; several classes",
     misprints="The chapter prints exp(−w²) in the expected weight; it is exp(−W²/2).",
     test_params=({}, {"task": "regression"}),
 )
@@ -46,9 +46,9 @@ class MaxEntropyDiscrimination(WeightedSelector):
     :math:`e^{-w^2}` without the ½.) For real targets there are two multipliers for each sample, one for each side
     of a tube of half-width ``epsilon``; the derivation is in ``zeronorm.solvers.max_entropy``.
 
-    A smooth relative of the SVM with hard selection: take it for an estimate of how probable each feature
-    is, given how many you expect. On very wide data many features share the field: lower the prior until
-    few are on. Needs an n×n matrix of the samples in each of some 50 Newton steps.
+    A smooth relative of the SVM with hard selection: use it to estimate how probable each feature is, given how many
+    you expect. On very wide data many features share the probability: lower the prior until few are on. Needs an n×n
+    matrix of the samples in each of some 50 Newton steps.
 
     Parameters
     ----------

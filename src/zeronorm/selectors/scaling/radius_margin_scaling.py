@@ -27,8 +27,8 @@ SOLVER_TOL = 1e-8
     reference="Weston et al. 2000; Chapelle et al. 2002; Lal et al. 2006, section 3.1",
     cost="n² p and n³ for each step of the descent",
     oracle="finite differences of the true bound",
-    avoid="more than some thousand samples; far more features than samples, where it may overfit",
-    misprints="The chapter prints a first derivative in the curvature rule; the second is meant.",
+    avoid="more than a few thousand samples; far more features than samples, where it may overfit",
+    misprints="The chapter prints a first derivative in the curvature rule; it must be the second.",
     test_params=({}, {"kernel": "linear", "bound": "radius", "constraint": "box", "step": 3}),
 )
 class RadiusMarginScaling(SplittingSelector):
@@ -55,10 +55,10 @@ class RadiusMarginScaling(SplittingSelector):
     Multiplying all factors by one number changes a hard margin with a linear kernel not at all, so the factors need
     a scale: their squares have the mean one (default), or each lies between 0 and 1 (``constraint="box"``).
 
-    After the descent, features without a factor are discarded, and of the others those that ``discard`` finds
-    worth least; the factors of the remaining ones are then optimised again, until one feature is left.
-    "scale" discards small factors; "removal" takes each feature out in turn, trains anew and looks at G (dear);
-    "curvature" discards small
+    After the descent, features whose factor is zero are discarded, and then the least valuable ones according to
+    ``discard``; the factors of the remaining ones are then optimised again, until one feature is left. "scale" discards
+    small factors; "removal" takes each feature out in turn, trains again and compares G (expensive); "curvature"
+    discards small
 
     .. math:: \sigma_k^2\, \frac{\partial^2 (R^2 W^2)}{\partial \sigma_k^2} .
 
@@ -66,7 +66,7 @@ class RadiusMarginScaling(SplittingSelector):
     second.
 
     Use it with a nonlinear kernel when features matter together: it finds the pair of the nonlinear toy problem,
-    which no score of single features does. It needs an n × n matrix per step, so keep to some thousand samples;
+    which no score of single features does. It needs an n × n matrix per step, so use at most a few thousand samples;
     with far more features than samples it may overfit.
 
     Parameters

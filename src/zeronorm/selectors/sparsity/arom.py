@@ -35,7 +35,7 @@ from zeronorm.selectors.base import WeightedSplittingSelector
     reference="Weston, Elisseeff, Schölkopf & Tipping 2003",
     cost="n² p for each of the first iterations, then little",
     oracle="the exhaustive zero-norm optimum, and a QP solver for each machine",
-    avoid="very few samples: the fewest features that fit ten points are often the wrong ones; all copies of a feature",
+    avoid="very few samples, where the smallest set that fits is often wrong; keeping all copies of a feature",
     test_params=({}, {"norm": "l1"}, {"task": "regression"}),
 )
 class AROM(WeightedSplittingSelector):
@@ -51,14 +51,14 @@ class AROM(WeightedSplittingSelector):
     programs, the steepest descent on the logarithms). A weak feature gets weaker with every step and its
     factor decays to zero; a feature without which the classes cannot be separated keeps a weight of one.
 
-    Constraints may be broken at a price: :math:`\tfrac{C}{2}\sum\xi_i^2` for the ℓ2 norm (a ridge 1/C on the
-    kernel matrix) and :math:`C\sum\xi_i` for the ℓ1 norm. The paper uses C = ∞ throughout, which needs
-    separable data. With ``slack_norm=0`` the slacks are rescaled like the features, which minimises
-    :math:`\|w\|_0 + C \|\xi\|_0`: few features and few training errors.
+    Constraints may be violated at a cost: :math:`\tfrac{C}{2}\sum\xi_i^2` for the ℓ2 norm (a ridge 1/C on the kernel
+    matrix) and :math:`C\sum\xi_i` for the ℓ1 norm. The paper uses C = ∞ throughout, which needs separable data. With
+    ``slack_norm=0`` the slacks are rescaled like the features, which minimises :math:`\|w\|_0 + C \|\xi\|_0`: few
+    features and few training errors.
 
-    Sizes are read off the path as in the paper: the largest weights :math:`|z * u|` of the last iterate
-    that has more features than asked for. When the first ℓ1 solution has fewer, features without a weight
-    follow by how close they came to one (their reduced cost).
+    The subset of each size is found as in the paper: the largest weights :math:`|z * u|` of the last iterate that has
+    more features than asked for. When the first ℓ1 solution has fewer, features without a weight follow by how close
+    they came to one (their reduced cost).
 
     Use it in wide data, where few features suffice to explain the labels. It may overfit very small
     samples: the fewest features consistent with 10 points are often the wrong ones. Several classes,

@@ -57,10 +57,10 @@ class FSV(WeightedSelector):
     A program may have several optimal vertices when there are few samples of few distinct values; which one is
     found may then depend on the order of the columns.
 
-    More than two classes (one against the rest each) share the penalty, with :math:`|w_k| = \sum_c |w_{ck}|`: a
-    feature that one machine has is cheap for all. For regression the loss is the mean of
-    :math:`\max(0, |y_i - w \cdot x_i - b| - \epsilon)` in units of the target's spread, so that the unit of y does not
-    matter; with ``sparsity=None`` all targets must be met up to ε.
+    More than two classes (one against the rest each) share the penalty, with :math:`|w_k| = \sum_c |w_{ck}|`: a feature
+    that one machine uses costs the others little. For regression the loss is the mean of :math:`\max(0, |y_i - w \cdot
+    x_i - b| - \epsilon)` in units of the target's spread, so that the unit of y does not matter; with ``sparsity=None``
+    all targets must be met up to ε.
 
     Huang et al. (2008) print the exponent as 1 - α|w| inside the exponential; the formula above is the one of
     the original paper.
@@ -181,8 +181,8 @@ class FSV(WeightedSelector):
                 else ("classes that a linear machine can separate")
             )
             raise ValueError(
-                f"FSV with sparsity=None needs {what}. These samples cannot be fitted so; "
-                "give a 'sparsity' between 0 and 1."
+                f"FSV with sparsity=None needs {what}. That is not possible with these samples; "
+                "set 'sparsity' to a number between 0 and 1."
             )
         if not status.converged:
             raise RuntimeError(f"FSV: a linear program was not solved. {status.describe()}")

@@ -31,7 +31,7 @@ BISECTIONS = 12
     reference="Bradley & Mangasarian 1998; Bi et al. 2003; Lal et al. 2006, section 4.2",
     cost="n p for each of 10 to 20 readings, and small linear programs",
     oracle="the full linear program, and its optimality conditions",
-    avoid="more features than samples to be selected; all of several interchangeable features",
+    avoid="more features than samples to be selected; keeping all of several interchangeable features",
     test_params=({"n_steps": 4}, {"task": "regression", "n_steps": 4}),
 )
 class L1SVM(WeightedSplittingSelector):
@@ -39,16 +39,15 @@ class L1SVM(WeightedSplittingSelector):
 
     .. math:: \min_{w, b}\ \sum_k |w_k| + C \sum_i \xi_i, \qquad \xi_i \ge 1 - y_i(w \cdot x_i + b), \quad \xi_i \ge 0
 
-    For regression :math:`\xi_i \ge |y_i - w \cdot x_i - b| - \epsilon`. Most weights are exactly zero; C rules how
-    many. The program is solved exactly along a path of growing C, from where no feature has a weight to the C
-    asked for, each from the last basis. Features are brought into the program only when they can improve its
-    solution (column generation), so a hundred thousand of them are no obstacle; there are never more weights
-    than samples. Where that is quicker, an interior-point method takes the place of the simplex method; it ends
-    in a vertex that is proved optimal. When a number of features is asked for, a C at which the solution has
-    that many is looked for between the steps of the path; there is none where the solution jumps from fewer to
-    more, and then the larger solution is cut. Features are ordered by the C at which they enter; those that
-    never do, by how close they came: :math:`|x_k \cdot (\alpha * y)|`, which is 1 for a feature with a weight.
-    The weight of columns equal up to sign and shift goes to the first.
+    For regression :math:`\xi_i \ge |y_i - w \cdot x_i - b| - \epsilon`. Most weights are exactly zero; C determines how
+    many. The program is solved exactly along a path of growing C, from where no feature has a weight to the C asked
+    for, each from the last basis. Features are brought into the program only when they can improve its solution (column
+    generation), so a hundred thousand of them are no problem; there are never more weights than samples. Where that is
+    quicker, an interior-point method takes the place of the simplex method; it ends in a vertex that is proved optimal.
+    When a number of features is asked for, a C at which the solution has that many is looked for between the steps of
+    the path; there is none where the solution jumps from fewer to more, and then the larger solution is cut. Features
+    are ordered by the C at which they enter; those that never do, by how close they came: :math:`|x_k \cdot (\alpha *
+    y)|`, which is 1 for a feature with a weight. The weight of columns equal up to sign and shift goes to the first.
 
     Where several solutions are optimal, as happens with few samples of few distinct values, the vertex that is found
     may depend on the order of the columns.
@@ -145,7 +144,7 @@ class L1SVM(WeightedSplittingSelector):
         if np.isinf(chosen) and not walk.without_slack:
             raise ValueError(
                 "L1SVM with C=inf needs samples that a linear machine fits without errors. "
-                "None fits these; use a finite C."
+                "No linear machine fits these samples without errors; use a finite C."
             )
         if own_size == 0:
             remedy = "raise C or lower epsilon" if problem.task == "regression" else "raise C"

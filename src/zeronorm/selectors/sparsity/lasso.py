@@ -37,7 +37,7 @@ ROUNDING = 1e-13  # of a weight, relative to the largest
     reference="Tibshirani 1996; Efron et al. 2004; Lal et al. 2006, section 4.4",
     cost="n p for each feature that enters or leaves; a dense copy of the data",
     oracle="the optimality conditions, and scikit-learn's coordinate descent",
-    avoid="all of several correlated features; weights to be read as effects: they are shrunk",
+    avoid="keeping all of several correlated features; reading weights as effects: they are shrunk",
     test_params=({}, {"task": "regression"}, {"method": "lars"}),
 )
 class LassoSelector(WeightedSelector):

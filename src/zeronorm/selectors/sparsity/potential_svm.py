@@ -34,7 +34,7 @@ SMALLEST_EPSILON = 1e-2  # end of the path without an epsilon, relative to where
     reference="Hochreiter & Obermayer 2004, 2006; Lal et al. 2006, section 4.5",
     cost="n p for each step of the path that brings in a feature",
     oracle="a QP solver; LassoSelector where the box does not bind",
-    avoid="no reason to limit a single feature: LassoSelector then gives the exact path; several classes",
+    avoid="problems without a dominating feature: LassoSelector gives the exact path; several classes",
     test_params=({"n_steps": 8}, {"task": "regression", "C": 2.0, "n_steps": 8}),
 )
 class PotentialSVM(WeightedSelector):

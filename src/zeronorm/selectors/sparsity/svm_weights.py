@@ -32,10 +32,9 @@ class SVMWeights(WeightedSplittingSelector):
     .. math:: s_k = \sum_c |w_{ck}|, \qquad \min_{w, b}\ \tfrac12\|w\|_2^2 + C\sum_i \xi_i
         \quad\text{or}\quad \|w\|_1 + C \sum_i \xi_i
 
-    The sum is over the machines of one class against the rest, or of all pairs of classes.
-    This is the first step of RFE and of AROM
-    without the others: a baseline that shows what their repetition is worth. Weston et al. and Huang et al. find it
-    about as good as ranking by correlation. The ℓ1 machine has at most as many weights as samples; features
+    The sum is over the machines of one class against the rest, or of all pairs of classes. This is the first step of
+    RFE and of AROM without the others: a baseline that shows what the repetition adds. Weston et al. and Huang et al.
+    find it about as good as ranking by correlation. The ℓ1 machine has at most as many weights as samples; features
     without one follow by how close they came to one (their reduced cost).
 
     Parameters

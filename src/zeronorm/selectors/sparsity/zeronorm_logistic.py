@@ -45,10 +45,10 @@ class ZeroNormLogistic(WeightedSelector):
     .. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)}) + \tfrac{\lambda}{2} \|w\|_2^2
               \quad \text{subject to} \quad \|w\|_0 = k,
 
-    where a tiny ridge λ keeps the weights finite when a subset separates the classes. The search goes up
-    and down the sizes with a beam of subsets, and improves the best by splicing (several features
-    exchanged at once) and by swaps. It finds the optimum in almost all problems small enough to enumerate; like
-    any search of this kind it gives no guarantee for large ones.
+    where a tiny ridge λ keeps the weights finite when a subset separates the classes. The search goes up and down the
+    sizes with a beam of subsets, and improves the best by splicing (several features exchanged at once) and by swaps.
+    It finds the optimum in almost all problems that are small enough to try all subsets; for large problems, like any
+    search of this kind, it gives no guarantee.
 
     The other penalties are concave functions of :math:`|w_k|` between ℓ0 and ℓ1, added to the mean loss:
 

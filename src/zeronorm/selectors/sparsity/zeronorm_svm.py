@@ -39,8 +39,8 @@ from zeronorm.solvers.svm.dual import per_sample
     reference="Huang, King & Lyu 2008",
     cost="n² p for each of the first iterations, then little",
     oracle="SVC for q = 2, L1SVM for q = 1, the reweighted programs solved one by one",
-    avoid="a list that must be stable: of interchangeable features one is kept, by little",
-    misprints="Eq. 9 prints the weights one step too late; the recipe for q = ∞ goes round in circles.",
+    avoid="a list that must be stable: of interchangeable features one is kept, by a small margin",
+    misprints="Eq. 9 prints the weights one step too late; the recipe for q = ∞ does not converge.",
     test_params=({}, {"q": 1.0}, {"loss": "probit"}),
 )
 class ZeroNormSVM(WeightedSplittingSelector):
@@ -50,18 +50,18 @@ class ZeroNormSVM(WeightedSplittingSelector):
         y_i (w \cdot x_i + b) \ge 1 - \xi_i,\ \xi_i \ge 0, \qquad
         \Lambda^{(t)} = \mathrm{diag}\bigl(|w_k^{(t)}|^{-(2-q)}\bigr)
 
-    with :math:`\Lambda^{(0)} = I`. At rest the second term is :math:`\sum_k |w_k|^q`: for q = 0 the number of
-    features, for q = 1 the ℓ1 norm, for q = 2 the plain SVM (one step). The paper's equation 9 prints the
-    weights one step too late; they are those of the iterate just found.
+    with :math:`\Lambda^{(0)} = I`. At convergence the second term is :math:`\sum_k |w_k|^q`: for q = 0 the number of
+    features, for q = 1 the ℓ1 norm, for q = 2 the plain SVM (one step). The paper's equation 9 prints the weights one
+    step too late; they are those of the iterate just found.
 
     Substituting :math:`w = \Lambda^{-1/2} u` shows that q = 0 is the ℓ2-AROM iteration with the hinge loss:
-    ``ZeroNormSVM(C)`` is AROM with hinge slacks at C/2 (the paper has no ½ before the norm), q = 2 is
-    ``SVC(C=C/2)``, and q = 1 agrees with ``L1SVM(C=C/2)``, which gets there much faster: for q = 1 superfluous
-    weights shrink only geometrically. Expect no other difference from AROM than the loss makes.
+    ``ZeroNormSVM(C)`` is AROM with hinge slacks at C/2 (the paper has no ½ before the norm), q = 2 is ``SVC(C=C/2)``,
+    and q = 1 agrees with ``L1SVM(C=C/2)``, which gets there much faster: for q = 1 superfluous weights shrink only
+    geometrically. The only difference from AROM is the loss.
 
-    For q = ∞ the program :math:`\min\ t + C\sum\xi_i` with :math:`|w_k| \le t` is solved at once (the recipe
-    printed in the paper goes round in circles). Its weights are not sparse: most are at the bound t, and
-    those are ordered by their multipliers.
+    For q = ∞ the program :math:`\min\ t + C\sum\xi_i` with :math:`|w_k| \le t` is solved at once (the recipe printed in
+    the paper does not converge). Its weights are not sparse: most are at the bound t, and those are ordered by their
+    multipliers.
 
     The zero-norm has many local minima, and :math:`w = 0` is one of them: when C is too small for the number
     of features at the start, all weights shrink together. The features are then ordered by the last

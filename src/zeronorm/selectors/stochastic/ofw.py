@@ -50,7 +50,7 @@ NEGLIGIBLE_WEIGHT = 0.1
     reference="Gadat & Younes 2007",
     cost="one fit on k features for each of many thousand draws; p only for the vector of weights",
     oracle="the exact gradient as the mean of the stochastic one, and the formulas in NumPy",
-    avoid="no time for many small fits; redundancy that should go: equal features get equal weights",
+    avoid="too little time for many small fits; redundant features: equal ones get equal weights",
     misprints="Figure 4 prints + κP and leaves q out of κ; eqs. 10 to 12 are right.",
     test_params=(
         {"max_iter": 40, "batch_size": 2, "random_state": 0},
@@ -60,7 +60,7 @@ NEGLIGIBLE_WEIGHT = 0.1
 class OptimalFeatureWeighting(BaseSelector):
     r"""Optimal feature weighting (OFW): features that make small random classifiers good.
 
-    Learns a probability law P over the features that minimises the mean error of classifiers built on k
+    Learns a probability distribution P over the features that minimises the mean error of classifiers built on k
     features drawn from it,
 
     .. math:: \mathcal E(P) = \sum_{\omega} g(\omega) \prod_{i=1}^k P(\omega_i),
@@ -86,15 +86,15 @@ class OptimalFeatureWeighting(BaseSelector):
     Figure 4 of the paper prints :math:`+\kappa P` and leaves q out of :math:`\kappa`; its equations 10 to 12,
     used here, are right.
 
-    Use it to find features that are useful in company, for any classifier, when there is time for many
-    small fits. It does not remove redundancy (equal features get equal weights), and it needs small steps:
-    a step too large lets chance decide which features win. Without a ``step_size`` the steps follow from the
-    data: the errors are centred by their running mean, which leaves the gradient as it is and takes away most
-    of its noise, and are measured in the standard deviation of the first few hundred; a draw changes a weight by
-    10 % at first, less in long runs, and less as the law gathers on few features and as 1/n later. A law that
-    gathers on one feature, or whose subsets become worse, is given up for an earlier one, and the steps are
-    halved. With a ``step_size`` the steps are literally those above.
-    A feature drawn twice is one active variable of the classifier.
+    Use it to find features that are useful in combination, for any classifier, when there is time for many small fits.
+    It does not remove redundancy (equal features get equal weights), and it needs small steps: with steps that are too
+    large, chance decides which features win. Without a ``step_size`` the steps follow from the data: the errors are
+    centred by their running mean, which leaves the gradient as it is and takes away most of its noise, and are measured
+    in the standard deviation of the first few hundred; a draw changes a weight by 10 % at first, less in long runs,
+    less when the distribution concentrates on few features, and later in proportion to 1/n. When the distribution
+    concentrates on one feature, or its subsets become worse, the run goes back to an earlier distribution and halves
+    the steps. With a ``step_size`` the steps are literally those above. A feature drawn twice is one active variable of
+    the classifier.
 
     One dense copy of the features under study is held in memory (in single precision when they are
     standardised), unless it is larger than 1 GiB; then a step reads what it needs, which is slower.
@@ -144,7 +144,7 @@ class OptimalFeatureWeighting(BaseSelector):
     history_ : History
         The run with its ``steps``, ``mean_error`` and ``weights``, at some of the steps.
     n_redrawn_ : int
-        Training samples of one class that were drawn anew, for learners that need two.
+        Number of training samples that held one class only and were drawn again, for learners that need two classes.
     stop_reason_ : str
         Why the run ended.
     n_steps_back_ : int
@@ -273,7 +273,7 @@ class OptimalFeatureWeighting(BaseSelector):
 
     def _check_parameters(self) -> None:
         if self.checkpoint is not None and self.method in EXACT:
-            raise parameter_error(self, "checkpoint", f"None with method={self.method!r}, which is short")
+            raise parameter_error(self, "checkpoint", f"None with method={self.method!r}")
         if self.step_offset is not None and self.step_size is None:
             raise parameter_error(self, "step_offset", "None when 'step_size' is None")
 
