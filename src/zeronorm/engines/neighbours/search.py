@@ -172,9 +172,8 @@ def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> i
     if small.size:
         labels = "all samples" if problem.classes is None else f"class {problem.classes[small[0]]!r}"
         warnings.warn(
-            f"{name} found fewer than n_neighbors={k} hits (samples of the same class) in {labels} "
-            f"({sizes[small[0]]} samples; {small.size} such classes), and used those it found. Lower n_neighbors to "
-            "treat all classes alike.",
+            f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[small[0]]} samples; "
+            f"{small.size} such classes), so it used those it found. Lower n_neighbors to treat all classes alike.",
             UserWarning,
             stacklevel=5,
         )

@@ -70,14 +70,13 @@ class Relief(BaseSelector):
 
     *Few neighbours.* A class with k samples or fewer cannot give k hits: those it has are used, with a warning. The
     only sample of a class is used only as a miss of others.
-    *Ties.* Of equally distant samples the one with the lower
-    index is nearer.
+
+    *Ties.* Of equally distant samples the one with the lower index is nearer.
 
     *Missing values* (NaN). Distances are means over the features that both samples have; for the score
     of a feature only pairs with both values count. Columns without any value rank last.
 
-    *No spread.* 0/0 scores 0; a
-    feature with hits at distance zero only gets the largest finite ratio.
+    *No spread.* 0/0 scores 0; a feature whose hits are all at distance zero gets the largest finite ratio.
 
     Parameters
     ----------
