@@ -469,7 +469,7 @@ class ArrayApiDesign(Design):
 
 
 def to_device(X: Any, device: str, *, feature_names: ArrayLike | None = None) -> ArrayApiDesign:
-    """Copy data in any home, a file for instance, to a device in blocks and return the design there.
+    """Copy data from memory or a file to a device in blocks and return the design there.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ def nogueira_stability(
 
     The interval is :math:`\hat\Phi \pm t_{M-1} \sqrt{v}` with the jackknife variance :math:`v = \frac{M-1}{M}
     \sum_i (\hat\Phi_{(i)} - \bar\Phi)^2`, :math:`\hat\Phi_{(i)}` being the stability without run i. The paper's
-    asymptotic variance covers too seldom with few runs (0.64 instead of 0.95 with five); the jackknife holds its
+    asymptotic variance covers too rarely with few runs (0.64 instead of 0.95 with five); the jackknife holds its
     level from five runs on (docs/trust). With fewer runs, or runs that are all the same, there is no interval
     and its limits are NaN. Runs are taken as independent: over the folds of one data set, which share most
     samples, it tells about other draws of folds, not about other data.

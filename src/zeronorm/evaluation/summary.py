@@ -224,7 +224,7 @@ def choose_method(
     All pairs are tested, with Holm's correction, so that with probability 0.95 no difference is claimed that is
     not there, whichever method turns out best. Of the methods not significantly worse than the best one and
     within one standard error of its mean, the one with the fewest features is preferred: few folds find few
-    differences, so the tests alone would be too kind.
+    differences, so the tests alone would be too lenient.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ _COMMON = {
     "selectors": Parameter(
         SELECTORS,
         "The selectors to choose from or to combine: selectors, names of methods, or pairs (name, selector). "
-        "None: a few different methods that serve the task.",
+        "None: a few different methods that suit the task.",
     ),
     "learner": Parameter(
         LEARNER, "Model that is trained during the selection to judge features; it does not predict."
@@ -124,7 +124,7 @@ _MODELS = {
         NOT_NEGATIVE, "Cost of a leaf in cost-complexity pruning, as in scikit-learn's trees."
     ),
     "C": Parameter(
-        POSITIVE | INFINITE, "Price of training errors: larger values fit the training data more closely."
+        POSITIVE | INFINITE, "Cost of training errors: larger values fit the training data more closely."
     ),
     "loss": Parameter(None, "Loss of a training error."),
     "epsilon": Parameter(NOT_NEGATIVE, "Regression: errors up to this size cost nothing."),

@@ -87,7 +87,7 @@ def test_a_sample_alone_in_its_class_does_not_count():
     y[11] = 2
     s = GFlip(random_state=1).fit(X, y)
     assert s.margin_ == pytest.approx(naive_margin(X, y, np.flatnonzero(s.support_)), rel=1e-9)
-    with pytest.raises(ValueError, match="at least one class with two samples"):
+    with pytest.raises(ValueError, match="at least one class must have two samples"):
         GFlip().fit(X[:10], np.arange(10))
 
 

@@ -177,7 +177,7 @@ def test_the_corrected_stop_holds_its_level_on_noise():
 
 def test_too_few_probes_for_the_correction_are_refused():
     X, y = redundant()
-    with pytest.raises(ValueError, match=r"'n_probes' parameter.*None, or exceed.* 9/0.01"):
+    with pytest.raises(ValueError, match=r"'n_probes' parameter.*None or greater than 9/0.01"):
         GramSchmidtRelief(n_neighbors=2, correction="max", level=0.01, n_probes=300).fit(X, y)
 
 

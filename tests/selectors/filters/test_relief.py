@@ -174,7 +174,7 @@ def test_a_sample_alone_in_its_class_is_only_a_miss_of_others():
         s = Relief(n_neighbors=1, contrast="difference").fit(X, y)
     hit, miss = mean_hit_and_miss(X, list(y), 1)
     np.testing.assert_allclose(s.scores_, miss - hit, atol=1e-12)
-    with pytest.raises(ValueError, match="at least one class with two samples"):
+    with pytest.raises(ValueError, match="at least one class must have two samples"):
         Relief(n_neighbors=1).fit(X[:10], np.arange(10))
 
 

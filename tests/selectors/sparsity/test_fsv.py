@@ -98,7 +98,7 @@ def test_growing_alpha_does_not_need_more_features():
 
 def test_overlapping_classes_need_a_sparsity():
     X, y = overlapping(0, p=3)
-    with pytest.raises(ValueError, match="give a 'sparsity'"):
+    with pytest.raises(ValueError, match="set 'sparsity'"):
         FSV(sparsity=None).fit(X, y)
 
 

@@ -80,7 +80,7 @@ def corrected_resampled_t(
     .. math:: t = \frac{\bar d}{\sqrt{(1/J + n_{test}/n_{train})\, \hat\sigma^2}}, \qquad df = J - 1
 
     The training parts overlap, so the differences :math:`d_j = a_j - b_j` vary too little; the second
-    term makes up for it. With ``n_repeats`` passes of cross-validation J is the number of parts of one pass:
+    term corrects for it. With ``n_repeats`` passes of cross-validation J is the number of parts of one pass:
     further passes over the same samples make the mean steadier, but add no samples. In simulations
     (docs/trust) the test keeps its level with at least three parts of at least four samples in a pass; with
     fewer it is refused, as are differences that are all the same, which have no spread to be judged by.
