@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 
@@ -11,9 +12,11 @@ import polars as pl
 import pytest
 
 from zeronorm.cli.main import run
-from zeronorm.design import packing
+from zeronorm.design import as_design, packing
 from zeronorm.design.base import Design
 from zeronorm.design.chunked import ChunkedDesign
+from zeronorm.design.sparse import SparseFileDesign
+from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.result import Result
 
 from .conftest import small_rows
@@ -67,6 +70,48 @@ def test_other_formats(tmp_path, kind):
     found = packing.PackedFile(packed)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found.read(range(len(X)), range(X.shape[1])), X.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "npz", "libsvm"])
+def test_a_large_file_is_converted_piece_by_piece(tmp_path, kind, monkeypatch):
+    rng, y = np.random.default_rng(0), np.arange(40) % 2
+    X = np.where(rng.uniform(size=(40, 30)) < 0.4, rng.integers(1, 99, size=(40, 30)), 0).astype(np.float64)
+    X[0, 29] = 5.0
+    file, target = tmp_path / f"data.{kind}", "label"
+    if kind == "npz":
+        np.savez(file, X=X, label=y)
+    elif kind == "libsvm":
+        from sklearn.datasets import dump_svmlight_file
+
+        dump_svmlight_file(X, y, str(file), zero_based=False)
+    else:
+        names = [f"g{j}" for j in range(30)]
+        lines = [",".join(["id", *names, "label"])]
+        lines += [
+            f"s{i}," + ",".join(map(str, row)) + f",{'ab'[k]}"
+            for i, (row, k) in enumerate(zip(X, y, strict=True))
+        ]
+        content = "\n".join(lines).encode()
+        file.write_bytes(gzip.compress(content) if kind == "csv.gz" else content)
+    expected = load_data(file, DataOptions(target=target))
+    bands = []
+    monkeypatch.setattr(packing, "as_design", lambda X, **names: bands.append(X) or as_design(X, **names))
+    assert (
+        run(["pack", str(file), "-t", target, "-o", str(tmp_path / "x.zncols"), "--memory-budget", "2K"]) == 0
+    )
+    assert isinstance(bands[0], SparseFileDesign if kind == "libsvm" else ChunkedDesign)
+    found = load_data(tmp_path / "x.zncols", DataOptions())
+    np.testing.assert_array_equal(found.X.block(slice(None)), X)
+    np.testing.assert_array_equal(found.y, expected.y)
+    assert list(found.feature_names) == list(expected.feature_names)
+    assert (found.sample_ids is None) == (expected.sample_ids is None)
+
+
+def test_missing_values_of_a_large_file_are_named(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,b,label\n" + "1,2,x\n3,4,y\n" * 10 + "1,,x\n")
+    assert run(["pack", str(tmp_path / "t.csv"), "-t", "label", "--memory-budget", "10"]) == 2
+    assert "contains NaN: first found in row 20, column 1" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "t.zncols").exists()
 
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data")

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm.design.base import Design
-from zeronorm.design.chunked import ColumnFile, DataFileError, read_lines, spans_of
+from zeronorm.design.chunked import ChunkedDesign, ColumnFile, DataFileError, read_lines, spans_of
 from zeronorm.design.index import Index, as_selector
 from zeronorm.design.packing import full_disk_explained, is_running, require_room
 from zeronorm.design.sparse import SparseDesign, SparseFileDesign, check_structure
+from zeronorm.design.stats import require_finite
 
 BAND_FRACTION = 1 / 8  # of the memory budget, for a band of rows that is turned
 MOST_DECODINGS = 2  # of a chunk in one reading, before the matrix is turned
@@ -134,7 +135,7 @@ class StoredDense(StoredMatrix):
         height = int(memory_budget * BAND_FRACTION) // max(1, p * self.dtype.itemsize)
         height = max(1, height - height % self._chunk[0] if height > self._chunk[0] else height)
         bands = (self.read(range(top, min(top + height, n)), range(p)) for top in range(0, n, height))
-        return DenseBands(bands, self.shape, self.dtype, self.names)
+        return DenseBands(bands, p, self.dtype, n * p * self.dtype.itemsize, self.names)
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
         self.require_unchanged()
@@ -155,17 +156,19 @@ class DenseBands(ColumnFile):
     def __init__(
         self,
         bands: Iterable[NDArray[Any]],
-        shape: tuple[int, int],
+        n_features: int,
         dtype: np.dtype[Any],
-        names: list[str] | None,
+        n_bytes: int,
+        names: list[str] | None = None,
     ) -> None:
-        self._scratch = Scratch(shape[0] * shape[1] * dtype.itemsize)
-        self.shape, self.dtype, self.names = shape, dtype, names
+        self._scratch = Scratch(n_bytes)
+        self.dtype, self.names = dtype, names
         tops = [0]
         with self._scratch.writing() as stream:
             for band in bands:
                 np.ascontiguousarray(band.T, dtype=dtype).tofile(stream)
                 tops.append(tops[-1] + band.shape[0])
+        self.shape = (tops[-1], n_features)
         self._bands = [range(top, bottom) for top, bottom in itertools.pairwise(tops)]
         super().__init__(self._scratch.path)
 
@@ -214,7 +217,7 @@ class StoredSparse(StoredMatrix):
             return SparseFileDesign(self, names, memory_budget=memory_budget)
         most = max(1, int(memory_budget * BAND_FRACTION) // entry)
         bands = (_as_float(self._lines(rows)).tocsc() for rows in _cut(self._bounds, most))
-        columns = SparseBands(bands, self.shape, 4 * entry * self.n_stored, self.names)
+        columns = SparseBands(bands, self.shape[1], 2 * entry * self.n_stored, self.names)
         return SparseFileDesign(columns, names, memory_budget=memory_budget)
 
     def _lines(self, lines: range) -> Any:
@@ -265,11 +268,11 @@ class SparseBands(ColumnFile):
     """Bands of rows, one after the other in a temporary file, each compressed by column."""
 
     def __init__(
-        self, bands: Iterable[Any], shape: tuple[int, int], n_bytes: int, names: list[str] | None
+        self, bands: Iterable[Any], n_features: int, n_bytes: int, names: list[str] | None = None
     ) -> None:
         self._scratch = Scratch(n_bytes)
-        self.shape, self.names, self.dtype = shape, names, np.dtype(np.float64)
-        self.stored_per_column = np.zeros(shape[1], dtype=np.int64)
+        self.names, self.dtype = names, np.dtype(np.float64)
+        self.stored_per_column = np.zeros(n_features, dtype=np.int64)
         self._bands: list[tuple[int, int, int]] = []  # offset in bytes, rows, stored values
         with self._scratch.writing() as stream:
             for band in bands:
@@ -282,7 +285,7 @@ class SparseBands(ColumnFile):
                     (band.data, self.dtype),
                 ):
                     array.astype(kind, copy=False).tofile(stream)
-        self.n_stored = sum(n_stored for _, _, n_stored in self._bands)
+        self.shape = (sum(n_rows for _, n_rows, _ in self._bands), n_features)
         super().__init__(self._scratch.path)
 
     def stored(self, columns: range) -> Any:
@@ -312,6 +315,29 @@ class SparseBands(ColumnFile):
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
         raise NotImplementedError("sparse columns are read by `stored`")
+
+
+def design_of_rows(
+    bands: Iterable[Any], n_features: int, memory_budget: int, n_bytes: int, *, is_sparse: bool
+) -> Design:
+    """The design of rows that come band by band, for formats that can only be read from the beginning to the end.
+
+    Parameters
+    ----------
+    bands : arrays, or sparse matrices, of some rows and all features
+    n_bytes : an estimate of what the temporary file takes
+    """
+    design: Design
+    if is_sparse:
+        by_column = (_as_float(band).tocsc() for band in bands)
+        sparse_columns = SparseBands(by_column, n_features, n_bytes)
+        design = SparseFileDesign(sparse_columns, memory_budget=memory_budget)
+    else:
+        design = ChunkedDesign(
+            [DenseBands(bands, n_features, np.dtype(np.float64), n_bytes)], memory_budget=memory_budget
+        )
+    require_finite(design)
+    return design
 
 
 # -- Temporary files --

@@ -132,6 +132,7 @@ def _read(path: Path, options: DataOptions, *, transpose: bool = False) -> RawTa
         decimal_comma=options.decimal_comma,
         encoding=options.encoding,
         transpose=transpose,
+        memory_budget=options.memory_budget,
     )
 
 

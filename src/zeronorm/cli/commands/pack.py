@@ -21,6 +21,14 @@ def add_to(app: typer.Typer) -> None:
     app.command("pack", epilog=EPILOG)(pack)
 
 
+def _budget_for(file: Path) -> int | None:
+    """Files above the usual budget are converted piece by piece."""
+    from zeronorm.design.chunked import DEFAULT_MEMORY_BUDGET
+
+    is_large = file.is_file() and file.stat().st_size > DEFAULT_MEMORY_BUDGET
+    return DEFAULT_MEMORY_BUDGET if is_large else None
+
+
 def pack(
     data: o.Data,
     target: o.Target = None,
@@ -75,7 +83,7 @@ def pack(
         delimiter=delimiter,
         decimal_comma=decimal_comma,
         encoding=encoding,
-        memory_budget=o.n_bytes(memory_budget),
+        memory_budget=o.n_bytes(memory_budget) or _budget_for(Path(data)),
     )
     table = load_data(data, options)
     pack_table(table, file, "float32" if single else None)

@@ -30,10 +30,12 @@ def read_raw(
     decimal_comma: bool = False,
     transpose: bool = False,
     encoding: str | None = None,
+    memory_budget: int | None = None,
 ) -> RawTable:
     """The table in a file, compressed or not; the path "-" is standard input.
 
-    ``encoding`` is that of a text file; None finds it out.
+    ``encoding`` is that of a text file; None finds it out. Formats that can be read piece by piece do not come into
+    memory when the file is larger than ``memory_budget`` bytes.
     """
     formats = known_formats()
     with opened(path, encoding) as file:
@@ -48,6 +50,7 @@ def read_raw(
             "delimiter": delimiter,
             "decimal_comma": decimal_comma,
             "transpose": transpose,
+            "memory_budget": None if memory_budget is None or file.size <= memory_budget else memory_budget,
         }
         raw = found.read(file, **{name: options[name] for name in found.takes})
         return _transposed_matrix(raw, file) if transpose and "transpose" not in found.takes else raw

@@ -1,4 +1,4 @@
-"""CSV, TSV and other text tables, and sheets of workbooks, which are written out as CSV.
+"""CSV, TSV and other text tables.
 
 The header is read here and not by polars, because names may repeat or hold line breaks. Column types
 are guessed from the first rows and given to polars, which is four times as fast on 10^5 columns as
@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets.readers.columnar import raw_from_frame, raw_from_transposed
 from zeronorm.datasets.readers.opening import TEXT_ENDINGS, Opened, as_utf8
-from zeronorm.datasets.table import DataError, counted, shown, shown_list
+from zeronorm.datasets.table import DataError, counted, shown
+from zeronorm.design.annotated import design_of_rows
 
 DEFAULT_SEPARATORS = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".gct": "\t", ".dat": "\t", ".asc": "\t"}
 SEPARATORS = (",", ";", "\t", "|", " ")
@@ -57,11 +58,16 @@ class Layout:
     notes: tuple[str, ...] = ()
 
 
-@reader("", *TEXT_ENDINGS, takes=("delimiter", "decimal_comma", "transpose"))
+@reader("", *TEXT_ENDINGS, takes=("delimiter", "decimal_comma", "transpose", "memory_budget"))
 def read_delimited(
-    file: Opened, *, delimiter: str | None = None, decimal_comma: bool = False, transpose: bool = False
+    file: Opened,
+    *,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    transpose: bool = False,
+    memory_budget: int | None = None,
 ) -> RawTable:
-    """The table in a delimited text file with a header line."""
+    """The table in a delimited text file with a header line; its numbers stay on disk with a ``memory_budget``."""
     is_gct = file.ending == ".gct"
     file = as_utf8(file)
     file, layout = _find_layout(file, delimiter, start=2 if is_gct else 0)
@@ -71,8 +77,9 @@ def read_delimited(
     transposed = transpose or is_gct
     kinds = _guessed_kinds(layout, decimal_comma, all_text=transposed)
     raw = None
-    if len(kinds) >= WIDE and not transposed and quote is not None:
-        raw = _read_wide(path, skip_lines, layout, kinds, decimal_comma)
+    row_by_row = len(kinds) >= WIDE or memory_budget is not None
+    if row_by_row and not transposed and quote is not None:
+        raw = _read_wide(path, skip_lines, layout, kinds, decimal_comma, memory_budget)
     if raw is None:
         scan = {
             "source": path,
@@ -303,8 +310,17 @@ def _scan(scan: dict[str, Any], kinds: list[Any], file: Opened) -> Any:
 # -- Very wide tables ---------------------------------------------------------------------------------
 
 
+class _Irregular(Exception):
+    """A row has text among its numbers."""
+
+
 def _read_wide(
-    path: Path, skip_lines: int, layout: Layout, kinds: list[Any], decimal_comma: bool
+    path: Path,
+    skip_lines: int,
+    layout: Layout,
+    kinds: list[Any],
+    decimal_comma: bool,
+    memory_budget: int | None,
 ) -> RawTable | None:
     """The table row by row, where texts stand at the ends of the rows only; None where it must be read otherwise."""
     import polars as pl
@@ -315,17 +331,23 @@ def _read_wide(
     n_before, n_after = int(numeric[0]), len(kinds) - 1 - int(numeric[-1])
     separator = layout.separator.encode()
     texts: list[list[str]] = []
-    rows = []
-    with path.open("rb") as stream:
-        for line in itertools.islice(stream, skip_lines, None):
-            *before, rest = line.rstrip(b"\r\n").split(separator, n_before)
-            middle, *after = rest.rsplit(separator, n_after)
-            row = _numbers_of(middle, separator, decimal_comma)
-            cells = [_unquoted(cell) for cell in (*before, *after)]
-            if row is None or len(row) != numeric.size or None in cells:
-                return None
-            texts.append([cell.decode() for cell in cells if cell is not None])
-            rows.append(row)
+
+    def rows() -> Iterator[NDArray[np.float64]]:
+        with path.open("rb") as stream:
+            for line in itertools.islice(stream, skip_lines, None):
+                *before, rest = line.rstrip(b"\r\n").split(separator, n_before)
+                middle, *after = rest.rsplit(separator, n_after)
+                row = _numbers_of(middle, separator, decimal_comma)
+                cells = [_unquoted(cell) for cell in (*before, *after)]
+                if row is None or len(row) != numeric.size or None in cells:
+                    raise _Irregular
+                texts.append([cell.decode() for cell in cells if cell is not None])
+                yield row
+
+    try:
+        values = _values(rows(), numeric.size, path, memory_budget)
+    except _Irregular:
+        return None
     places = [place for place, kind in enumerate(kinds) if kind != pl.Float64]
     columns = zip(*texts, strict=True)
     beside = pl.DataFrame({str(place): cells for place, cells in zip(places, columns, strict=True)})
@@ -333,7 +355,17 @@ def _read_wide(
     if described.positions.size:  # texts at the beginning, all others numbers
         return None
     found = {places[i]: cells for i, cells in described.texts.items()}
-    return RawTable(names=layout.names, values=np.stack(rows), positions=numeric, texts=found)
+    return RawTable(names=layout.names, values=values, positions=numeric, texts=found)
+
+
+def _values(rows: Iterator[NDArray[np.float64]], width: int, path: Path, memory_budget: int | None) -> Any:
+    """All rows in one array, or in a temporary file."""
+    if memory_budget is None:
+        return np.stack(list(rows))
+    height = max(1, memory_budget // 8 // (8 * width))
+    bands = (np.stack(band) for band in iter(lambda: list(itertools.islice(rows, height)), []))
+    n_bytes = 4 * path.stat().st_size  # two characters or more for a number
+    return design_of_rows(bands, width, memory_budget, n_bytes, is_sparse=False)
 
 
 def _unquoted(cell: bytes) -> bytes | None:
@@ -368,67 +400,3 @@ def _numbers_of(cells: bytes, separator: bytes, decimal_comma: bool) -> NDArray[
 
 def _looks_numeric(cells: tuple[str, ...], decimal_comma: bool) -> bool:
     return all(is_number(cell.strip().replace(",", ".") if decimal_comma else cell.strip()) for cell in cells)
-
-
-# -- Sheets of Excel and LibreOffice workbooks --
-
-
-@reader(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", takes=("decimal_comma", "transpose"))
-def read_spreadsheet(file: Opened, *, decimal_comma: bool = False, transpose: bool = False) -> RawTable:
-    """The table on the first sheet that holds one."""
-    return read_delimited(_as_csv(file), decimal_comma=decimal_comma, transpose=transpose)
-
-
-def _as_csv(file: Opened) -> Opened:
-    """The first sheet that holds a table, as a CSV file."""
-    try:
-        import python_calamine
-    except ImportError as error:
-        raise DataError(
-            f"Reading {file} needs the package python-calamine. Install it with `pip install python-calamine`, or "
-            "save the sheet as CSV."
-        ) from error
-    try:
-        with python_calamine.load_workbook(str(file.path)) as workbook:
-            sheets = {name: workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names}
-    except (python_calamine.CalamineError, python_calamine.PasswordError, OSError) as error:
-        protected = isinstance(error, python_calamine.PasswordError)
-        raise DataError(
-            f"{file.subject} is protected by a password. Save it without one."
-            if protected
-            else f"{file.subject} is damaged or not a workbook. Open it, and save it again or as CSV."
-        ) from error
-    filled = {name: rows for name, rows in sheets.items() if any(_is_filled(row) for row in rows)}
-    if not filled:
-        raise DataError(f"{file.subject} has no sheet with cells. Put the table on a sheet, with a header.")
-    name, others = next(iter(filled)), list(filled)[1:]
-    path = file.folder / "sheet.csv"
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows(_trimmed(filled[name]))
-    found = replace(file, path=path, ending=".csv")
-    if others:
-        found = found.noted(
-            f"The sheet {shown(name)} was read; {shown_list(others)} {'was' if len(others) == 1 else 'were'} not. Save "
-            "another sheet as a file of its own to use it."
-        )
-    return found
-
-
-def _trimmed(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Cells as text, without the empty rows and columns around the table."""
-    texts = [[_text(cell) for cell in row] for row in rows if _is_filled(row)]
-    width = max(len(row) for row in texts)
-    texts = [[*row, *[""] * (width - len(row))] for row in texts]
-    used = [column for column in range(width) if any(row[column] for row in texts)]
-    return [row[used[0] : used[-1] + 1] for row in texts]
-
-
-def _is_filled(row: Sequence[Any]) -> bool:
-    return any(cell not in ("", None) for cell in row)
-
-
-def _text(cell: Any) -> str:
-    """A workbook keeps whole numbers as 2.0, and a name or a label is 2."""
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
-        return str(int(cell))
-    return "" if cell is None else str(cell)

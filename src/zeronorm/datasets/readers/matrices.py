@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ import numpy as np
 from zeronorm.datasets.raw import RawTable, reader
 from zeronorm.datasets.readers.opening import Opened, check_readable
 from zeronorm.datasets.table import DataError, shown, shown_list
-from zeronorm.design import as_design
+from zeronorm.design import Design, as_design
+from zeronorm.design.annotated import design_of_rows
 from zeronorm.design.annotated import opened as annotated_root
 from zeronorm.design.sparse import check_structure
 
@@ -27,11 +30,12 @@ _LIBSVM_LINE = re.compile(r"\s*(#.*)?$|\s*[^\s:]+(\s+qid:\d+)?(\s+\d+:[^\s:]+)*\
 # -- NumPy: arrays X and y, or a CSR matrix as data, indices, indptr and shape; nothing is unpickled --
 
 
-@reader(".npz")
-def read_npz(file: Opened) -> RawTable:
+@reader(".npz", takes=("memory_budget",))
+def read_npz(file: Opened, *, memory_budget: int | None = None) -> RawTable:
     """The matrix, its feature names and candidate targets; nothing is unpickled."""
-    arrays = _load_arrays(file)
-    X = _matrix(arrays, file)
+    X = None if memory_budget is None else _matrix_in_bands(file, memory_budget)
+    arrays = _load_arrays(file, left_out=() if X is None else ("X",))
+    X = _matrix(arrays, file) if X is None else X
     names = arrays.get("feature_names")
     listed = None if names is None or len(names) != X.shape[1] else [str(name) for name in names]
     targets = {
@@ -43,11 +47,44 @@ def read_npz(file: Opened) -> RawTable:
     return RawTable.from_matrix(X, listed, targets=targets, default_target=default)
 
 
-def _load_arrays(file: Opened) -> dict[str, Any]:
+def _matrix_in_bands(file: Opened, memory_budget: int) -> Design | None:
+    """A matrix X that is stored by row, from disk; None where there is no such one."""
+    try:
+        with zipfile.ZipFile(file.path) as archive, archive.open("X.npy") as stream:
+            version = np.lib.format.read_magic(stream)
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
+            shape, by_column, dtype = read(stream)
+            if by_column or len(shape) != 2 or dtype.kind not in "biuf":
+                return None
+            n, p = shape
+            height = max(1, memory_budget // 8 // max(1, p * dtype.itemsize))
+            bands = (
+                np.frombuffer(_exactly(stream, min(height, n - top) * p * dtype.itemsize), dtype).reshape(
+                    -1, p
+                )
+                for top in range(0, n, height)
+            )
+            return design_of_rows(bands, p, memory_budget, 8 * n * p, is_sparse=False)
+    except (KeyError, EOFError, OSError, zipfile.BadZipFile):
+        return None  # the reader of whole archives says what is wrong
+
+
+def _exactly(stream: Any, n_bytes: int) -> bytes:
+    found: bytes = stream.read(n_bytes)
+    if len(found) < n_bytes:
+        raise EOFError("the array is cut off")
+    return found
+
+
+def _load_arrays(file: Opened, left_out: tuple[str, ...] = ()) -> dict[str, Any]:
     try:
         with np.load(file.path, allow_pickle=False) as archive:
             # Arrays of a published second part are not samples of this table.
-            keys = [key for key in archive.files if not key.endswith("_valid")]
+            keys = [key for key in archive.files if not key.endswith("_valid") and key not in left_out]
             return {key: archive[key] for key in keys}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise DataError(
@@ -170,19 +207,57 @@ def _vector(values: Any) -> Any:
 # -- LIBSVM (svmlight): label index:value index:value … --
 
 
-@reader(".libsvm", ".svmlight", ".svm")
-def read_libsvm(file: Opened) -> RawTable:
+@reader(".libsvm", ".svmlight", ".svm", takes=("memory_budget",))
+def read_libsvm(file: Opened, *, memory_budget: int | None = None) -> RawTable:
     """The sparse matrix, with the labels as the target ``label``."""
     from sklearn.datasets import load_svmlight_file
 
+    X: Any
     try:
-        X, y = load_svmlight_file(str(file.path))
+        if memory_budget is None:
+            X, y = load_svmlight_file(str(file.path))
+        else:
+            X, y = _libsvm_in_bands(file.path, memory_budget)
     except (ValueError, OverflowError) as error:
         raise DataError(
             f"{file.subject} cannot be read as LIBSVM text{_first_wrong_line(file)}. Each line must be 'label "
             "index:value index:value …' with ascending indices."
         ) from error
     return RawTable.from_matrix(X, targets={"label": y}, default_target="label")
+
+
+def _libsvm_in_bands(path: Path, memory_budget: int) -> tuple[Design, np.ndarray]:
+    """Rows and labels, some lines at a time; the first reading finds the smallest and the largest index."""
+    from sklearn.datasets import load_svmlight_file
+
+    lowest, highest = _range_of_indices(path)
+    first = min(1, lowest)  # whether features are counted from one
+    labels: list[np.ndarray] = []
+
+    def bands() -> Iterator[Any]:
+        with path.open("rb") as stream:
+            while lines := stream.readlines(memory_budget // 16):
+                X, y = load_svmlight_file(
+                    io.BytesIO(b"".join(lines)), n_features=highest + 1, zero_based=True
+                )
+                labels.append(y)
+                yield X[:, first:]
+
+    n_bytes = 12 * path.stat().st_size // 4  # an entry takes four characters or more
+    design = design_of_rows(bands(), highest + 1 - first, memory_budget, n_bytes, is_sparse=True)
+    return design, np.concatenate(labels)
+
+
+def _range_of_indices(path: Path) -> tuple[int, int]:
+    """Indices ascend, so that the first and the last of each line tell."""
+    lowest, highest = 1, 0
+    with path.open("rb") as stream:
+        for line in stream:
+            cells = [cell for cell in line.partition(b"#")[0].split()[1:] if not cell.startswith(b"qid")]
+            if cells:
+                lowest = min(lowest, int(cells[0].partition(b":")[0]))
+                highest = max(highest, int(cells[-1].partition(b":")[0]))
+    return lowest, highest
 
 
 def _first_wrong_line(file: Opened) -> str:

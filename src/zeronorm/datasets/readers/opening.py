@@ -68,6 +68,11 @@ class Opened:
         """The file at the beginning of a sentence."""
         return str(self)[0].upper() + str(self)[1:]
 
+    @property
+    def size(self) -> int:
+        """Bytes of the plain file."""
+        return self.path.stat().st_size
+
     def noted(self, note: str) -> Opened:
         """The same file with one more note."""
         return replace(self, notes=(*self.notes, note))
