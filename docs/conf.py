@@ -69,6 +69,7 @@ html_theme_options = {
 _ALONE = (
     "index",
     "start",
+    "tasks",
     "choose",
     "framework",
     "comparison",

@@ -37,7 +37,8 @@ def write_pages(docs: Path) -> None:
     (docs / "references.rst").write_text(reference_list(), encoding="utf-8")
     for page in ("CHANGELOG", "CONTRIBUTING"):
         text = (docs.parent / f"{page}.md").read_text(encoding="utf-8")
-        (docs / f"{page.lower()}.md").write_text(text, encoding="utf-8")
+        # A search leads to pages that solve a problem, not to these.
+        (docs / f"{page.lower()}.md").write_text(f"---\nnosearch: true\n---\n\n{text}", encoding="utf-8")
 
 
 def heading(text: str, mark: str = "=") -> list[str]:

@@ -351,3 +351,19 @@ def test_compare_says_which_methods_failed_and_warned():
     )
     assert any(text.startswith("margin-lp failed on 2 test parts") for text in result.warnings)
     assert any("max_iter" in text for text in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("task", "names"), [("classification", "fisher, arom, l1-svm and rfe"), ("regression", "lasso")]
+)
+def test_without_a_method_auto_compares_a_few_and_says_so(task, names):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 6))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    result = zeronorm.select(
+        X, y if task == "regression" else np.where(y > 0, "a", "b"), features=1, cv=3, permutations=0
+    )
+    assert result.features == ["x1"]
+    note = next(note for note in result.notes if note.startswith("No method was named, so auto compares"))
+    assert names in note
+    assert any("methods" in note and "were compared on the same inner folds" in note for note in result.notes)

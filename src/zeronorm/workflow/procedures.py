@@ -17,7 +17,7 @@ from zeronorm.workflow.missing import selector_for
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
-# Methods used when the user names none: the first that serves the task.
+# Methods inside knockoffs, probes and stability selection when the user names none: the first that serves the task.
 PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
@@ -121,7 +121,30 @@ def usable_methods(table: Table) -> dict[str, MethodInfo]:
 
 
 def default_method(table: Table) -> str:
-    """The method used when none is named."""
+    """The method used when none is named: auto, where methods of its roster serve the data."""
+    return "auto" if _roster(table) else _single_method(table)
+
+
+def default_notes(table: Table) -> list[str]:
+    """What the choice of no method means, in words."""
+    methods = _roster(table)
+    if not methods:
+        return []
+    names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
+    return [
+        f"No method was named, so auto compares {names} inside the training parts. That takes about ten times as long "
+        "as one of them; name one to save time."
+    ]
+
+
+def _roster(table: Table) -> list[str]:
+    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
+
+    usable = usable_methods(table)
+    return [name for name in DEFAULT_METHODS[table.task] if name in usable]
+
+
+def _single_method(table: Table) -> str:
     usable = usable_methods(table)
     return next(name for name in (*PREFERRED, *usable) if name in usable)
 
@@ -224,17 +247,10 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     info = get_method("auto")
     if params:
         raise ValueError("The 'params' parameter does not apply to the method 'auto'. Name a method.")
-    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
-
     keep = kept_columns(table, settings.keep)
-    usable = usable_methods(table)
     free = Settings(keep=settings.keep, has_own_groups=settings.has_own_groups)
     return info.cls(
-        [
-            (name, build_selector(usable[name], table, free, {}))
-            for name in DEFAULT_METHODS[table.task]
-            if name in usable
-        ],
+        [(name, build_selector(get_method(name), table, free, {})) for name in _roster(table)],
         n_features_to_select=settings.features,
         task=table.task,
         cv=settings.cv,
@@ -256,7 +272,7 @@ def _error_control_procedure(
                 f"The '{name}' parameter does not apply to the method {info.name!r}. Choose another method."
             )
     own = dict(params)
-    wrapped = str(own.pop("selector", default_method(table)))
+    wrapped = str(own.pop("selector", _single_method(table)))
     inner = get_method(wrapped)
     if inner.kind != "selector":
         raise ValueError(f"The 'selector' of {info.name!r} must be the name of a selector. Got {wrapped!r}.")

@@ -92,7 +92,8 @@ def select(
         Name of a column, or an array. For data on disk also the path of a .npy file.
     method : str or None, default=None
         Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the
-        selector named in ``params``; or "auto", which chooses among a few. None: one that serves the task.
+        selector named in ``params``. None or "auto": a few methods and their consensus are compared inside the
+        training parts, which takes about ten times as long as one method.
     features : int or "auto", default='auto'
         Number of features. "auto" chooses it inside the folds.
     params : dict or None, default=None
@@ -582,7 +583,7 @@ def _selection_result(
         procedure=found,
         selected=selected,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
-        notes=[*table.notes, *_notes(fitted, selected)],
+        notes=[*table.notes, *_notes(job, fitted, selected)],
         provenance=job.provenance({fitted.label: fitted.procedure}),
         figures=figures,
         records=records,
@@ -602,8 +603,9 @@ def _method_name(fitted: Fitted) -> str:
     return str(getattr(fitted.selector, "chosen_", fitted.label))
 
 
-def _notes(fitted: Fitted, selected: Sequence[Any]) -> list[str]:
-    notes = [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
+def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
+    notes = [] if job.method else procedures.default_notes(job.whole)
+    notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
     return [*notes, AFTER_SELECTION] if selected else notes
 
 

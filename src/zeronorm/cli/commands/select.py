@@ -29,7 +29,7 @@ def select(
         typer.Option(
             "--method",
             "-m",
-            help="A name from `zeronorm methods`, or auto. Default: one for the task.",
+            help="A name from `zeronorm methods`. Default: auto, which compares a few; it takes ten times as long.",
             autocompletion=o.method_names,
         ),
     ] = None,
