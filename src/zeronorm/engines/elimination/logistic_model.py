@@ -23,7 +23,7 @@ SLOWEST = (
 QUICK = 0.02  # a factor that leaves nothing to learn
 SLOWEST_IN_SAMPLES = 0.1  # the same in the dual, where they cost less
 LATE_STEP = 1e-3  # relative; after a smaller one the solution is so near that nothing is worn
-SAFETY = 10.0  # the error falls by that much less than the last step has reduced the residual
+SAFETY = 4.0  # the error falls by that much less than the last step has reduced the residual
 STEPS_PER_COLUMN = 0.1  # that cost as much as the second derivatives, per column and output
 LARGEST_VALUE = 700.0  # of a decision, whose exponential is still a number
 MOST_RANKS = 0.1  # of the size of an inverse, by which it is updated and not computed afresh
@@ -56,7 +56,10 @@ class Softmax:
             np.reciprocal(found, out=found)
             return found * self.cost - self.paid, found
         found = self.contrast @ f
-        found -= found.max(axis=0)
+        if (
+            not found.max() < LARGEST_VALUE
+        ):  # the values of a sample sum to zero, so none is small for all classes
+            found -= found.max(axis=0)
         np.exp(found, out=found)
         found /= found.sum(axis=0)
         return self.contrast.T @ (found * self.cost - self.paid), found
