@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, ShuffleSplit
 
 from zeronorm import RadiusMarginScaling, SelectionPath, SelectorCV, evaluate
+from zeronorm.design import as_design
 from zeronorm.registry import register
-from zeronorm.resampling.splits import make_splits
+from zeronorm.resampling.splits import make_splits, take_columns
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.meta.selector_cv import choose_size
 
@@ -39,6 +41,40 @@ def test_repeats_that_cannot_differ_are_refused(cv):
     y, groups = np.linspace(0, 1, 40), np.arange(40) // 10 if cv == 4 else None
     with pytest.raises(ValueError, match=r"Repeat 2 of 3 has the same folds"):
         make_splits(cv, y, groups, classification=False, seed=0, repeats=3)
+
+
+def test_a_splitter_without_a_seed_follows_the_seed_of_the_run():
+    """Also one that always shuffles and says nothing of it; the user's own object stays as it is."""
+    splitter, y = ShuffleSplit(3, test_size=0.25), np.linspace(0, 1, 40)
+    first, again, other = (
+        [split.test.tolist() for split in make_splits(splitter, y, None, classification=False, seed=seed)]
+        for seed in (0, 0, 1)
+    )
+    assert first == again != other
+    assert splitter.random_state is None
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (([], [1, 2]), "Split 0 of 'cv' has an empty training part"),
+        (([1, 2], []), "Split 0 of 'cv' has an empty test part"),
+        (([0, 1, 2], [2, 3]), "Split 0 of 'cv' overlaps: 1 rows"),
+        (([0, 1], [2, 6]), r"names row 6 in its test part, but there are 6 samples \(0 to 5\)"),
+        (([-1, 1], [2, 3]), "names row -1 in its training part"),
+    ],
+)
+def test_splits_that_cannot_be_are_refused(split, message):
+    with pytest.raises(ValueError, match=message):
+        make_splits([split], np.linspace(0, 1, 6), None, classification=False, seed=0)
+
+
+def test_columns_of_every_home_of_the_data():
+    X = np.arange(12.0).reshape(3, 4)
+    columns = np.array([2, 0])
+    for data in (X, as_design(X), sparse.csr_array(X)):
+        taken = take_columns(data, columns)
+        np.testing.assert_array_equal(taken.toarray() if sparse.issparse(taken) else taken, X[:, [2, 0]])
 
 
 def test_no_more_folds_than_the_smallest_class_has_samples():

@@ -162,3 +162,17 @@ def test_every_size_has_a_support(order, subsets):
         if supersets and not any(len(s) == k for s in subsets):
             smallest = min(len(s) for s in supersets)
             assert any(set(support.tolist()) <= s for s in subsets if len(s) == smallest)
+
+
+@pytest.mark.parametrize(
+    ("order", "scores", "agreeing"),
+    [
+        ([2, 0, 1], [2.0, 1.0, 3.0], [2.0, 1.0, 3.0]),
+        ([2, 0, 1], [1.0, 5.0, 3.0], [5.0, 5.0, 5.0]),
+        ([0, 1, 2], [3.0, 2.0, 2.5], [3.0, 2.5, 2.5]),
+    ],
+)
+def test_scores_are_raised_to_the_highest_ranked_behind(order, scores, agreeing):
+    path = SelectionPath(order=np.array(order), scores=np.array(scores))
+    assert path.feature_scores().tolist() == agreeing
+    assert path.scores.tolist() == scores

@@ -93,6 +93,23 @@ def test_new_row_bounds_warm_equal_cold(version):
     assert np.all(A @ warm.x <= lower + 0.5 + 1e-7)
 
 
+def test_new_column_bounds_warm_equal_cold():
+    cost, A, b = problem(n_rows=40, n_columns=300)
+    program = LinearProgram(cost, A, b, np.inf)
+    upper = 0.9 * program.solve().x.max()
+    program.set_column_bounds(0.0, upper)
+    warm, cold = program.solve(), LinearProgram(cost, A, b, np.inf, col_upper=upper).solve()
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
+    assert warm.n_iter < cold.n_iter
+    assert warm.x.max() <= upper + 1e-9
+
+
+def test_a_program_is_solved_in_one_thread():
+    """Workers side by side would each start threads for all cores."""
+    cost, A, b = problem()
+    assert LinearProgram(cost, A, b, np.inf)._model.getOptionValue("parallel")[1] == "off"
+
+
 def test_columns_added_later_give_the_full_program():
     cost, A, b = problem(n_columns=60)
     program = LinearProgram(cost[:20], A[:, :20], b, np.inf)
