@@ -16,8 +16,11 @@ from typing import Any, NoReturn
 FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 LONGEST_LINE = 600
 ROOM_FOR_FRAMES = 70_000  # places of 8 bytes; just above a power of two, so that the chunk has as many again
-# What the parser says about numbers out of range, and plain words for it.
+# What the parser, in its different versions, says about wrong numbers, and plain words for it.
 PARSER_WORDS = {
+    " is not in the range x>=": " is too small: it must be at least ",
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid int range": "is not a whole number",
     "Input should be greater than or equal to": "It must be at least",
     "Input should be less than or equal to": "It must be at most",
     "Input should be a valid integer": "It must be a whole number",
