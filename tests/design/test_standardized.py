@@ -119,3 +119,30 @@ def test_wrong_mean_or_scale_is_refused():
         StandardizedDesign(design, np.zeros(2), np.ones(3))
     with pytest.raises(ValueError, match="must be positive"):
         StandardizedDesign(design, np.zeros(3), np.zeros(3))
+
+
+def test_what_is_known_is_not_read_again(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(9, 30)) + 3.0
+    X[:, 4] = 2.0
+    view = as_design(X).standardized()
+    Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    Z[:, 4] = 0.0
+    first = view.gram()
+    first[...] = np.nan  # belongs to the caller
+    monkeypatch.setattr("zeronorm.design.dense.DenseDesign._fill", None)
+    np.testing.assert_allclose(view.gram(), Z @ Z.T, atol=1e-12)
+    np.testing.assert_allclose(view.gram(np.full(30, 0.5)), 0.5 * Z @ Z.T, atol=1e-12)
+    np.testing.assert_allclose(view.squared_norms(), (Z**2).sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(view.take([4, 2]).squared_norms(), [0.0, 9.0])
+
+
+def test_norms_of_other_samples_are_computed():
+    X = np.random.default_rng(0).normal(size=(9, 5)) + 3.0
+    weight = np.arange(9.0)
+    for view in (
+        as_design(X).standardized().take_rows([0, 3, 5]),
+        as_design(X).standardized(sample_weight=weight),
+        as_design(X).standardized(with_mean=False),
+        as_design(X).standardized(with_scale=False),
+    ):
+        np.testing.assert_allclose(view.squared_norms(), (view.block(slice(None)) ** 2).sum(axis=0))

@@ -92,7 +92,10 @@ class Design(ABC):
 
     def take(self, columns: Selection) -> Design:
         """Return the design of the selected columns, without a copy where possible."""
-        return self._passing_on(self._take(as_index(columns, self.n_features, "column")))
+        index = as_index(columns, self.n_features, "column")
+        if isinstance(index, range) and index == range(self.n_features):
+            return self
+        return self._passing_on(self._take(index))
 
     def take_rows(self, rows: Selection) -> Design:
         """Return the design of the selected rows, without a copy where possible."""
@@ -378,7 +381,13 @@ class Design(ABC):
         mean = stats.mean if with_mean else np.zeros(self.n_features)
         scale = np.sqrt(stats.variance) if with_scale else np.ones(self.n_features)
         scale[constant] = 1.0
-        return StandardizedDesign(self, mean, scale, zero_columns=constant if with_mean else None)
+        return StandardizedDesign(
+            self,
+            mean,
+            scale,
+            zero_columns=constant if with_mean else None,
+            unit_variance=with_mean and with_scale and sample_weight is None,
+        )
 
 
 def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from zeronorm.design.stats import ColumnStats
 # Means up to here, in units of the scale, are corrected for after a product.
 _LARGEST_SPARSE_MEAN = 1e4
 _LARGEST_DENSE_MEAN = 10.0
+_MOST_KEPT_BYTES = 32 << 20  # of a matrix of samples by samples
 
 
 class StandardizedDesign(Design):
@@ -32,10 +33,17 @@ class StandardizedDesign(Design):
     base : the design to look at
     mean, scale : vectors of length ``n_features``; the scales are positive
     zero_columns : mask of columns that are zero in this view whatever their data, for constant columns
+    unit_variance : whether mean and scale are those of these very samples, so that the norms are known
     """
 
     def __init__(
-        self, base: Design, mean: ArrayLike, scale: ArrayLike, *, zero_columns: ArrayLike | None = None
+        self,
+        base: Design,
+        mean: ArrayLike,
+        scale: ArrayLike,
+        *,
+        zero_columns: ArrayLike | None = None,
+        unit_variance: bool = False,
     ) -> None:
         super().__init__(base.shape, base.dtype, base.feature_names)
         self.base = base
@@ -49,6 +57,11 @@ class StandardizedDesign(Design):
         )
         self._known_finite = base._known_finite
         self._factor = np.where(self.zero_columns, 0.0, 1.0 / self.scale)
+        self._unit_variance = unit_variance
+        self._plain_gram: FloatArray | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_plain_gram": None}
 
     @functools.cached_property
     def _inner(self) -> Design | None:
@@ -69,9 +82,12 @@ class StandardizedDesign(Design):
 
     def _take(self, columns: Index) -> StandardizedDesign:
         chosen = as_selector(columns)
-        zero_columns = self.zero_columns[chosen]
         return StandardizedDesign(
-            self.base._take(columns), self.mean[chosen], self.scale[chosen], zero_columns=zero_columns
+            self.base._take(columns),
+            self.mean[chosen],
+            self.scale[chosen],
+            zero_columns=self.zero_columns[chosen],
+            unit_variance=self._unit_variance,
         )
 
     def _take_rows(self, rows: Index) -> StandardizedDesign:
@@ -125,6 +141,17 @@ class StandardizedDesign(Design):
         return self._correctable or self._largest_mean <= limit
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
+        """The matrix of equal scales, which several steps of a method ask for, is kept when it is small."""
+        if not self.n_features or 8 * self.n_samples**2 > _MOST_KEPT_BYTES:
+            return self._scaled_gram(scale_sq)
+        factor = 1.0 if scale_sq is None else float(scale_sq[0])
+        if scale_sq is not None and not bool(np.all(scale_sq == factor)):
+            return self._scaled_gram(scale_sq)
+        if self._plain_gram is None:
+            self._plain_gram = self._scaled_gram(None)
+        return factor * self._plain_gram
+
+    def _scaled_gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if self._inner is not None:
             return self._inner._gram(scale_sq)
         if not self._correctable:
@@ -183,6 +210,8 @@ class StandardizedDesign(Design):
         return np.asarray(product * np.outer(self._factor, self._factor))
 
     def squared_norms(self) -> FloatArray:
+        if self._unit_variance:
+            return np.where(self.zero_columns, 0.0, float(self.n_samples))
         if not self.is_sparse or self.n_samples == 0:
             return super().squared_norms() if self._inner is None else self._inner.squared_norms()
         stats = self.column_stats()
