@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from oracles.qp import primal_svm
 from solvers.problems import classification
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm import free_set
-from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.box_dual import BoxDual, solve_box
 from zeronorm.solvers.svm.dual import solve_svm_dual
 from zeronorm.solvers.svm.free_set import pivot_free_set
 from zeronorm.solvers.svm.smo import refresh, smo
@@ -320,3 +321,40 @@ def test_block_pivoting_gives_up_where_samples_depend_on_each_other():
     X, y = rng.normal(size=(300, 20)), np.where(np.arange(300) % 2, 1.0, -1.0)
     problem = BoxDual.classification(y, np.full(300, 1.0), False)
     assert pivot_free_set(X @ X.T, problem, np.zeros(300), all_free=True) is None
+
+
+# -- without a balance of the classes --
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("case", ["tall", "wide", "copies", "empty rows"])
+def test_the_dual_in_a_box_matches_a_general_solver(case, C):
+    X, y = classification(*((20, 30) if case == "wide" else (30, 4)))
+    if case == "copies":
+        X[15:], y[15:] = X[:15], y[:15]
+    if case == "empty rows":
+        X[::7] = 0.0
+    price, alpha = np.full(len(y), C), np.zeros(len(y))
+    assert solve_box(X, y, price, alpha)
+    signed = X * y[:, None]
+
+    def value(a):
+        return 0.5 * np.sum((signed.T @ a) ** 2) - a.sum(), signed @ (signed.T @ a) - 1.0
+
+    found = minimize(value, alpha * 0.0, jac=True, bounds=[(0.0, C)] * len(y), method="L-BFGS-B",
+                     options={"maxiter": 10**4, "ftol": 1e-15, "gtol": 1e-10})  # fmt: skip
+    gradient = value(alpha)[1]
+    assert alpha.min() >= 0.0
+    assert alpha.max() <= C
+    assert value(alpha)[0] <= found.fun + 1e-9 * abs(found.fun)
+    assert gradient[alpha < C].min(initial=0.0) >= -1e-9
+    assert gradient[alpha > 0.0].max(initial=0.0) <= 1e-9
+
+
+def test_a_warm_start_in_the_box_ends_where_a_cold_one_does():
+    X, y = classification(60, 6)
+    price, cold, warm = np.ones(60), np.zeros(60), np.zeros(60)
+    assert solve_box(X, y, price, warm)
+    assert solve_box(X[:, :5], y, price, warm)
+    assert solve_box(X[:, :5], y, price, cold)
+    np.testing.assert_allclose((y * warm) @ X[:, :5], (y * cold) @ X[:, :5], atol=1e-8)

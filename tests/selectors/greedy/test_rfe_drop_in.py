@@ -266,6 +266,8 @@ def test_subclasses_and_unusual_settings_are_refitted():
     ):
         assert not is_known(estimator, X, labels)
     assert known_model(Ridge(), X, y, {"sample_weight": np.arange(30.0)}) is None
+    wide = np.random.default_rng(0).normal(size=(210, 220))
+    assert not is_known(LinearSVC(loss="hinge"), wide, np.arange(210) % 2)
 
 
 def test_groups_and_forced_features_hold_with_an_estimator():

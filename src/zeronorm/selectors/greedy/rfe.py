@@ -240,7 +240,8 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     rank, the lower index leaves first among equal values, and the columns are not standardised. The settings of the
     machine below (``kernel`` to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC,
     LogisticRegression, and SVC and SVR with a linear kernel are not refitted: their exact solution is followed as
-    features leave, which gives the ranking scikit-learn finds when ``tol`` is tight.
+    features leave, which gives the ranking scikit-learn finds when ``tol`` is tight. (LinearSVC with the hinge loss is
+    refitted when there are more than 200 samples and more than 200 features.)
 
     Parameters
     ----------
