@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,9 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 from sklearn.svm import SVC
 
+from fuzz.attempt import CLEAR_REFUSAL, judged_refusal
 from fuzz.files import good_file, mutated
-from fuzz.inputs import ROWS, clean_data
+from fuzz.inputs import ANY, ROWS, clean_data
 from zeronorm import (
     ARD,
     RFE,
@@ -126,6 +128,29 @@ def test_a_file_on_which_hdf5_does_not_end_is_refused(tmp_path):
     path.write_bytes(mutated(good_file("h5ad"), np.random.default_rng([9, 4])))
     with pytest.raises(DataError, match="is damaged or not an h5ad file: reading it ends in a crash"):
         read_table(path, "label")
+
+
+@pytest.mark.parametrize("place", [6, 8, 10], ids=["version", "password", "compression"])
+def test_an_archive_that_asks_for_what_python_does_not_know_is_refused(place, tmp_path):
+    path, content = tmp_path / "damaged.npz", bytearray(good_file("npz"))
+    content[content.index(b"PK\x01\x02") + place] = 99  # in the directory at the end
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as a NumPy archive: it is damaged") as refused:
+        read_table(path, "y")
+    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
+
+
+def test_damage_inside_hdf5_is_told_in_our_own_words(tmp_path, monkeypatch):
+    path = tmp_path / "damaged.h5ad"
+    path.write_bytes(good_file("h5ad"))
+    told = b"Traceback (most recent call last):\nRuntimeError: iterating (integer offset out of bounds)"
+    walk = subprocess.CompletedProcess("", 1, b"", told)
+    monkeypatch.setattr("zeronorm.datasets.readers.matrices._read_elsewhere", lambda path, program: walk)
+    with pytest.raises(
+        DataError, match="not an h5ad file: its groups and attributes cannot be read"
+    ) as refused:
+        read_table(path, "label")
+    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
 
 
 def test_a_file_on_which_the_matlab_reader_crashes_is_refused(tmp_path):

@@ -170,6 +170,7 @@ def test_every_size_has_a_support(order, subsets):
         ([2, 0, 1], [2.0, 1.0, 3.0], [2.0, 1.0, 3.0]),
         ([2, 0, 1], [1.0, 5.0, 3.0], [5.0, 5.0, 5.0]),
         ([0, 1, 2], [3.0, 2.0, 2.5], [3.0, 2.5, 2.5]),
+        ([0, 1, 3, 2], [4.0, 3.0, 1.0, 2.0], [4.0, 3.0, 1.0, 2.0]),
     ],
 )
 def test_scores_are_raised_to_the_highest_ranked_behind(order, scores, agreeing):

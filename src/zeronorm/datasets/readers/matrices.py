@@ -69,7 +69,7 @@ def _matrix_in_bands(file: Opened, memory_budget: int) -> Design | None:
                 for top in range(0, n, height)
             )
             return design_of_rows(bands, p, memory_budget, 8 * n * p, is_sparse=False)
-    except (KeyError, EOFError, OSError, zipfile.BadZipFile):
+    except (KeyError, EOFError, OSError, RuntimeError, zipfile.BadZipFile):
         return None  # the reader of whole archives says what is wrong
 
 
@@ -82,11 +82,12 @@ def _exactly(stream: Any, n_bytes: int) -> bytes:
 
 def _load_arrays(file: Opened, left_out: tuple[str, ...] = ()) -> dict[str, Any]:
     try:
-        with np.load(file.path, allow_pickle=False) as archive:
+        with open(file.path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             # Arrays of a published second part are not samples of this table.
             keys = [key for key in archive.files if not key.endswith("_valid") and key not in left_out]
             return {key: archive[key] for key in keys}
-    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    # A damaged header may ask for a password, or for a compression that nobody knows: a RuntimeError.
+    except (ValueError, OSError, EOFError, AttributeError, RuntimeError, zipfile.BadZipFile) as error:
         raise DataError(
             f"{file.subject} cannot be read as a NumPy archive: it is damaged, or holds Python objects. Write it "
             "again with numpy.savez, with arrays of numbers or text."
@@ -318,8 +319,10 @@ def _check_h5(path: Path, subject: str) -> None:
     """Refuse a file that makes the library crash."""
     walk = _read_elsewhere(path, _WALK_H5)
     if walk is None or walk.returncode != 0:
-        last_line = b"" if walk is None else walk.stderr.strip().rpartition(b"\n")[2]
-        reason = last_line.decode(errors="replace") or "reading it ends in a crash, or never"
+        told = b"" if walk is None else walk.stderr.strip()
+        reason = told.rpartition(b"\n")[2].decode(errors="replace") or "reading it ends in a crash, or never"
+        if b"Traceback" in told:  # the words of HDF5 name no part of the file
+            reason = "its groups and attributes cannot be read"
         raise DataError(f"{subject} is damaged or not an h5ad file: {reason}. Write it again.")
 
 
