@@ -33,3 +33,15 @@ def test_sweeps_follow_the_threads_of_blas():
 def test_no_more_threads_than_cores_under_joblib(backend):
     found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(available_threads)() for _ in range(2))
     assert sum(found) <= max(2, n_cores())
+
+
+@pytest.mark.parametrize(("shape", "is_little"), [((5000, 50), True), ((62, 2000), True), ((3000, 3000), False)])
+def test_little_work_is_done_in_one_thread(shape, is_little):
+    before = blas_threads()
+    with _threads.one_thread_for_little_work(*shape):
+        assert blas_threads() == ([1] * len(before) if is_little else before)
+    assert blas_threads() == before
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in _threads.thread_controller().info() if pool["user_api"] == "blas"]

@@ -21,10 +21,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
-from threading import Condition
+from threading import Condition, current_thread, main_thread
 from typing import Any
 
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 SMALL_SIDE = 500  # of the matrices that are multiplied again and again
@@ -36,6 +37,15 @@ def one_thread_if_small(side: int) -> AbstractContextManager[Any]:
     On a busy machine that waiting can take ten times as long as the work.
     """
     return nullcontext() if side > SMALL_SIDE else one_thread()
+
+
+# Multiplications of one round of products; up to here threads would mostly wait for each other.
+LITTLE_WORK = 10**8
+
+
+def one_thread_for_little_work(n: int, p: int) -> AbstractContextManager[Any]:
+    """The same for products of a matrix of this shape with itself, however long its one side is."""
+    return one_thread() if n * p * min(n, p) <= LITTLE_WORK else nullcontext()
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -73,8 +83,16 @@ def n_cores() -> int:
 
 def available_threads() -> int:
     """Threads for a sweep over the data: as many as BLAS may use now, and one inside threads of joblib."""
+    if _is_thread_of_joblib():
+        return 1
     pools = [pool["num_threads"] for pool in thread_controller().info() if pool["user_api"] == "blas"]
     return max(1, min(n_cores(), int(effective_n_jobs(-1)), *map(int, pools)))
+
+
+def _is_thread_of_joblib() -> bool:
+    """Threads share the cores already; processes of joblib limit BLAS themselves and run tasks in their main thread."""
+    nesting = getattr(get_active_backend()[0], "nesting_level", 0) or 0
+    return nesting > 0 and current_thread() is not main_thread()
 
 
 def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> None:

@@ -23,6 +23,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from zeronorm._threads import one_thread_for_little_work
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
 from zeronorm.design import Design, check_container
@@ -106,15 +107,16 @@ class EstimatorElimination(BaseSelector):
         names = getattr(self, "feature_names_in_", None)
         groups = parse_feature_groups(getattr(self, "feature_groups", None), p, names)
         forced = parse_always_keep(getattr(self, "always_keep", None), p, names)
-        ranker = self._ranker(X, y, fit_params)
         plain = groups is None and forced.size == 0 and not self.verbose
         rounds = None
-        if plain and self.step == 1 and isinstance(ranker, KnownRanker):
-            rounds = ranker.one_by_one(n_stop)
-        if rounds is None:
-            rounds = eliminate_with_estimator(
-                ranker, p, n_stop=n_stop, step=self.step, groups=groups, forced=forced
-            )
+        with one_thread_for_little_work(*X.shape):
+            ranker = self._ranker(X, y, fit_params)
+            if plain and self.step == 1 and isinstance(ranker, KnownRanker):
+                rounds = ranker.one_by_one(n_stop)
+            if rounds is None:
+                rounds = eliminate_with_estimator(
+                    ranker, p, n_stop=n_stop, step=self.step, groups=groups, forced=forced
+                )
         left = np.flatnonzero(rounds.support)
         self.estimator_ = clone(self.estimator).fit(X[:, left], y, **fit_params)
         values = feature_importances(self.estimator_, self.importance_getter)

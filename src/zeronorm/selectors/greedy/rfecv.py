@@ -27,6 +27,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import _check_method_params, column_or_1d
 
+from zeronorm._threads import one_thread_for_little_work
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.engines.elimination.estimator import (
@@ -206,7 +207,8 @@ class RFECV(EstimatorElimination):
 
     def _over_folds(self, X: Any, y: Any, pairs: Any, fewest: int, routed: Any) -> list[FoldResult]:
         if effective_n_jobs(self.n_jobs) == 1:
-            return [self._one_fold(X, y, train, test, fewest, routed) for train, test in pairs]
+            with one_thread_for_little_work(*X.shape):
+                return [self._one_fold(X, y, train, test, fewest, routed) for train, test in pairs]
         return list(
             Parallel(n_jobs=self.n_jobs)(
                 delayed(self._one_fold)(X, y, train, test, fewest, routed) for train, test in pairs

@@ -7,7 +7,6 @@ system an iteration.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from zeronorm._jit import reduction, sweep
-from zeronorm._threads import one_thread, one_thread_if_small
+from zeronorm._threads import one_thread_for_little_work, one_thread_if_small
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
 from zeronorm.solvers.status import Certified, Status
@@ -85,7 +84,7 @@ def solve_squared_loss(
     decision = design.dot(weights) + bias
     status = Status.ITERATION_LIMIT
     n_iter = 0
-    with _threads_for(design):
+    with one_thread_for_little_work(*design.shape):
         while n_iter < max_iter and status is Status.ITERATION_LIMIT:
             n_iter += 1
             excess = np.maximum(problem.residual(decision), 0.0)
@@ -160,8 +159,6 @@ def _exact_line_search(
 # :math:`I + X^\top \Theta X` with :math:`\Theta_i = 1/(t_i/\alpha_i + \xi_i/(u_i - \alpha_i))`, of size p
 
 
-# Products of an iteration, in multiplications: up to here threads would mostly wait for each other.
-LITTLE_WORK = 1e8
 # A step stops this fraction of the way to the nearest bound.
 TO_THE_BOUND = 0.995
 # A start from another solution keeps this distance from the bounds, and this slack relative to the mean residual.
@@ -199,7 +196,7 @@ def solve_linear_loss(
     in_play = problem.upper > 0.0
     method = _InteriorPoint(design, problem.restricted(in_play))
     status, n_iter = Status.ITERATION_LIMIT, 0
-    with _threads_for(design):
+    with one_thread_for_little_work(*design.shape):
         if start is None or not method.soft.all():
             point = method.start()
         else:
@@ -424,12 +421,6 @@ def complementarity(variables: FloatArray, step: FloatArray, length: float) -> f
         total += (alpha[i] + length * step_alpha[i]) * (t[i] + length * step_t[i])
         total += (spare[i] + length * step_spare[i]) * (xi[i] + length * step_xi[i])
     return total
-
-
-def _threads_for(design: Design) -> AbstractContextManager[Any]:
-    """One thread for the products where all of an iteration is little work."""
-    n, p = design.shape
-    return one_thread() if n * p * p <= LITTLE_WORK else nullcontext()
 
 
 def _factor(hessian: FloatArray) -> Any:
