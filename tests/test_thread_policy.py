@@ -35,7 +35,9 @@ def test_no_more_threads_than_cores_under_joblib(backend):
     assert sum(found) <= max(2, n_cores())
 
 
-@pytest.mark.parametrize(("shape", "is_little"), [((5000, 50), True), ((62, 2000), True), ((3000, 3000), False)])
+@pytest.mark.parametrize(
+    ("shape", "is_little"), [((5000, 50), True), ((62, 2000), True), ((3000, 3000), False)]
+)
 def test_little_work_is_done_in_one_thread(shape, is_little):
     before = blas_threads()
     with _threads.one_thread_for_little_work(*shape):
