@@ -551,23 +551,41 @@ DRAWS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
 }
 
 
+SCORED_BY = {"FisherScore": FisherScore, "LassoSelector": LassoSelector}
+PART = 100  # data sets with a seed of their own
+
+
 @table
 def discoveries(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """Share of false features among those that KnockoffSelector keeps, twelve features being relevant."""
     kinds = list(DRAWS)[: 2 if quick else None]
-    scores = {"FisherScore": FisherScore(), "LassoSelector": LassoSelector()}
-    for kind, (score, selector), knockoffs in product(kinds, scores.items(), ("model_x", "normal_scores")):
-        draw, n, p = DRAWS[kind]
-        rng = np.random.default_rng(seed)
-        wrapped = KnockoffSelector(selector, level=FALSE_SHARE, knockoffs=knockoffs)
-        found = np.asarray([_false_and_found(draw(n, p, rng), wrapped, rng) for _ in range(sets)])
-        false, power = found.T
+    settings = list(product(kinds, SCORED_BY, ("model_x", "normal_scores")))
+    sizes = [min(PART, sets - start) for start in range(0, sets, PART)]
+    parts = iter(
+        Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_part)(*setting, size, (seed, number, part))
+            for number, setting in enumerate(settings)
+            for part, size in enumerate(sizes)
+        )
+    )
+    for kind, score, knockoffs in settings:
+        false, power = np.asarray([found for _ in sizes for found in next(parts)]).T
+        _, n, p = DRAWS[kind]
         yield {
             "columns": kind, "scores": score, "knockoffs": knockoffs, "n": n, "features": p, "level": FALSE_SHARE,
             "false discovery rate": round(float(false.mean()), 3),
             "standard error": round(float(false.std() / np.sqrt(sets)), 3),
             "power": round(float(power.mean()), 3), "data sets": sets,
         }  # fmt: skip
+
+
+def _part(
+    kind: str, score: str, knockoffs: str, sets: int, seed: tuple[int, ...]
+) -> list[tuple[float, float]]:
+    draw, n, p = DRAWS[kind]
+    rng = np.random.default_rng(seed)
+    wrapped = KnockoffSelector(SCORED_BY[score](), level=FALSE_SHARE, knockoffs=knockoffs)
+    return [_false_and_found(draw(n, p, rng), wrapped, rng) for _ in range(sets)]
 
 
 def _false_and_found(
