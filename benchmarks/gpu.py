@@ -1,8 +1,9 @@
 """What a device brings: operations of the Design and whole selections, on torch tensors.
 
     python benchmarks/gpu.py                          all jobs on the first CUDA device
-    python benchmarks/gpu.py --jobs gram,fisher --host    some jobs, and the same on NumPy arrays
-    python benchmarks/gpu.py --jobs relief --cupy     selections on CuPy arrays
+    python benchmarks/gpu.py --only gram --only "RFE tall" --host   some jobs, selections on NumPy arrays too
+    python benchmarks/gpu.py --only zeronorm-svm --only arom --host-only   the processor's share alone
+    python benchmarks/gpu.py --only relief --cupy     selections on CuPy arrays
     python benchmarks/gpu.py --device cpu --small     a quick look at whether everything runs
 
 Each job prints one line as soon as it is done. Peers are plain products of torch in the same run.
@@ -34,6 +35,7 @@ class Setting:
     host: bool
     repeat: int
     cupy: bool = False
+    host_only: bool = False
 
     def size(self, n: int, p: int) -> tuple[int, int]:
         return (max(40, n // 20), max(60, p // 500)) if self.small else (n, p)
@@ -173,20 +175,23 @@ def fold(setting: Setting) -> str:
 # -- Selections --
 
 
+COMPILING_COLUMNS = 2000
+COMPILING_TALL = (4000, 60)
+
+
 def selection(make: Callable[[], Any], n: int, p: int, repeat: int = 1) -> Callable[[Setting], str]:
     def measure(setting: Setting) -> str:
         size = setting.size(n, p)
         X, y = tensor(*size, setting.device), labels(size[0])
+        if setting.host_only:
+            host_s, _ = seconds_on_host(make, X, y)
+            return f"NumPy {host_s:.2f} s"
         given = setting.as_given(X)
         seconds, fitted = setting.timed(lambda: make().fit(given, y), repeat)
         found = int(np.count_nonzero(np.flatnonzero(fitted.support_) < N_INFORMATIVE))
         text = f"{1e3 * seconds:9.1f} ms  {found} of {fitted.n_features_} selected features are informative"
         if setting.host:
-            on_host = X.cpu().numpy()
-            make().fit(on_host[:, :2000], y)  # compiles
-            start = time.perf_counter()
-            same = make().fit(on_host, y)
-            host_s = time.perf_counter() - start
+            host_s, same = seconds_on_host(make, X, y)
             equal = np.array_equal(same.support_, fitted.support_)
             text += f"; NumPy {host_s:.2f} s, {host_s / seconds:.1f} times; the same selection: {equal}"
         return text
@@ -194,8 +199,19 @@ def selection(make: Callable[[], Any], n: int, p: int, repeat: int = 1) -> Calla
     return measure
 
 
+def seconds_on_host(make: Callable[[], Any], X: Any, y: Any) -> tuple[float, Any]:
+    """Wall time of one fit to the same data as a NumPy array; a small part is fitted first, to compile."""
+    on_host = X.cpu().numpy()
+    n, p = on_host.shape
+    rows, columns = (n, COMPILING_COLUMNS) if p >= n else COMPILING_TALL
+    make().fit(np.ascontiguousarray(on_host[:rows, :columns]), y[:rows])
+    start = time.perf_counter()
+    fitted = make().fit(on_host, y)
+    return time.perf_counter() - start, fitted
+
+
 WIDE = (1000, 1_000_000)
-JOBS: dict[str, Callable[[Setting], str]] = {
+OPERATIONS: dict[str, Callable[[Setting], str]] = {
     "gram": gram,
     "standardized-gram": standardized_gram,
     "gram-adjoint": gram_adjoint,
@@ -203,6 +219,8 @@ JOBS: dict[str, Callable[[Setting], str]] = {
     "dot": dot,
     "column-stats": column_stats,
     "fold": fold,
+}
+SELECTIONS: dict[str, Callable[[Setting], str]] = {
     "fisher": selection(lambda: FisherScore(20), *WIDE, repeat=3),
     "welch": selection(lambda: WelchScore(20), *WIDE, repeat=3),
     "golub": selection(lambda: GolubScore(20), *WIDE, repeat=3),
@@ -214,6 +232,17 @@ JOBS: dict[str, Callable[[Setting], str]] = {
     "rfe-tall": selection(lambda: RFE(n_features_to_select=20, step=0.2), 100_000, 500),
     "rfe-one-by-one": selection(lambda: RFE(n_features_to_select=20), 100, 100_000),
 }
+JOBS = {**OPERATIONS, **SELECTIONS}
+
+
+def chosen_jobs(only: list[str] | None, jobs: dict[str, Any]) -> dict[str, Any]:
+    """Jobs with one of these names, else with one of these texts in their name; spaces are as good as hyphens."""
+    if only is None:
+        return jobs
+    wanted: set[str] = set()
+    for text in (given.lower().replace(" ", "-") for given in only):
+        wanted |= {text} if text in jobs else {name for name in jobs if text in name}
+    return {name: job for name, job in jobs.items() if name in wanted}
 
 
 def main() -> None:
@@ -224,10 +253,18 @@ def main() -> None:
     parser.add_argument(
         "--cupy", action="store_true", help="selections on CuPy arrays in place of torch tensors"
     )
-    parser.add_argument("--jobs", default=",".join(JOBS), help="names with commas between them")
+    parser.add_argument(
+        "--host-only", action="store_true", help="selections on NumPy arrays only; operations are left out"
+    )
+    parser.add_argument(
+        "--only", action="append", help="a job, or all jobs with this text in their name; may be repeated"
+    )
     parser.add_argument("--repeat", type=int, default=5)
     given = parser.parse_args()
-    setting = Setting(given.device, given.small, given.host, given.repeat, given.cupy)
+    jobs = chosen_jobs(given.only, SELECTIONS if given.host_only else JOBS)
+    if not jobs:
+        parser.error(f"No job is named like {given.only}. There are: {', '.join(JOBS)}.")
+    setting = Setting(given.device, given.small, given.host, given.repeat, given.cupy, given.host_only)
     on_cuda = given.device.startswith("cuda")
     name = torch.cuda.get_device_name(given.device) if on_cuda else "the processor"
     print(f"zeronorm {zeronorm.__version__}, torch {torch.__version__}, {name}, {time.strftime('%Y-%m-%d')}")
@@ -237,10 +274,10 @@ def main() -> None:
         ("differences of samples", difference_kernels_for),
     ):
         print(f"{what}:", "no kernels, in blocks" if find(sample) is None else "kernels of Triton")
-    for job in given.jobs.split(","):
+    for job, measure in jobs.items():
         start = time.perf_counter()
         try:
-            text = JOBS[job](setting)
+            text = measure(setting)
         except Exception as error:  # the other jobs still run
             text = f"failed: {type(error).__name__}: {error}"
         print(f"{job:18s} {text}  [{time.perf_counter() - start:.0f} s in all]", flush=True)
