@@ -389,6 +389,7 @@ def test_parameters_of_the_library_are_options_here():
     assert (
         in_flags("Set delimiter=';' or missing='drop-rows'.") == "Set --delimiter ';' or --missing drop-rows."
     )
+    assert in_flags("Raise the parameter 'max_features'.") == "Raise --max-features."
     assert in_flags("The 'C' parameter of RFE must be positive. Got -1.") == (
         "The 'C' parameter of RFE must be positive. Got -1."
     )

@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import zeronorm
+from zeronorm.resampling.metrics import as_metric
 from zeronorm.workflow import chance
 from zeronorm.workflow.chance import WithBaseline, permuted_target
 from zeronorm.workflow.inputs import DataOptions, load_data
@@ -149,7 +150,16 @@ def _data(n_samples, n_features):
 # -- The headline ---------------------------------------------------------------------------------------
 
 
-MEASURED = {"value": 0.2, "chance": 0.5, "low": 0.1, "high": 0.3, "greater_is_better": False, "p_value": None}
+MEASURED = {
+    "value": 0.2,
+    "chance": 0.5,
+    "low": 0.1,
+    "high": 0.3,
+    "greater_is_better": False,
+    "p_value": None,
+    "n_permutations": 0,
+}
+NO_INTERVAL = {"low": None, "high": None}
 
 
 @pytest.mark.parametrize(
@@ -157,18 +167,100 @@ MEASURED = {"value": 0.2, "chance": 0.5, "low": 0.1, "high": 0.3, "greater_is_be
     [
         ({}, True),
         ({"high": 0.55}, False),
-        ({"p_value": 0.05}, True),
-        ({"p_value": 0.06}, False),
-        ({"high": 0.55, "p_value": 0.01}, True),
-        ({"value": 0.6, "p_value": 0.01}, False),
+        ({"p_value": 0.05, "n_permutations": 19}, True),
+        ({"p_value": 0.06, "n_permutations": 99}, False),
+        ({"high": 0.55, "p_value": 0.01, "n_permutations": 99}, True),
+        ({"value": 0.6, "p_value": 0.01, "n_permutations": 99}, False),
         ({"greater_is_better": True}, False),
         ({"greater_is_better": True, "value": 0.8, "low": 0.7, "high": 0.9}, True),
-        ({"value": None}, False),
-        ({"high": None, "low": None}, False),
+        # What was not measured or not tested is neither shown nor refuted.
+        ({"value": None, **NO_INTERVAL}, None),
+        (NO_INTERVAL, None),
+        ({"greater_is_better": True, "value": 0.8, **NO_INTERVAL}, None),
+        ({"value": 0.5, **NO_INTERVAL}, False),
+        ({"value": 0.7, **NO_INTERVAL}, False),
+        ({"chance": None}, None),
+        ({"chance": None, "p_value": 0.05, "n_permutations": 19}, True),
+        ({"chance": None, "p_value": 0.1, "n_permutations": 19}, False),
+        # Nine permutations cannot give less than p = 0.1: the interval decides where none of them did as well.
+        ({"p_value": 0.1, "n_permutations": 9}, True),
+        ({"p_value": 0.1, "n_permutations": 9, "high": 0.55}, False),
+        ({"p_value": 0.1, "n_permutations": 9, **NO_INTERVAL}, None),
+        ({"p_value": 0.2, "n_permutations": 9, **NO_INTERVAL}, False),
+        ({"p_value": 0.2, "n_permutations": 9}, False),
     ],
 )
 def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, expected):
     assert beats_chance(MEASURED | changes) is expected
+
+
+def small_regression(metric, permutations):
+    """24 samples whose target is nearly a feature: training parts so small that residuals get no interval."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 10))
+    y = 2 * X[:, 0] + 0.05 * rng.normal(size=24)
+    options = {"method": "forward-least-squares", "features": 1, "cv": 2, "n_jobs": 1}
+    return zeronorm.select(X, y, **options, metric=metric, permutations=permutations)
+
+
+@pytest.mark.parametrize("metric", ["mse", "mae", "r2"])
+def test_without_a_test_the_headline_says_what_was_measured_and_what_to_do(metric):
+    result = small_regression(metric, 0)
+    found = result.procedure
+    assert found["low"] is None
+    assert found["beats_chance"] is None
+    assert result.headline.startswith("1 of 10 features selected for target: ")
+    for value in (found["value"], found["chance"]):
+        assert as_metric(metric).format(value) in result.headline
+    assert result.headline.endswith("Not tested against chance: that needs at least 19 permutations")
+    told = [text for text in result.warnings if "was not tested" in text]
+    assert len(told) == 1
+    assert "raise the parameter 'permutations' to 19 or more" in told[0]
+    assert not any("not shown to be better than chance" in text for text in result.warnings)
+    assert result.to_dict()["headline"] == result.headline
+    assert result.to_dict()["procedure"]["beats_chance"] is None
+
+
+def test_permutations_decide_where_there_is_no_interval():
+    result = small_regression("mse", 19)
+    assert result.procedure["low"] is None
+    assert result.headline == "1 of 10 features predicts target"
+    assert not any("not tested" in text for text in result.warnings)
+    few = small_regression("mse", 3)
+    assert few.headline.endswith("Not tested against chance: that needs at least 19 permutations")
+    assert any("3 permutations cannot give a p-value of 0.05" in text for text in few.warnings)
+
+
+def separated_classes(metric, permutations=0):
+    options = {"method": "fisher", "features": 3, "cv": 2, "n_jobs": 1, "metric": metric}
+    return zeronorm.select(
+        *simulated(2, 3.0, n_samples=24, n_features=10), **options, permutations=permutations
+    )
+
+
+@pytest.mark.parametrize("metric", ["error_rate", "balanced_error_rate", "auc"])
+def test_classes_are_tested_by_the_interval(metric):
+    result = separated_classes(metric)
+    assert result.procedure["low"] is not None
+    assert result.headline == "3 of 10 features predict target"
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "average_precision"])
+def test_a_scorer_with_the_best_value_in_every_part_has_no_interval_and_is_not_denied(metric):
+    result = separated_classes(metric)
+    assert (result.procedure["value"], result.procedure["low"]) == (1.0, None)
+    assert "Not tested against chance" in result.headline
+    assert separated_classes(metric, 19).headline == "3 of 10 features predict target"
+
+
+def test_what_is_worse_than_chance_needs_no_test():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(24, 10)), rng.normal(size=24)
+    options = {"method": "forward-least-squares", "features": 3, "cv": 2, "metric": "r2", "n_jobs": 1}
+    result = zeronorm.select(X, y, **options, permutations=0)
+    assert result.procedure["low"] is None
+    assert result.headline == "No evidence that these 3 features predict target"
+    assert any("better than chance (the R² is not above that of chance)" in t for t in result.warnings)
 
 
 def simulate_headlines(strength, n_sets, **options):

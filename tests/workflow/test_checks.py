@@ -91,8 +91,11 @@ def measured(**changes):
     found = {
         "failed": [],
         "n_splits": 5,
+        "value": 0.15,
         "chance": 0.5,
+        "greater_is_better": False,
         "p_value": None,
+        "n_permutations": 0,
         "beats_chance": True,
         "metric": "error_rate",
         "label": "error rate",
@@ -113,7 +116,10 @@ def test_a_sound_result_has_no_warning():
     [
         ({"low": 0.0, "high": 0.4}, {}, "±20 percentage points"),
         ({"stability": {"value": 0.1}}, {}, "not stable"),
-        ({"beats_chance": False, "p_value": 0.4}, {}, "does not differ from chance (p = 0.4)"),
+        ({"beats_chance": False, "p_value": 0.4, "n_permutations": 19}, {}, "better than chance (p = 0.4)"),
+        ({"beats_chance": False, "p_value": 0.2, "n_permutations": 4}, {}, "contains chance"),
+        ({"beats_chance": False, "value": 0.6}, {}, "the error rate is not below that of chance"),
+        ({"beats_chance": None, "low": None, "high": None}, {}, "no permutations were made"),
         ({"failed": ["ValueError: no"]}, {}, "1 of 6 test parts could not be evaluated: ValueError: no"),
         ({}, {"chosen": 128, "at_largest": True}, "128, is the largest that was tried"),
     ],

@@ -161,7 +161,7 @@ def in_flags(message: str) -> str:
     flags = {name: f"--{name.replace('_', '-')}" for name in OPTIONS} | FLAGS
     names = "|".join(sorted(flags, key=len, reverse=True))
     message = re.sub(rf"[Tt]he '({names})' parameter(?: of \w+)?", lambda m: flags[m[1]], message)
-    message = re.sub(rf"parameter '({names})'", lambda m: flags[m[1]], message)
+    message = re.sub(rf"(?:[Tt]he )?parameter '({names})'", lambda m: flags[m[1]], message)
     message = re.sub(rf"\b(?:[Ss]et )?({names})=True\b", lambda m: f"pass {flags[m[1]]}", message)
     value = r"""('[^']*'|"[^"]*"|[\w.]+)"""
     return re.sub(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDE_INTERVAL = 0.15  # half-width of a rate
 UNSTABLE = 0.4
+FEWEST_PERMUTATIONS = round(1 / LEVEL) - 1  # that can give a p-value of LEVEL
 
 
 def measure(
@@ -55,18 +56,31 @@ def measure(
     return found
 
 
-def beats_chance(measured: dict[str, Any]) -> bool:
-    """Whether the procedure predicts: p at most 0.05 or, without permutations, chance outside the interval."""
+def beats_chance(measured: dict[str, Any]) -> bool | None:
+    """Whether the procedure predicts: p at most 0.05 or, without permutations, chance outside the interval.
+
+    None where nothing was tested. Permutations that are too few for a p-value of 0.05 can only speak against: the
+    interval decides if none of them did as well.
+    """
     value, chance, p_value = measured["value"], measured["chance"], measured["p_value"]
-    if value is None or chance is None:
-        return False
+    if value is None:
+        return None
     sign = 1.0 if measured["greater_is_better"] else -1.0
-    if sign * value <= sign * chance:
+    if chance is not None and sign * value <= sign * chance:
         return False
-    if p_value is not None:
+    if p_value is not None and not _is_least_p_value(measured):
         return bool(p_value <= LEVEL)
+    if p_value is not None and p_value <= LEVEL:
+        return True
     worse_end = measured["low"] if sign > 0 else measured["high"]
-    return worse_end is not None and sign * worse_end > sign * chance
+    if worse_end is None or chance is None:
+        return None
+    return bool(sign * worse_end > sign * chance)
+
+
+def _is_least_p_value(measured: dict[str, Any]) -> bool:
+    """Whether no permutation did as well."""
+    return bool(measured["p_value"] * (1 + measured["n_permutations"]) < 1.5)
 
 
 def _other_metrics(records: Any, label: str, metric: str) -> dict[str, float]:
@@ -106,7 +120,7 @@ def _stability(records: Any, label: str, n_features: int) -> dict[str, Any]:
 
 
 def headline(result: Result) -> str:
-    """What was found in one line; it claims prediction only where ``beats_chance`` does."""
+    """What was found in one line; prediction is claimed or denied only where ``beats_chance`` does so."""
     data = result.data
     extent = f"{data['n_samples']} samples and {data['n_features']} features"
     if result.kind == "comparison":
@@ -119,8 +133,23 @@ def headline(result: Result) -> str:
         return f"No feature of {data['n_features']} was selected for {data['target']}"
     if found["beats_chance"]:
         return f"{count} of {data['n_features']} features {'predicts' if count == 1 else 'predict'} {data['target']}"
+    if found["beats_chance"] is None:
+        return f"{count} of {data['n_features']} features selected for {data['target']}: {_untested(found)}"
     those = "this feature predicts" if count == 1 else f"these {count} features predict"
     return f"No evidence that {those} {data['target']}"
+
+
+def _untested(found: dict[str, Any]) -> str:
+    """What was measured where nothing was tested."""
+    if found["value"] is None:
+        return "the error could not be measured"
+    metric = found["metric"]
+    at_chance = found["chance"]
+    beside = "" if at_chance is None else f" ({summary.format_metric(at_chance, metric)} without any feature)"
+    return (
+        f"{found['label']} {summary.format_metric(found['value'], metric)}{beside}. Not tested against chance: that "
+        f"needs at least {FEWEST_PERMUTATIONS} permutations"
+    )
 
 
 def error_sentence(found: dict[str, Any]) -> str:
@@ -167,10 +196,14 @@ def size_sentence(result: Result) -> str:
     sizes = result.procedure.get("sizes") or []
     if not sizes or result.kind != "selection":
         return ""
-    listed = ", ".join(str(size) for size in sizes) if len(sizes) <= 10 else f"{min(sizes)} to {max(sizes)}"
+    if len(set(sizes)) == 1:
+        counted = f"{sizes[0]} {'feature' if sizes[0] == 1 else 'features'} in each training part"
+    else:
+        listed = ", ".join(map(str, sizes)) if len(sizes) <= 10 else f"{min(sizes)} to {max(sizes)}"
+        counted = f"{listed} features in the training parts"
     return (
-        f"This is measured for the whole procedure, which selected {listed} features in the training parts. From all "
-        f"samples it selected {len(result.selected)}."
+        f"This is measured for the whole procedure, which selected {counted}. From all samples it selected "
+        f"{len(result.selected)}."
     )
 
 
@@ -182,15 +215,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
             f"{len(found['failed'])} of {found['n_splits'] + len(found['failed'])} test parts could not be evaluated: "
             f"{found['failed'][0]}. The error is the mean over the others."
         )
-    if found["chance"] is not None and not found["beats_chance"]:
-        reason = (
-            "p = " + f"{found['p_value']:.2g}"
-            if found["p_value"] is not None
-            else "by the interval of the error"
-        )
-        notes.append(
-            f"The result does not differ from chance ({reason}). Do not use the features for prediction."
-        )
+    notes += _doubts_about_chance(found)
     if as_metric(found["metric"]).unit == "%" and found["low"] is not None:
         half_width = (found["high"] - found["low"]) / 2
         if half_width > WIDE_INTERVAL:
@@ -210,6 +235,31 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
             "raise the parameter 'max_features'."
         )
     return notes
+
+
+def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
+    """Why the result is not shown to be better than chance, or that nobody has looked."""
+    if found["beats_chance"] or found["value"] is None:
+        return []
+    p_value, count = found["p_value"], found["n_permutations"]
+    if found["beats_chance"] is None:
+        unable = (
+            f"{count} permutations cannot give a p-value of {LEVEL}" if count else "no permutations were made"
+        )
+        return [
+            f"Whether the features predict better than chance was not tested: the {found['label']} has no interval, "
+            f"and {unable}. To test it, raise the parameter 'permutations' to {FEWEST_PERMUTATIONS} or more."
+        ]
+    sign = 1.0 if found["greater_is_better"] else -1.0
+    if found["chance"] is not None and sign * found["value"] <= sign * found["chance"]:
+        reason = f"the {found['label']} is not {'above' if sign > 0 else 'below'} that of chance"
+    elif p_value is not None and not (count < FEWEST_PERMUTATIONS and _is_least_p_value(found)):
+        reason = f"p = {p_value:.2g}"
+    else:
+        reason = f"the interval of the {found['label']} contains chance"
+    return [
+        f"The result is not shown to be better than chance ({reason}). Do not use the features for prediction."
+    ]
 
 
 def check_something_worked(records: Any, metric: str, methods: Sequence[str]) -> None:
