@@ -204,7 +204,7 @@ BAD = {
     "model": (["data.csv", "-t", "label", "-m", "kernel-arom"], "not a selector"),
     "wrong task": (["data.csv", "-t", "g3", "-m", "fisher"], "the task is regression"),
     "zero features": (["data.csv", "-t", "label", "-k", "0"], "at least 1"),
-    "too many features": (["data.csv", "-t", "label", "-k", "99"], "99 of 12"),
+    "too many features": (["data.csv", "-t", "label", "-k", "99"], "99 features, but the table has 12"),
     "features in words": (["data.csv", "-t", "label", "-k", "ten"], "count"),
     "too many folds": (["data.csv", "-t", "label", "--cv", "30"], "--cv"),
     "one fold": (["data.csv", "-t", "label", "--cv", "1"], "--cv"),

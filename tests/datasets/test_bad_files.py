@@ -36,7 +36,7 @@ CASES = {
     "ragged": ("d.csv", text("x,y\n1,a\n2,b,c\n3,a\n"), "Line 3 of the file"),
     "target constant": ("d.csv", text("x,y\n1,a\n2,a\n"), "constant"),
     "numeric target constant": ("d.csv", text("x,y\n1,2.5\n2,2.5\n"), "constant"),
-    "labels missing": ("d.csv", text("x,y\n1,a\n2,\n3,b\n4,a\n"), "no value in the target"),
+    "labels missing": ("d.csv", text("x,y\n1,a\n2,\n3,b\n4,a\n"), "has no value in 1 of 4 samples"),
     "label seen once": ("d.csv", text("x,y\n1,a\n2,b\n3,a\n4,b\n5,c\n"), "only one sample"),
     "target all unique": ("d.csv", text("x,y\n1,a\n2,b\n3,c\n4,d\n"), "identifier"),
     "whole numbers all unique": ("d.csv", text("x,y\n1,5\n2,6\n3,7\n4,9\n"), "identifier"),

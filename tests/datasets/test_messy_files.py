@@ -340,7 +340,7 @@ GOOD = {
     "two tables in another order, some without": Good(
         "d.csv",
         GENES,
-        "1 of the measured samples",
+        "1 measured sample without",
         options={"transpose": True},
         labels=Y[:5],
         values=columns(X[:5], Z[:5]),
@@ -453,7 +453,7 @@ BAD = {
         "first '<0.5' in data row 1",
     ),
     "decimal comma not said": ("d.csv", GERMAN, "decimal_comma=True"),
-    "target twice": ("d.csv", PLAIN.replace("x,z", "y,z"), "stands 2 times"),
+    "target twice": ("d.csv", PLAIN.replace("x,z", "y,z"), "the name of 2 columns"),
     "class of one": ("d.csv", table_text(rows=RARE), "min_class_size=2"),
     "label missing": ("d.csv", PLAIN + "7,7,\n", "drop_unlabelled=True"),
     "dates only": (
@@ -514,7 +514,7 @@ JOINS = {
     "target in neither": (
         PHENOTYPES.replace("y,", "state,"),
         {"transpose": True},
-        "the targets are 'state', 'age'",
+        "the columns to predict are 'state', 'age'",
     ),
 }
 

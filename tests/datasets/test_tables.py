@@ -94,7 +94,7 @@ def test_text_identifiers_are_set_aside_and_reported():
     assert table.feature_names.tolist() == ["x"]
     assert table.id_columns == ("patient",)
     assert table.sample_ids.tolist() == [f"p{i}" for i in range(8)]
-    assert any("patient" in note and "set aside" in note for note in table.notes)
+    assert any("patient" in note and "left out" in note for note in table.notes)
 
 
 @pytest.mark.parametrize(("name", "values"), [("row", range(8)), ("sample_id", [17, 3, 8, 1, 2, 99, 5, 4])])

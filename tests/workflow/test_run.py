@@ -100,7 +100,7 @@ def test_files_on_disk_are_not_read_into_memory(problem, tmp_path, monkeypatch):
         ({"data": np.array([["a", "b"]])}, "array of numbers"),
         ({"features": 0}, "'features' parameter must be a count"),
         ({"features": 2.5}, "'features' parameter must be a count"),
-        ({"features": 99}, "99 of 30"),
+        ({"features": 99}, "99 features, but the table has 30"),
         ({"cv": 1}, "'cv' parameter"),
         ({"cv": 40}, "too few for cv=40"),
         ({"rule": "worst"}, "'rule' parameter must be one of"),

@@ -10,6 +10,7 @@ import re
 import shlex
 import signal
 import sys
+from functools import cache
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -95,7 +96,7 @@ def run(arguments: list[str]) -> int:
     try:
         import typer
 
-        from zeronorm.cli.commands import app
+        _command()
     except ModuleNotFoundError as error:
         return _complain(
             f"The command line needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
@@ -105,8 +106,7 @@ def run(arguments: list[str]) -> int:
 
     token = COMMAND.set(shlex.join(["zeronorm", *arguments]))
     try:
-        command = typer.main.get_command(app)
-        result = command(arguments or ["--help"], prog_name="zeronorm", standalone_mode=False)
+        result = _command()(arguments or ["--help"], prog_name="zeronorm", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         result = INTERRUPTED
     except BrokenPipeError:
@@ -123,6 +123,16 @@ def run(arguments: list[str]) -> int:
             INTERRUPTED,
         )
     return int(result) if isinstance(result, int) else 0
+
+
+@cache
+def _command() -> Any:
+    """All commands with their options."""
+    import typer
+
+    from zeronorm.cli.commands import app
+
+    return typer.main.get_command(app)
 
 
 def _explain(error: Exception) -> int:
@@ -162,7 +172,11 @@ def in_flags(message: str) -> str:
     names = "|".join(sorted(flags, key=len, reverse=True))
     message = re.sub(rf"[Tt]he '({names})' parameter(?: of \w+)?", lambda m: flags[m[1]], message)
     message = re.sub(rf"(?:[Tt]he )?parameter '({names})'", lambda m: flags[m[1]], message)
-    message = re.sub(rf"\b(?:[Ss]et )?({names})=True\b", lambda m: f"pass {flags[m[1]]}", message)
+    message = re.sub(
+        rf"\b(?:([Ss])et )?({names})=True\b",
+        lambda m: f"{'Pass' if m[1] == 'S' else 'pass'} {flags[m[2]]}",
+        message,
+    )
     value = r"""('[^']*'|"[^"]*"|[\w.]+)"""
     return re.sub(
         rf"\b({names})={value}", lambda m: f"{flags[m[1]]} {shlex.quote(m[2].strip(_QUOTES))}", message

@@ -69,6 +69,7 @@ def _number(value: Any) -> str:
 
 def print_selection(result: Result, folder: Path) -> None:
     """The headline, the selected features, the error, notes and warnings, and where the report is."""
+    from zeronorm.datasets.table import counted
     from zeronorm.workflow.measured import error_sentence, size_sentence
 
     print_notes(result.notes)
@@ -84,7 +85,8 @@ def print_selection(result: Result, folder: Path) -> None:
         for feature in result.selected[:MOST_ROWS]
     ]
     effect = EFFECTS.get(result.selected[0].effect_kind, "effect") if result.selected else "effect"
-    title = f"{len(result.selected)} of {result.data['n_features']} features selected by {result.methods[0]['name']}"
+    of_all = counted(result.data["n_features"], "feature")
+    title = f"{len(result.selected)} of {of_all} selected by {result.methods[0]['name']}"
     print_table(title, ["rank", "feature", "score", "selected in folds", "direction", effect], rows)
     left = len(result.selected) - len(rows)
     if left > 0:

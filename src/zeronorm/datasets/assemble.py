@@ -200,7 +200,8 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
         return np.asarray(raw.targets[name]), name, None
     if raw.targets and name not in raw.names:
         raise DataError(
-            f"The 'target' parameter names {shown(name)}, but the targets are {shown_list(list(raw.targets))}."
+            f"The 'target' parameter names {shown(name)}, but the columns to predict are "
+            f"{shown_list(list(raw.targets))}. Choose one of them."
         )
     places = [place for place, known in enumerate(raw.names) if known == name]
     if not places and raw.sample_ids is not None:
@@ -212,7 +213,7 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
         raise no_such_column(raw.names, name, "target")
     if len(places) > 1:
         raise DataError(
-            f"The 'target' parameter names {shown(name)}, which stands {len(places)} times in the table. Rename one."
+            f"The 'target' parameter names {shown(name)}, the name of {len(places)} columns. Rename all but one."
         )
     return raw.column(places[0]), name, places[0]
 
@@ -298,10 +299,10 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
             grouping.append(place)
     names = [raw.names[place] for place in identifiers]
     if index:
-        draft = draft.noted("The first column only counts the rows and was set aside.")
+        draft = draft.noted("The first column only counts the rows and was left out.")
     if names:
         draft = draft.noted(
-            f"These text columns look like identifiers and were set aside: {shown_list(names)}. Nearly every sample "
+            f"These text columns look like identifiers and were left out: {shown_list(names)}. Nearly every sample "
             "has its own value there."
         )
     draft = draft.noted(*(encoding.grouping_note(raw.names[p], raw.texts[p], draft.groups) for p in grouping))
@@ -334,8 +335,8 @@ def _encode_texts(
         sources = np.concatenate([sources, np.full(len(encoded.levels), place, dtype=np.intp)])
     note = (
         f"{counted(len(raw.texts), 'text column')} became "
-        f"{counted(sum(b.shape[1] for b in blocks), 'indicator column')}; the levels of one column enter and leave "
-        "together."
+        f"{counted(sum(b.shape[1] for b in blocks), 'indicator column')}; those of one column are selected "
+        "together or not at all."
     )
     order = np.argsort(sources, kind="stable")
     X = _side_by_side(raw.values, blocks)[:, order]

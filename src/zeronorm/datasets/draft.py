@@ -50,8 +50,8 @@ def handle_rows(draft: Draft, missing: encoding.MissingChoice, drop_unlabelled: 
     drops_rows = missing == "drop-rows"
     if unlabelled.any() and not (drops_rows or drop_unlabelled):
         raise DataError(
-            f"{int(unlabelled.sum())} of {n} samples have no value in the target {shown(draft.target_name)} (first in "
-            f"data row {int(np.argmax(unlabelled)) + 1}). Fill them, or leave these samples out: set "
+            f"The target {shown(draft.target_name)} has no value in {int(unlabelled.sum())} of {n} samples (first in "
+            f"data row {int(np.argmax(unlabelled)) + 1}). Fill in the values, or leave these samples out: set "
             "drop_unlabelled=True."
         )
     incomplete = unlabelled | rows_with_missing(draft.raw) if drops_rows else unlabelled
@@ -125,7 +125,10 @@ def settle_task(draft: Draft, given: TaskName | None, min_class_size: int) -> tu
     y = check_target(draft.y, name, task, task_was_given=given is not None)
     alike = encoding.alike_but_for_case(y) if task == "classification" else []
     if alike:
-        draft = draft.noted(f"The classes {shown_list(alike)} differ in upper and lower case only.")
+        draft = draft.noted(
+            f"The classes {shown_list(alike)} differ in upper and lower case only. If they mean the same, correct the "
+            "table."
+        )
     return task, replace(draft, y=y)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from zeronorm.datasets.encoding import is_text_identifier
 from zeronorm.datasets.raw import RawTable, no_such_column
-from zeronorm.datasets.table import DataError, shown, shown_list
+from zeronorm.datasets.table import DataError, counted, shown, shown_list
 from zeronorm.design import Design
 
 
@@ -150,8 +150,8 @@ def _row_by_name(ids: Ids, spelling: Callable[[str], str], wanted: set[str]) -> 
     repeated = [name for name, count in Counter(names).items() if count > 1 and name in wanted]
     if repeated:
         raise DataError(
-            f"The table of samples has {len(repeated)} names more than once, first {shown(repeated[0])}. Keep one row "
-            "per sample."
+            f"The table of samples names {counted(len(repeated), 'sample')} more than once, first "
+            f"{shown(repeated[0])}. Keep one row per sample."
         )
     return {name: row for row, name in enumerate(names)}
 
@@ -193,11 +193,11 @@ def _notes(
     if not keep.all():
         absent = [name for name, kept in zip(ours.cells, keep, strict=True) if not kept]
         found.append(
-            f"{n_samples - int(keep.sum())} of the measured samples are not in the table of samples and were left out: "
-            f"{shown_list(absent, 3)}."
+            f"Left out: {counted(n_samples - int(keep.sum()), 'measured sample')} without a row in the table of "
+            f"samples, {shown_list(absent, 3)}."
         )
     if unused > 0:
-        found.append(f"{unused} rows of the table of samples have no measurements.")
+        found.append(f"Not used: {counted(unused, 'row')} of the table of samples without measurements.")
     if spelling is not _exactly:
         found.append(
             "The names of the samples are spelt differently in the two tables and were matched all the same."

@@ -157,7 +157,7 @@ def no_such_column(names: Sequence[str], wanted: str, parameter: str, table: str
     close = difflib.get_close_matches(wanted, list(names)[:5000], n=3)
     hint = f"Did you mean {shown_list(close)}?" if close else f"The first are {shown_list(list(names))}."
     if not close and names and all(is_number(name) for name in list(names)[:100]):
-        hint += " All names are numbers: the file may lack a header line."
+        hint += " All names are numbers: the file may lack a header line. Add one."
     return DataError(f"{start} {table} has no such column. {hint}")
 
 

@@ -159,7 +159,9 @@ def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
 def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: bool) -> NDArray[Any]:
     """The target as labels (text or whole numbers) or floats, or an error with the remedy."""
     if len(y) < 2:
-        raise DataError(f"The table has {len(y)} sample. Selection needs at least two, and some per class.")
+        raise DataError(
+            f"The table has {counted(len(y), 'sample')}. Add samples: at least two of each class are needed."
+        )
     if task == "regression":
         return _check_numbers(y, name, task_was_given=task_was_given)
     labels = as_labels(y)

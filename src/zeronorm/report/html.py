@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -15,6 +16,9 @@ from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
 from zeronorm.workflow.result import Result
+
+if TYPE_CHECKING:
+    import jinja2
 
 MOST_CLASS_COLUMNS = 4
 MOST_FEATURE_ROWS = 1000
@@ -124,6 +128,16 @@ def facts_of(records: Any, *, names: Sequence[str] | None = None, n_features: in
 
 
 def _page(facts: Facts) -> str:
+    return _compiled_page().render(
+        style=Markup(_template("style.css")),
+        script=Markup(_template("script.js")),
+        **view(facts),
+    )
+
+
+@cache
+def _compiled_page() -> jinja2.Template:
+    """The template of a report; compiling it takes longer than filling it in."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -134,12 +148,7 @@ def _page(facts: Facts) -> str:
         loader=jinja2.FunctionLoader(_template),
     )
     environment.globals.update(series_class=series_class, shape=shape, visible=visible)
-    page = environment.get_template("report.html.j2")
-    return page.render(
-        style=Markup(_template("style.css")),
-        script=Markup(_template("script.js")),
-        **view(facts),
-    )
+    return environment.get_template("report.html.j2")
 
 
 def _template(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm.datasets.table import Table, shown, shown_list
+from zeronorm.datasets.table import Table, counted, shown, shown_list
 from zeronorm.workflow.inputs import dense_columns
 
 IMBALANCE = 4.0
@@ -154,6 +154,6 @@ def _size_warnings(table: Table) -> list[str]:
         return []
     in_class = "" if not table.class_counts else f", {fewest} in the smallest class"
     return [
-        f"There are few samples ({table.n_samples}{in_class}) for {table.n_features} features. The measured error is "
-        "only a rough estimate. Confirm the selected features on new samples."
+        f"There are few samples ({table.n_samples}{in_class}) for {counted(table.n_features, 'feature')}. The measured "
+        "error is only a rough estimate. Confirm the selected features on new samples."
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm.datasets.table import counted
 from zeronorm.evaluation import summary
 from zeronorm.evaluation.records import columns_of
 from zeronorm.resampling.metrics import METRICS, as_metric
@@ -122,19 +123,19 @@ def _stability(records: Any, label: str, n_features: int) -> dict[str, Any]:
 def headline(result: Result) -> str:
     """What was found in one line; prediction is claimed or denied only where ``beats_chance`` does so."""
     data = result.data
-    extent = f"{data['n_samples']} samples and {data['n_features']} features"
+    features = counted(data["n_features"], "feature")
     if result.kind == "comparison":
-        return f"{len(result.methods)} methods compared on {extent}"
+        return f"{len(result.methods)} methods compared on {data['n_samples']} samples and {features}"
     found = result.procedure
     count = len(result.selected)
     if not found:
-        return f"Selection from {data['n_features']} features"
+        return f"Selection from {features}"
     if count == 0:
         return f"No feature of {data['n_features']} was selected for {data['target']}"
     if found["beats_chance"]:
-        return f"{count} of {data['n_features']} features {'predicts' if count == 1 else 'predict'} {data['target']}"
+        return f"{count} of {features} {'predicts' if count == 1 else 'predict'} {data['target']}"
     if found["beats_chance"] is None:
-        return f"{count} of {data['n_features']} features selected for {data['target']}: {_untested(found)}"
+        return f"{count} of {features} selected for {data['target']}: {_untested(found)}"
     those = "this feature predicts" if count == 1 else f"these {count} features predict"
     return f"No evidence that {those} {data['target']}"
 

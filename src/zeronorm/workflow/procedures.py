@@ -331,7 +331,8 @@ def sizes_to_try(table: Table, settings: Settings) -> list[int]:
     p = table.n_features
     if settings.features is not None and settings.features > p:
         raise ValueError(
-            f"The 'features' parameter asks for {settings.features} of {p} features. Ask for at most {p}."
+            f"The 'features' parameter asks for {settings.features} features, but the table has {p}. Ask for at "
+            f"most {p}."
         )
     smallest = max(1, len(kept_columns(table, settings.keep)))
     if table.feature_groups is not None:

@@ -42,7 +42,10 @@ def read_arff(file: Opened) -> RawTable:
     text = file.path.read_text(encoding="utf-8-sig")
     marker = re.search(r"^\s*@data\s*$", text, re.IGNORECASE | re.MULTILINE)
     if marker is None:
-        raise DataError(f"{file.subject} has no @data line, so it is not an ARFF file or is cut off.")
+        raise DataError(
+            f"{file.subject} has no @data line: it is cut off, or not an ARFF file. Copy it again, or give "
+            "it the ending of its format."
+        )
     attributes = [_parse_attribute(line, file) for line in _attribute_lines(text[: marker.start()])]
     if len(attributes) < 2:
         raise DataError(

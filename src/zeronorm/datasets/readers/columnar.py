@@ -51,7 +51,9 @@ def read_columnar(file: Opened, *, transpose: bool = False) -> RawTable:
     """The table in a Parquet or Arrow file."""
     frame = _read_frame(file)
     if frame.width < 2:
-        raise DataError(f"{file.subject} has {frame.width} column. A table needs a target and a feature.")
+        raise DataError(
+            f"{file.subject} has {frame.width} column. Give a table with a target and at least one feature."
+        )
     names = list(frame.columns)
     return raw_from_transposed(names, frame) if transpose else raw_from_frame(names, frame)
 
@@ -169,7 +171,7 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool = Fals
     notes = ["The table has samples in columns and was transposed."]
     if describing:
         described = shown_list([names[1 + place] for place in describing])
-        notes.append(f"These columns describe the features and are no samples: {described}.")
+        notes.append(f"These columns describe the features and are not samples: {described}.")
     return RawTable(
         names=feature_names,
         values=values[~is_text_row].T,

@@ -187,10 +187,12 @@ def _with_tabs(file: Opened) -> Path:
 
 def _one_column(file: Opened, header: str, separator: str, lines: list[str]) -> DataError:
     if not lines:
-        return DataError(f"{file.subject} holds no table, only comments or empty lines.")
+        return DataError(
+            f"{file.subject} holds only comments or empty lines. Give a file with a header and data."
+        )
     return DataError(
-        f"With the delimiter {separator!r} {file} has only one column, {shown(header)}. A table needs a target and at "
-        "least one feature; if another character separates the columns, name it (parameter 'delimiter')."
+        f"With the delimiter {separator!r} {file} has only one column, {shown(header)}. Give a table with a target and "
+        "at least one feature. If another character separates the columns, name it (parameter 'delimiter')."
     )
 
 

@@ -177,7 +177,8 @@ def _decompressed(file: Opened, kind: str) -> Opened:
             return _written(file, stream, inner)
     except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         raise DataError(
-            f"{file.subject} is damaged or cut off: it cannot be decompressed as {kind}. Copy it again."
+            f"{file.subject} cannot be decompressed as {kind}: it is damaged, cut off, or not compressed. Copy it "
+            f"again, or take {kind} off its name if it is not compressed."
         ) from error
     except RuntimeError as error:  # zipfile's answer to encrypted members
         raise DataError(f"{file.subject} is protected by a password. Extract it first.") from error
