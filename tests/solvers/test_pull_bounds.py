@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from zeronorm import FSV, LogisticLasso
 from zeronorm.design import as_design
-from zeronorm.solvers import lasso
-from zeronorm.solvers.lasso import PullBounds
+from zeronorm.solvers import geometry
+from zeronorm.solvers.geometry import PullBounds
 
 
 @pytest.fixture
 def never_small(monkeypatch):
-    monkeypatch.setattr(lasso, "SMALL_DATA", 0)
+    monkeypatch.setattr(geometry, "SMALL_DATA", 0)
 
 
 def drifting_vectors(rng, n, count, step):
@@ -35,7 +35,7 @@ def test_features_beyond_their_limit_are_those_of_the_products(seed, step, dtype
     X[:, 5] = 0.0
     bounds = PullBounds(as_design(X))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lasso, "SMALL_DATA", 0)
+        patch.setattr(geometry, "SMALL_DATA", 0)
         for v in drifting_vectors(rng, 15, 20, step):
             product = np.abs(X.astype(float).T @ v)
             limit = rng.uniform(0.8, 1.2, 700) * np.linalg.norm(X, axis=0) * np.linalg.norm(v) * 0.7
@@ -45,7 +45,7 @@ def test_features_beyond_their_limit_are_those_of_the_products(seed, step, dtype
             expected = expected[np.argsort(-excess[expected])]
             assert bounds.beyond(v, limit, 700).tolist() == expected.tolist()
             assert bounds.beyond(v, limit, 3).tolist() == expected[:3].tolist()
-    assert len(bounds._directions) <= lasso.MOST_DIRECTIONS
+    assert len(bounds._directions) <= geometry.MOST_DIRECTIONS
     assert np.allclose(bounds._directions @ bounds._directions.T, np.eye(len(bounds._directions)), atol=1e-12)
 
 
@@ -70,7 +70,7 @@ def test_methods_find_the_same_optimum_with_and_without_bounds(selector, monkeyp
     X = rng.normal(size=(50, 900))
     X[:, :5] += 1.2 * y[:, None]
     coef = []
-    for small in (lasso.SMALL_DATA, 0):
-        monkeypatch.setattr(lasso, "SMALL_DATA", small)
+    for small in (geometry.SMALL_DATA, 0):
+        monkeypatch.setattr(geometry, "SMALL_DATA", small)
         coef.append(selector.fit(X, y).coef_)
     np.testing.assert_allclose(coef[1], coef[0], atol=1e-8)

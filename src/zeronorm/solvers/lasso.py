@@ -14,24 +14,27 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design.base import Design
+from zeronorm.design.base import SMALL_COPY_BYTES, Design
+from zeronorm.design.dense import DenseDesign
 
 MAX_ROUNDS = 100  # growths of the working set
 BATCH = 50  # violating features that join at a time
+ROUNDING = 1e-13  # of a weight, relative to the largest
 PULL_ROUNDING = 1e-13  # of the largest pull: a violation below this cannot be told from rounding
 
 
 class Factor(Protocol):
     """The matrix F, one column per feature."""
 
-    def block(self, columns: IntArray) -> FloatArray:
-        """Columns of F."""
+    def block(self, columns: IntArray, /) -> FloatArray:
+        """LassoFactor of F."""
 
-    def transpose_dot(self, v: FloatArray) -> FloatArray:
+    def transpose_dot(self, v: FloatArray, /) -> FloatArray:
         """F'v."""
 
 
@@ -134,139 +137,255 @@ def penalty_at_bound(norm: Callable[[float], float], high: float, low: float, bo
     )
 
 
-# -- Which features a vector pulls most, known from few readings of the data --
+# -- The exact path: between its breakpoints the weights are linear in the penalty --
 #
-# A method with a sparse solution asks again and again for the features with a large :math:`|x_k \cdot v|`, each
-# time for another v that is close to the last ones. With orthonormal vectors q whose products with all features are
-# known,
+# With the active features A and the signs s of their pulls (Osborne, Presnell and Turlach 2000; Efron et al. 2004)
 #
-# .. math:: v = \sum_j a_j q_j + d, \qquad
-#     \Bigl| x_k \cdot v - \sum_j a_j\, x_k \cdot q_j \Bigr| \le \|x_k\|\,\|d\|,
+# .. math:: w_A(\lambda) = (F_A^\top F_A)^{-1} (q_A - \lambda s), \qquad
+#     \mathrm{pull}(\lambda) = q - F^\top F_A w_A(\lambda).
 #
-# which leaves few features in doubt. Their columns are read and the answer is exact. Only when too many are in
-# doubt all data are read, for the direction of d, which then joins the q.
+# Each piece of the path takes one reading of the data, for the slope of the pulls; now and then the pulls themselves
+# are computed anew, so that no error piles up.
 
-SMALL_DATA = 1 << 21  # entries: all of them are read at once
-MOST_DIRECTIONS = 12  # kept, each as one float32 for every feature
-MOST_IN_DOUBT = 1 / 256  # of the features: to read more of them one by one takes longer than to read all
-NORM_ROUNDING = 1.0 + 1e-6
-TILE = 2048
+PIECES_UNTIL_FRESH = 16
+TIED = 1e-12  # difference of two penalties, relative, that is rounding
+PATH_END = 1e-11  # of the largest penalty: what would enter below this cannot be told from rounding
+DEPENDENT = 1e-10  # of the squared norm of a column: what the active ones leave of it is rounding
+NEARLY_DEPENDENT = 1e-2  # the same: its digits are worth a correction
+FREE, BARRED, NOT_UPWARDS, NOT_DOWNWARDS = 0, 1, 2, 3  # the side from which a feature may enter
 
 
-class PullBounds:
-    """Products of the features of one design with a sequence of vectors."""
-
-    def __init__(self, design: Design) -> None:
-        self.design = design
-        self.n_readings = 0
-        self._norms = np.empty(0)
-        self._directions = np.empty((0, design.n_samples))
-        self._cosines = np.empty((0, design.n_features), dtype=np.float32)
-
-    def beyond(self, v: FloatArray, limit: FloatArray, most: int) -> IntArray:
-        """Features with |x·v| above their limit, the largest excess first; no more than ``most`` of them."""
-        if self._is_small:
-            return _worst(np.arange(limit.size), self._all(v) - limit, most)
-        doubtful = self._in_doubt(v, limit)
-        if doubtful.size > self._most_in_doubt:
-            self._read(v)
-            doubtful = self._in_doubt(v, limit)
-        if doubtful.size > max(most, self._most_in_doubt):
-            excess = self._estimate(v)[doubtful] * self.norms[doubtful] - limit[doubtful]
-            doubtful = np.sort(doubtful[np.argpartition(-excess, most)[:most]])
-        return _worst(doubtful, self._exact(v, doubtful) - limit[doubtful], most)
+class LassoFactor(Factor, Protocol):
+    """The matrix F with products in both directions, such as a `Design`."""
 
     @property
-    def norms(self) -> FloatArray:
-        """Euclidean norm of each feature."""
-        if self._norms.size == 0:
-            self._norms = np.sqrt(self.design.squared_norms())
-        return self._norms
+    def is_sparse(self) -> bool:
+        """Whether products with some columns are best formed with these columns as they are stored."""
 
     @property
-    def _is_small(self) -> bool:
-        return self.design.n_samples * self.design.n_features <= SMALL_DATA
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+
+    def dot(self, w: FloatArray, /) -> FloatArray:
+        """F w."""
+
+    def take(self, columns: IntArray, /) -> LassoFactor:
+        """Some columns of F."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """A design whose rows are multiplied by numbers."""
+
+    design: Design
+    factor: FloatArray
 
     @property
-    def _most_in_doubt(self) -> int:
-        return 64 + int(MOST_IN_DOUBT * self.design.n_features)
+    def is_sparse(self) -> bool:
+        return self.design.is_sparse
 
-    # -- what is known without reading the data --
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.design.shape
 
-    def _split(self, v: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Shares of the known directions, what is left, and its length."""
-        shares = self._directions @ v
-        rest = v - shares @ self._directions
-        again = self._directions @ rest  # what rounding left of them
-        rest -= again @ self._directions
-        return shares + again, rest, float(np.linalg.norm(rest))
+    def take(self, columns: IntArray) -> WeightedRows:
+        return WeightedRows(self.design.take(columns), self.factor)
 
-    def _estimate(self, v: FloatArray) -> FloatArray:
-        """|x·v| / |x| of all features as far as the known directions go."""
-        cosine: FloatArray = np.abs(self._split(v)[0].astype(np.float32) @ self._cosines)
-        return cosine
+    def block(self, columns: IntArray) -> FloatArray:
+        return np.asarray(self.design.block(columns) * self.factor[:, None])
 
-    def _in_doubt(self, v: FloatArray, limit: FloatArray) -> IntArray:
-        """Features whose |x·v| may be above their limit."""
-        shares, _, distance = self._split(v)
-        m = len(shares)
-        rounding = float(np.finfo(np.float32).eps) * (m + 2) * np.sqrt(m) * float(np.linalg.norm(shares))
-        doubt = NORM_ROUNDING * (distance + rounding)
-        found = np.empty(limit.size, dtype=np.intp)
-        count = may_be_beyond(shares.astype(np.float32), self._cosines, self.norms, doubt, limit, found)
-        return found[:count]
+    def dot(self, w: FloatArray) -> FloatArray:
+        return np.asarray((self.design.dot(w).T * self.factor).T)
 
-    # -- readings --
+    def transpose_dot(self, v: FloatArray) -> FloatArray:
+        return self.design.transpose_dot((v.T * self.factor).T)
 
-    def _all(self, v: FloatArray) -> FloatArray:
-        self.n_readings += 1
-        return np.abs(self.design.transpose_dot(v))
 
-    def _exact(self, v: FloatArray, columns: IntArray) -> FloatArray:
-        return np.abs(v @ self.design.block(columns))
+@dataclass(frozen=True, eq=False)
+class LassoStep:
+    """The solution at one penalty: the features with a weight, in order, and their weights."""
 
-    def _read(self, v: FloatArray) -> None:
-        """Read all data for what is new in v; the direction of which v has least makes room."""
-        shares, rest, distance = self._split(v)
-        if len(shares) >= MOST_DIRECTIONS:
-            kept = np.arange(len(shares)) != np.argmin(np.abs(shares))
-            self._directions, self._cosines = self._directions[kept], self._cosines[kept]
-            _, rest, distance = self._split(v)
-        if distance > 0.0:
-            direction = rest / distance
-            products = self.design.transpose_dot(direction)
-            self.n_readings += 1
-            cosines = np.divide(products, self.norms, out=np.zeros_like(products), where=self.norms > 0.0)
-            self._directions = np.vstack([self._directions, direction])
-            self._cosines = np.vstack([self._cosines, cosines.astype(np.float32)])
+    penalty: float
+    columns: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, penalty: float, columns: IntArray, weights: FloatArray, rounding: float = 0.0) -> LassoStep:
+        kept = np.flatnonzero(np.abs(weights) > rounding * np.abs(weights).max(initial=0.0))
+        kept = kept[np.argsort(columns[kept])]
+        return cls(penalty, columns[kept], weights[kept])
+
+
+class ActiveFeatures:
+    """The features with a weight, with a triangular factor of their products with each other."""
+
+    def __init__(self, factor: LassoFactor, q: FloatArray) -> None:
+        self.factor, self.q = factor, q
+        self.columns: IntArray = np.empty(0, dtype=np.intp)
+        self.signs = np.empty(0)
+        self._lower = np.empty((0, 0))
+        self._products = np.empty((0, 0))
+        # A copy with a row for each, while it is small.
+        self._kept: FloatArray | None = None if factor.is_sparse else np.empty((0, factor.shape[0]))
+
+    def enter(self, feature: int, sign: float) -> bool:
+        """Add a feature; False where it depends on the others."""
+        m = self.columns.size
+        column = self.factor.block(np.asarray([feature]))[:, 0]
+        products = np.append(self._part().transpose_dot(column), column @ column)
+        side = (
+            solve_triangular(self._lower, products[:m], lower=True, check_finite=False) if m else np.empty(0)
+        )
+        rest = products[m] - side @ side
+        if m + 1 > self.factor.shape[0] or rest <= DEPENDENT * products[m]:
+            return False
+        self._lower = _bordered(self._lower, np.append(side, np.sqrt(rest)))
+        self._products = _bordered(self._products, products)
+        self._products[:m, m] = products[:m]
+        if self._kept is not None:
+            small = 8 * column.size * (m + 1) <= SMALL_COPY_BYTES
+            self._kept = np.vstack([self._kept, column]) if small else None
+        self.columns, self.signs = np.append(self.columns, feature), np.append(self.signs, sign)
+        return True
+
+    def leave(self, place: int) -> None:
+        """Take a feature out; rows of the factor above it stay."""
+        stay = np.arange(self.columns.size) != place
+        self.columns, self.signs = self.columns[stay], self.signs[stay]
+        self._products = self._products[np.ix_(stay, stay)]
+        self._kept = None if self._kept is None else self._kept[stay]
+        lower = np.zeros(self._products.shape)
+        lower[:place, :place] = self._lower[:place, :place]
+        side = lower[place:, :place] = self._lower[place + 1 :, :place]
+        if len(side):
+            lower[place:, place:] = cholesky(self._products[place:, place:] - side @ side.T, lower=True)
+        self._lower = lower
+
+    def lines(self) -> tuple[FloatArray, FloatArray]:
+        """Weights at penalty zero and what a unit of penalty takes away, in two columns, and their images."""
+        part, right = self._part(), np.column_stack([self.q[self.columns], self.signs])
+        found = cho_solve((self._lower, True), right, check_finite=False)
+        images = part.dot(found)
+        if np.any(np.diagonal(self._lower) ** 2 < NEARLY_DEPENDENT * np.diagonal(self._products)):
+            # Products of columns lose half of the digits; one correction brings them back.
+            missing = right - part.transpose_dot(images)
+            found = found + cho_solve((self._lower, True), missing, check_finite=False)
+            images = part.dot(found)
+        return found, images
+
+    def _part(self) -> LassoFactor:
+        return self.factor.take(self.columns) if self._kept is None else DenseDesign(self._kept.T)
+
+
+def _bordered(matrix: FloatArray, row: FloatArray) -> FloatArray:
+    """The matrix with one more row, and a column of zeros above its last entry."""
+    m = len(matrix)
+    grown = np.zeros((m + 1, m + 1))
+    grown[:m, :m] = matrix
+    grown[m] = row
+    return grown
+
+
+def follow_lasso_path(
+    factor: LassoFactor, q: FloatArray, *, removes: bool = True, most_steps: int, most_norm: float = np.inf
+) -> list[LassoStep]:
+    """The solution at every breakpoint, from the penalty at which the first feature enters down to zero.
+
+    Without ``removes`` features stay once they have entered: least angle regression. The path ends early after
+    ``most_steps`` or where the sum of absolute weights is at least ``most_norm``. A feature that depends on those
+    with a weight does not enter while they have one.
+    """
+    largest = float(np.abs(q).max(initial=0.0))
+    steps = [LassoStep(largest, np.empty(0, dtype=np.intp), np.empty(0))]
+    if largest == 0.0:
+        return steps
+    path = _Following(factor, q, largest)
+    while path.penalty > 0.0 and path.active.columns.size and len(steps) <= most_steps:
+        before = path.penalty
+        step = path.follow_piece(removes)
+        if path.penalty < before:
+            steps.append(step)
+        if np.abs(step.weights).sum() >= most_norm:
+            break
+    return steps
+
+
+class _Following:
+    """Where the path has arrived: a penalty, the features with a weight, and the pulls of all features."""
+
+    def __init__(self, factor: LassoFactor, q: FloatArray, largest: float) -> None:
+        self.factor, self.q, self.penalty = factor, q, largest
+        self.end = PATH_END * largest
+        self.active, self.pull, self.n_pieces = ActiveFeatures(factor, q), q.copy(), 0
+        self.state = np.zeros(q.size, dtype=np.int8)
+        first = int(np.argmax(np.abs(q)))
+        self.state[first] = BARRED
+        self.active.enter(first, float(np.sign(q[first])))
+
+    def follow_piece(self, removes: bool) -> LassoStep:
+        """Go on to the penalty at which a feature enters or leaves; the solution there."""
+        columns, signs = self.active.columns, self.active.signs
+        lines, images = self.active.lines()
+        slope = self.factor.transpose_dot(np.ascontiguousarray(images[:, 1]))
+        self.n_pieces += 1
+        if self.n_pieces % PIECES_UNTIL_FRESH == 0:
+            self.pull = self.q - self.factor.transpose_dot(images[:, 0] - self.penalty * images[:, 1])
+        constant = self.pull - self.penalty * slope
+        at, place = _next_exit(lines, signs, self.penalty) if removes else (0.0, -1)
+        entry = self._enter_next(constant, slope, max(at, self.end))
+        leaves = entry is None and at > self.end
+        lower = entry if entry is not None else at if leaves else 0.0
+        weights = lines[:, 0] - lower * lines[:, 1]
+        if lower < self.penalty * (1.0 - TIED):
+            self.state[self.state >= NOT_UPWARDS] = FREE
+            self.penalty = lower
+        self.pull = constant + self.penalty * slope
+        if leaves:
+            weights[place] = 0.0
+            self._let_go(place)
+        return LassoStep.of(self.penalty, columns, weights, ROUNDING)
+
+    def _enter_next(self, constant: FloatArray, slope: FloatArray, above: float) -> float | None:
+        """Add the feature whose pull meets the penalty next; that penalty, None unless it is above a limit."""
+        while True:
+            at, feature, sign = next_entry(constant, slope, self.penalty, self.state)
+            if feature < 0 or at <= above:
+                return None
+            self.state[feature] = BARRED
+            if self.active.enter(feature, sign):
+                return float(at)
+
+    def _let_go(self, place: int) -> None:
+        """A feature leaves: what depended on it is free again, and it does not come back from the same side."""
+        feature, sign = self.active.columns[place], self.active.signs[place]
+        self.active.leave(place)
+        self.state[self.state == BARRED] = FREE
+        self.state[self.active.columns] = BARRED
+        self.state[feature] = NOT_UPWARDS if sign > 0 else NOT_DOWNWARDS
+
+
+def _next_exit(lines: FloatArray, signs: FloatArray, penalty: float) -> tuple[float, int]:
+    """The penalty at which the next weight reaches zero, and its place."""
+    shrinks = np.flatnonzero(signs * lines[:, 1] < 0.0)
+    if not shrinks.size:
+        return 0.0, -1
+    at = np.minimum(lines[shrinks, 0] / lines[shrinks, 1], penalty)
+    return float(at.max()), int(shrinks[np.argmax(at)])
 
 
 @kernel
-def may_be_beyond(
-    shares: NDArray[Any],
-    cosines: NDArray[Any],
-    norms: FloatArray,
-    doubt: float,
-    limit: FloatArray,
-    found: IntArray,
-) -> int:
-    """Write the features whose product may be above their limit to ``found``; returns how many there are."""
-    count = 0
-    estimate = np.empty(TILE, dtype=np.float32)
-    for start in range(0, norms.shape[0], TILE):
-        width = min(TILE, norms.shape[0] - start)
-        estimate[:] = 0.0
-        for m in range(shares.shape[0]):
-            share, row = shares[m], cosines[m, start : start + width]
-            for j in range(width):
-                estimate[j] += share * row[j]
-        for j in range(width):
-            if (abs(np.float64(estimate[j])) + doubt) * norms[start + j] > limit[start + j]:
-                found[count] = start + j
-                count += 1
-    return count
-
-
-def _worst(columns: IntArray, excess: FloatArray, most: int) -> IntArray:
-    above = np.flatnonzero(excess > 0.0)
-    return columns[above[np.lexsort((above, -excess[above]))[:most]]]
+def next_entry(constant: FloatArray, slope: FloatArray, penalty: float, state: NDArray[np.int8]) -> Any:
+    """The next penalty at which constant + penalty * slope is ± the penalty, the feature and the sign."""
+    best, feature, sign = 0.0, -1, 0.0
+    for k in range(constant.shape[0]):
+        if state[k] == BARRED:
+            continue
+        if slope[k] < 1.0 and state[k] != NOT_UPWARDS:
+            at = min(constant[k] / (1.0 - slope[k]), penalty)
+            if at > best:
+                best, feature, sign = at, k, 1.0
+        if slope[k] > -1.0 and state[k] != NOT_DOWNWARDS:
+            at = min(-constant[k] / (1.0 + slope[k]), penalty)
+            if at > best:
+                best, feature, sign = at, k, -1.0
+    return best, feature, sign

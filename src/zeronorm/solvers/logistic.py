@@ -15,7 +15,7 @@ from sklearn.linear_model import lasso_path
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.selection.problem import Problem
-from zeronorm.solvers.lasso import PullBounds
+from zeronorm.solvers.geometry import PullBounds
 from zeronorm.solvers.losses import LOSSES
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import per_sample

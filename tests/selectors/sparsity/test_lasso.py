@@ -5,11 +5,14 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_regression
 from sklearn.linear_model import Lasso, MultiTaskLasso, lars_path
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import LassoSelector
+from zeronorm.design.sparse import SparseDesign
+from zeronorm.solvers.lasso import LassoStep, follow_lasso_path
 
 
 def regression(seed, n=40, p=60):
@@ -149,26 +152,117 @@ def test_a_path_that_went_wrong_is_repaired(monkeypatch):
     """A homotopy that forgets one feature on the way."""
     X, y = regression(0, n=40, p=10)
 
-    def forgetful(X, y, method):
-        penalties, _, weights = lars_path(X, y, method=method)
-        weights = weights.T.copy()
-        weights[3:, np.argmax(np.abs(weights[-1]))] = 0.0
-        return weights, penalties
+    def forgetful(X, q, **limits):
+        steps = follow_lasso_path(X, q, **limits)
+        forgotten = steps[-1].columns[np.argmax(np.abs(steps[-1].weights))]
+        kept = [(s, s.columns != forgotten) for s in steps[3:]]
+        return steps[:3] + [LassoStep(s.penalty, s.columns[k], s.weights[k]) for s, k in kept]
 
     right = LassoSelector(task="regression").fit(X, y)
-    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso._exact_path", forgetful)
+    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.follow_lasso_path", forgetful)
     repaired = LassoSelector(task="regression").fit(X, y)
     np.testing.assert_allclose(repaired.coef_, right.coef_, atol=1e-4 * np.abs(right.coef_).max())
     assert repaired.path_.order.tolist() == right.path_.order.tolist()
 
 
+def least_angle_order(X, y):
+    """Efron et al. 2004, section 2: go along the direction of equal angles until another feature pulls as much."""
+    order, residual = [int(np.argmax(np.abs(X.T @ y)))], y
+    while len(order) < X.shape[1]:
+        pull = X.T @ residual
+        chosen, outside = X[:, order], np.setdiff1d(np.arange(X.shape[1]), order)
+        assert np.allclose(np.abs(pull[order]), np.abs(pull).max())
+        direction = chosen @ np.linalg.lstsq(chosen.T @ chosen, np.sign(pull[order]), rcond=None)[0]
+        level, slope = np.abs(pull).max(), X.T @ direction
+        lengths = np.concatenate(
+            [(level - side * pull[outside]) / (1.0 - side * slope[outside]) for side in (1.0, -1.0)]
+        )
+        lengths[lengths <= 1e-9 * level] = np.inf
+        residual = residual - lengths.min() * direction
+        order.append(int(outside[np.argmin(lengths) % outside.size]))
+    return order
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_lars_order_is_that_of_the_active_set(seed):
+def test_lars_order_is_that_of_equal_angles(seed):
     X, y = regression(seed, n=80, p=60)
     path = LassoSelector(method="lars", task="regression").fit(X, y).path_
-    _, active, _ = lars_path(X, y - y.mean(), method="lar")
     assert path.is_nested
-    assert path.order[: len(active)].tolist() == list(active)
+    assert path.order.tolist() == least_angle_order(X, y - y.mean())
+    # Later scikit-learn loses the equal angles where a weight changes its sign.
+    _, active, _ = lars_path(X, y - y.mean(), method="lar", max_iter=20)
+    assert path.order[:20].tolist() == list(active)
+
+
+# -- Large and sparse data, of which no dense copy is made --
+
+
+@pytest.fixture
+def nothing_is_small(monkeypatch):
+    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.SMALL_DATA", 0)
+
+
+def counts(seed, n=60, p=90, n_classes=2):
+    """Sparse counts with copies and a mirrored column."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    X = rng.poisson(0.3, size=(n, p)).astype(float)
+    X[:, :n_classes] += rng.poisson(2.0, size=(n, n_classes)) * (y[:, None] == np.arange(n_classes))
+    X[:, 40:43] = X[:, 20:23]
+    X[:, 50] = -X[:, 0]
+    return X, y
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"standardize": False}, {"norm_bound": 0.4}, {"method": "lars"}, {"task": "regression"}],
+    ids=str,
+)
+def test_sparse_data_give_the_path_of_the_dense_copy(params, n_classes, monkeypatch):
+    X, y = counts(n_classes, n_classes=n_classes)
+    weight = np.where(np.arange(y.size) % 5 == 0, 2.0, 1.0)
+    params = {"n_alphas": 10, **params}
+    dense = LassoSelector(6, **params).fit(X, y, sample_weight=weight)
+    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.SMALL_DATA", 0)
+    for data in (X, sparse.csr_array(X), sparse.csc_array(X)):
+        other = LassoSelector(6, **params).fit(data, y, sample_weight=weight)
+        assert other.support_.tolist() == dense.support_.tolist()
+        assert other.path_.order[:15].tolist() == dense.path_.order[:15].tolist()
+        assert other.representative_.tolist() == dense.representative_.tolist()
+
+
+@pytest.mark.usefixtures("nothing_is_small")
+def test_sparse_data_are_never_dense(monkeypatch):
+    """No block has more columns than a tenth of the data."""
+    X, y = counts(0)
+    asked = []
+    fill = SparseDesign._fill
+    monkeypatch.setattr(
+        SparseDesign,
+        "_fill",
+        lambda self, columns, out: (asked.append(len(columns)), fill(self, columns, out))[1],
+    )
+    LassoSelector(6).fit(sparse.csc_array(X), y)
+    assert 0 < max(asked) <= X.shape[1] // 10
+
+
+@pytest.mark.usefixtures("nothing_is_small")
+def test_large_data_are_repaired_by_coordinate_descent(monkeypatch):
+    X, y = regression(0, n=40, p=30)
+    bounded = LassoSelector(task="regression", norm_bound=40.0).fit(X, y)
+    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.OPTIMAL", -1.0)
+    repaired = LassoSelector(task="regression", norm_bound=40.0).fit(X, y)
+    np.testing.assert_allclose(repaired.coef_, bounded.coef_, atol=1e-5 * np.abs(bounded.coef_).max())
+    assert repaired.converged_
+
+
+def test_the_path_ends_beyond_what_is_asked_for(monkeypatch):
+    X, y = regression(0, n=60, p=80)
+    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.MOST_STEPS", 8)
+    assert LassoSelector(3, task="regression").fit(X, y).n_iter_ == 9
+    assert LassoSelector(20, task="regression").fit(X, y).n_features_ == 20
+    assert LassoSelector(20, task="regression").fit(X, y).n_iter_ == 41
 
 
 @pytest.mark.parametrize(

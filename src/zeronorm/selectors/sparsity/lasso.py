@@ -8,16 +8,24 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lars_path, lasso_path
+from sklearn.linear_model import lasso_path
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.sparse_paths import distinct_columns, entry_scores, first_copies, path_of_entries
+from zeronorm.design import Design, as_design
+from zeronorm.design.standardized import StandardizedDesign
+from zeronorm.engines.sparse_paths import (
+    distinct_columns,
+    entry_scores,
+    first_copies,
+    path_of_entries,
+    spread_over,
+)
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso import penalty_at_bound
+from zeronorm.solvers.lasso import LassoFactor, LassoStep, WeightedRows, follow_lasso_path, penalty_at_bound
 
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
 SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all
@@ -27,7 +35,11 @@ REPAIR_TOL = 1e-12  # the same where the homotopy went wrong
 OPTIMAL = 1e-8  # violation of the optimality conditions, relative to the largest penalty, that is rounding
 ACCEPTABLE = 1e-5  # the same after a repair; more is reported
 MOST_SWEEPS = 10_000
-ROUNDING = 1e-13  # of a weight, relative to the largest
+JOIN_TOL = 1e-6  # excess of a pull, relative, with which a feature joins the columns that are read
+MOST_JOINING = 200  # of them at a time, or as many as there are
+MOST_STEPS = 500  # breakpoints, unless more features are asked for
+SMALL_DATA = 1 << 21  # entries: a dense copy is made
+STEPS_AT_A_TIME = 8
 
 
 @register(
@@ -35,7 +47,7 @@ ROUNDING = 1e-13  # of a weight, relative to the largest
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Tibshirani 1996; Efron et al. 2004; Lal et al. 2006, section 4.4",
-    cost="n p for each feature that enters or leaves; a dense copy of the data",
+    cost="one reading of the data for each feature that enters or leaves",
     oracle="the optimality conditions, and scikit-learn's coordinate descent",
     avoid="keeping all of several correlated features; reading weights as effects: they are shrunk",
     test_params=({}, {"task": "regression"}, {"method": "lars"}),
@@ -54,9 +66,10 @@ class LassoSelector(WeightedSelector):
     enters for all classes at once (multi-task LASSO on a grid of penalties; a feature then counts in the
     bound with the Euclidean norm of its weights).
 
-    The path is computed by scikit-learn on a dense copy of the data, columns equal up to sign and shift once. The
-    optimality conditions are checked at every breakpoint; where columns depend on each other and the path went wrong,
-    coordinate descent takes its place.
+    Columns equal up to sign and shift count once. The path ends after 500 breakpoints, or twice the number of features
+    that are asked for, if that is more. Each breakpoint takes one reading of the data, sparse or on disk as they are.
+    The optimality conditions are checked at every breakpoint; where columns depend on each other and the path went
+    wrong, coordinate descent takes its place.
 
     Parameters
     ----------
@@ -116,61 +129,59 @@ class LassoSelector(WeightedSelector):
         self.representative_ = first_copies(problem.design)
         distinct = distinct_columns(self.representative_)
         X, Y = centred_least_squares(replace(problem, design=problem.design.take(distinct)))
-        correlation = np.zeros(problem.n_features)
-        correlation[distinct] = np.abs(X.T @ Y).max(axis=1)
+        pull = np.atleast_2d(X.transpose_dot(Y).T)
+        correlation = spread_over(distinct, problem.n_features, np.abs(pull).max(axis=0))
+        most_steps = max(MOST_STEPS, 2 * (problem.n_features_to_select or 0))
         if self.method == "lars":
-            return self._entry_order(X, Y, distinct, correlation)
+            return self._entry_order(X, pull, distinct, correlation, most_steps)
         if Y.shape[1] == 1:
-            steps, penalties, optimal = self._path_of_one_target(X, Y[:, 0])
-            levels = _levels_of_entry(penalties)
+            steps, optimal = self._path_of_one_target(X, Y, pull[0], most_steps)
+            levels = _levels_of_entry(steps)
         else:
-            steps, penalties = _grid_path(X, Y, self.n_alphas, self.norm_bound)
-            levels, optimal = penalties, True
-        weights = np.zeros((len(steps), problem.n_features))
-        weights[:, distinct] = steps
-        self.coef_ = weights[-1]
-        supports = [np.flatnonzero(w) for w in weights]
+            steps, optimal = _grid_path(X, Y, self.n_alphas, self.norm_bound, most_steps), True
+            levels = np.asarray([step.penalty for step in steps])
+        supports = [distinct[step.columns] for step in steps]
+        self.coef_ = spread_over(supports[-1], problem.n_features, steps[-1].weights)
         own_size = supports[-1].size if self.norm_bound is not None else max(s.size for s in supports)
-        strengths = [np.abs(w[s]) for w, s in zip(weights, supports, strict=True)]
         return path_of_entries(
             supports,
             levels,
             correlation,
-            strengths,
+            [np.abs(step.weights) for step in steps],
             own_size=own_size,
-            n_iter=len(weights),
+            n_iter=len(steps),
             converged=optimal,
             remedy="some columns are nearly dependent on others; leave out columns that repeat others.",
         )
 
-    def _path_of_one_target(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
-        """Weights and penalties up to the bound, and whether all of them are optimal."""
-        weights, penalties = _exact_path(X, y, "lasso")
-        wrong = np.flatnonzero(_violations(X, y, weights, penalties) > OPTIMAL)
+    def _path_of_one_target(
+        self, X: LassoFactor, Y: FloatArray, pull: FloatArray, most_steps: int
+    ) -> tuple[list[LassoStep], bool]:
+        """The solutions up to the bound, and whether all of them are optimal."""
+        bound = np.inf if self.norm_bound is None else float(self.norm_bound)
+        steps = follow_lasso_path(X, pull, most_steps=most_steps, most_norm=bound)
+        wrong = np.flatnonzero(_violations(X, Y[:, 0], steps) > OPTIMAL)
         if not wrong.size:
-            if self.norm_bound is not None:
-                weights, penalties = _cut_at_bound(weights, penalties, float(self.norm_bound))
-            return weights, penalties, True
+            return _cut_at_bound(steps, bound), True
         if self.norm_bound is not None:
-            weights, penalties = _grid_path(X, y[:, None], self.n_alphas, self.norm_bound, signed=True)
+            steps = _grid_path(X, Y, self.n_alphas, self.norm_bound, most_steps)
         else:
-            later = penalties[wrong[0] :]
-            weights[wrong[0] :] = _descend(X, y[:, None], later, REPAIR_TOL)[:, 0]
-        return weights, penalties, bool(np.all(_violations(X, y, weights, penalties) <= ACCEPTABLE))
+            later = np.asarray([step.penalty for step in steps[wrong[0] :]])
+            steps = steps[: wrong[0]] + _descend(X, Y, later, REPAIR_TOL)
+        return steps, bool(np.all(_violations(X, Y[:, 0], steps) <= ACCEPTABLE))
 
     @staticmethod
     def _entry_order(
-        X: FloatArray, Y: FloatArray, distinct: IntArray, correlation: FloatArray
+        X: LassoFactor, pull: FloatArray, distinct: IntArray, correlation: FloatArray, most_steps: int
     ) -> SelectionPath:
         """Score by the step at which a feature enters; of several targets the one where it enters first."""
         scores, n_steps = np.zeros(correlation.size), 0
-        for y in Y.T:
-            weights, _ = _exact_path(X, y, "lar")
-            supports = [distinct[np.flatnonzero(w)] for w in weights]
-            scores = np.maximum(
-                scores, entry_scores(supports, 1.0 / np.arange(1, len(weights) + 1), correlation)
-            )
-            n_steps = max(n_steps, len(weights))
+        for q in pull:
+            steps = follow_lasso_path(X, q, removes=False, most_steps=most_steps)
+            supports = [distinct[step.columns] for step in steps]
+            levels = 1.0 / np.arange(1, len(steps) + 1)
+            scores = np.maximum(scores, entry_scores(supports, levels, correlation))
+            n_steps = max(n_steps, len(steps))
         return SelectionPath.from_scores(scores, own_size=min(n_steps - 1, scores.size), n_iter=n_steps)
 
     def _check_parameters(self) -> None:
@@ -178,101 +189,152 @@ class LassoSelector(WeightedSelector):
             raise parameter_error(self, "norm_bound", "None with method='lars'")
 
 
-def centred_least_squares(problem: Problem) -> tuple[FloatArray, FloatArray]:
-    """Dense columns and targets of the equivalent unweighted problem without a bias."""
-    X = problem.design.block(slice(None))
-    Y = problem.targets()
+def centred_least_squares(problem: Problem) -> tuple[LassoFactor, FloatArray]:
+    """Columns and targets of the equivalent unweighted problem without a bias; small data as a dense copy."""
+    weight, Y = problem.sample_weight, problem.targets()
     if problem.task == "multiclass":
         Y = (Y + 1.0) / 2.0
-    weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-    X -= np.average(X, axis=0, weights=weight)
     Y = Y - np.average(Y, axis=0, weights=weight)
-    if problem.sample_weight is not None:
-        root = np.sqrt(weight)[:, None]
-        X *= root
-        Y = Y * root
-    return X, Y
+    means = problem.design.column_stats(sample_weight=weight).mean
+    design: Design = problem.design
+    if means.any():
+        design = StandardizedDesign(design, means, np.ones(means.size))
+    X: LassoFactor = design if weight is None else WeightedRows(design, np.sqrt(weight))
+    if weight is not None:
+        Y = Y * np.sqrt(weight)[:, None]
+    if not _is_small(X):
+        return X, Y
+    columns = X.block(np.arange(X.shape[1]))
+    if len(columns) > columns.shape[1] and Y.shape[1] == 1:  # as many rows as columns hold all products
+        rotation, columns = np.linalg.qr(columns)
+        Y = rotation.T @ Y
+    return as_design(np.asfortranarray(columns)), Y
 
 
-def _levels_of_entry(penalties: FloatArray) -> FloatArray:
+def _is_small(X: LassoFactor) -> bool:
+    return X.shape[0] * X.shape[1] <= SMALL_DATA
+
+
+def _levels_of_entry(steps: list[LassoStep]) -> FloatArray:
     """A feature with a weight at a breakpoint entered at the penalty of the one before."""
+    penalties = np.asarray([step.penalty for step in steps])
     return np.asarray(np.maximum(np.concatenate([penalties[:1], penalties[:-1]]), np.finfo(float).tiny))
 
 
-def _exact_path(
-    X: FloatArray, y: FloatArray, method: Literal["lasso", "lar"]
-) -> tuple[FloatArray, FloatArray]:
-    """Weights (breakpoints × features) of the homotopy, and the penalty at each breakpoint."""
-    with warnings.catch_warnings():
-        # Near the end of the path the active columns become dependent; the path up to there is exact.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)
-        penalties, _, coefficients = lars_path(X, y, method=method)
-    weights = coefficients.T
-    # The weight of a feature that leaves is zero up to rounding, of either sign.
-    weights[np.abs(weights) <= ROUNDING * np.abs(weights).max(axis=1, keepdims=True)] = 0.0
-    return weights, penalties
-
-
-def _violations(X: FloatArray, y: FloatArray, weights: FloatArray, penalties: FloatArray) -> FloatArray:
+def _violations(X: LassoFactor, y: FloatArray, steps: list[LassoStep]) -> FloatArray:
     """How far each solution is from meeting the optimality conditions, relative to the largest penalty.
 
-    The correlation with the residual is the penalty for a feature with a weight, with its sign, and no larger for
-    the others. Where columns depend on each other the homotopy may leave a feature out that has to enter.
+    The pull of the residual is the penalty for a feature with a weight, with its sign, and no larger for the
+    others. Where columns depend on each other the path may leave a feature out that has to enter.
     """
-    pull = (y - weights @ X.T) @ X / y.size
-    off_support = np.maximum(np.abs(pull) - penalties[:, None], 0.0)
-    on_support = np.abs(pull - penalties[:, None] * np.sign(weights))
-    broken = np.where(weights != 0.0, on_support, off_support).max(axis=1)
-    return np.asarray(broken / max(float(penalties.max()), np.finfo(float).tiny))
+    found = []
+    for start in range(0, len(steps), STEPS_AT_A_TIME):
+        some = steps[start : start + STEPS_AT_A_TIME]
+        residuals = [y - X.take(step.columns).dot(step.weights) for step in some]
+        for step, pull in zip(some, X.transpose_dot(np.column_stack(residuals)).T, strict=True):
+            off_support = np.abs(pull) - step.penalty
+            off_support[step.columns] = 0.0
+            on_support = np.abs(pull[step.columns] - step.penalty * np.sign(step.weights))
+            found.append(max(off_support.max(initial=0.0), on_support.max(initial=0.0)))
+    return np.asarray(found) / max(steps[0].penalty, np.finfo(float).tiny)
 
 
-def _cut_at_bound(
-    weights: FloatArray, penalties: FloatArray, norm_bound: float
-) -> tuple[FloatArray, FloatArray]:
+def _cut_at_bound(steps: list[LassoStep], norm_bound: float) -> list[LassoStep]:
     """End the path where the sum of absolute weights, which grows linearly between breakpoints, meets the bound."""
-    norms = np.abs(weights).sum(axis=1)
+    norms = np.asarray([np.abs(step.weights).sum() for step in steps])
     beyond = int(np.searchsorted(norms, norm_bound))
     if beyond == len(norms):
-        return weights, penalties
+        return steps
+    before, after = steps[beyond - 1], steps[beyond]
     t = (norm_bound - norms[beyond - 1]) / (norms[beyond] - norms[beyond - 1])
-    last = (1.0 - t) * weights[beyond - 1] + t * weights[beyond]
-    penalty = (1.0 - t) * penalties[beyond - 1] + t * penalties[beyond]
-    return np.vstack([weights[:beyond], last]), np.append(penalties[:beyond], penalty)
+    columns = np.union1d(before.columns, after.columns)
+    weights = np.zeros(columns.size)
+    weights[np.searchsorted(columns, before.columns)] += (1.0 - t) * before.weights
+    weights[np.searchsorted(columns, after.columns)] += t * after.weights
+    penalty = (1.0 - t) * before.penalty + t * after.penalty
+    return [*steps[:beyond], LassoStep.of(penalty, columns, weights)]
+
+
+# -- Coordinate descent: several targets, and paths that went wrong --
 
 
 def _grid_path(
-    X: FloatArray, Y: FloatArray, n_alphas: int, norm_bound: float | None, signed: bool = False
-) -> tuple[FloatArray, FloatArray]:
-    """Norms of the weights over the targets, or the ``signed`` weights of a single one, and the penalties."""
-    X = np.asfortranarray(X)
-    largest = max(np.sqrt(((X.T @ Y) ** 2).sum(axis=1)).max(initial=0.0) / len(X), np.finfo(float).tiny)
+    X: LassoFactor, Y: FloatArray, n_alphas: int, norm_bound: float | None, most_features: int
+) -> list[LassoStep]:
+    """Solutions on a grid of penalties, then at the bound; the weights of several targets as their norms."""
+    largest = max(float(_norms(X.transpose_dot(Y)).max(initial=0.0)), np.finfo(float).tiny)
     penalties = largest * np.geomspace(1.0, GRID_END, n_alphas)
-    weights = _descend(X, Y, penalties, REPAIR_TOL if signed else GRID_TOL)
-    norms = np.sqrt((weights**2).sum(axis=1))
+    exact = Y.shape[1] == 1
+    steps = _descend(X, Y, penalties, REPAIR_TOL if exact else GRID_TOL, most_features)
     if norm_bound is None:
-        return norms, penalties
-    inside = norms.sum(axis=1) <= norm_bound
-    high = float(penalties[inside][-1])
+        return steps
+    inside = [step for step in steps if np.abs(step.weights).sum() <= norm_bound]
 
     def norm(penalty: float) -> float:
-        found = _descend(X, Y, np.asarray([penalty]), BOUND_TOL)
-        return float(np.sqrt((found**2).sum(axis=1)).sum())
+        return float(np.abs(_descend(X, Y, np.asarray([penalty]), BOUND_TOL)[0].weights).sum())
 
-    last = penalty_at_bound(norm, high, SMALLEST_PENALTY * largest, norm_bound)
-    solution = _descend(X, Y, np.asarray([last]), REPAIR_TOL if signed else BOUND_TOL)
-    every = np.vstack([weights[inside], solution])
-    steps = every[:, 0] if signed else np.sqrt((every**2).sum(axis=1))
-    return steps, np.append(penalties[inside], last)
+    last = penalty_at_bound(norm, inside[-1].penalty, SMALLEST_PENALTY * largest, norm_bound)
+    return inside + _descend(X, Y, np.asarray([last]), REPAIR_TOL if exact else BOUND_TOL)
 
 
-def _descend(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: float) -> FloatArray:
-    """Weights (penalties × targets × features) by coordinate descent; a feature enters for all targets at once."""
+def _descend(
+    X: LassoFactor, Y: FloatArray, penalties: FloatArray, tol: float, most_features: int = MOST_STEPS
+) -> list[LassoStep]:
+    """Solutions by coordinate descent, in which a feature enters for all targets at once.
+
+    Of large data only features that have, or may have, a weight are read as columns, and the solutions end once
+    more than ``most_features`` have one.
+    """
+    if _is_small(X):
+        every = np.arange(X.shape[1])
+        found = _descend_columns(X.block(every), Y, penalties, tol)
+        return [_step(penalty, every, w) for penalty, w in zip(penalties, found, strict=True)]
+    steps: list[LassoStep] = []
+    columns, pull, before = np.empty(0, dtype=np.intp), X.transpose_dot(Y), np.inf
+    for penalty in penalties:
+        # Most features that will have a weight pull nearly as much already; the others are found afterwards.
+        above = max(2.0 * penalty - min(before, 2.0 * penalty), 0.5 * penalty)
+        while True:
+            joining = _joining(_norms(pull), above, columns)
+            columns = np.union1d(columns, joining)
+            block = X.block(columns)
+            weights = _descend_columns(block, Y, np.asarray([penalty]), tol)[0]
+            pull = X.transpose_dot(Y - block @ weights)
+            above = penalty * (1.0 + JOIN_TOL)
+            if not _joining(_norms(pull), above, columns).size:
+                break
+        steps.append(_step(penalty, columns, weights))
+        columns, before = steps[-1].columns, penalty
+        if columns.size > most_features:
+            break
+    return steps
+
+
+def _joining(pull: FloatArray, above: float, columns: IntArray) -> IntArray:
+    """Features outside with a larger pull than this, of many the ones with the largest."""
+    found = np.setdiff1d(np.flatnonzero(pull > above), columns)
+    return found[np.argsort(-pull[found], kind="stable")[: max(MOST_JOINING, columns.size)]]
+
+
+def _descend_columns(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: float) -> FloatArray:
+    """Weights (penalties × features × targets)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         single = Y.shape[1] == 1
-        target = Y[:, 0] if single else Y
-        _, coefficients, _ = lasso_path(
-            np.asfortranarray(X), target, alphas=penalties, tol=tol, max_iter=MOST_SWEEPS
+        _, weights, _ = lasso_path(
+            np.asfortranarray(X),
+            Y[:, 0] if single else Y,
+            alphas=penalties / len(X),
+            tol=tol,
+            max_iter=MOST_SWEEPS,
         )
-    return np.asarray(coefficients.T[:, None] if single else np.moveaxis(coefficients, 2, 0))
+    return np.asarray(weights.T[:, :, None] if single else np.moveaxis(weights, 2, 0).swapaxes(1, 2))
+
+
+def _step(penalty: float, columns: IntArray, weights: FloatArray) -> LassoStep:
+    """The solution of one target, or the norms of the weights of several."""
+    return LassoStep.of(penalty, columns, weights[:, 0] if weights.shape[1] == 1 else _norms(weights))
+
+
+def _norms(weights: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt((weights**2).sum(axis=1)))

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
-from zeronorm.solvers.lasso import PullBounds
+from zeronorm.solvers.geometry import PullBounds
 from zeronorm.solvers.linear_program import LinearProgram, LinearProgramSolution
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import per_sample
