@@ -32,7 +32,7 @@ class Factor(Protocol):
     """The matrix F, one column per feature."""
 
     def block(self, columns: IntArray, /) -> FloatArray:
-        """LassoFactor of F."""
+        """Columns of F."""
 
     def transpose_dot(self, v: FloatArray, /) -> FloatArray:
         """F'v."""
