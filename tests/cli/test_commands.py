@@ -188,6 +188,77 @@ def test_methods_and_datasets(capsys):
     assert "colon" in {entry["name"] for entry in json.loads(capsys.readouterr().out)}
 
 
+def test_the_list_of_methods_says_what_each_does_and_which_are_for_python_only(capsys):
+    assert run(["methods"]) == 0
+    printed = capsys.readouterr().out
+    table, after = printed.split("In Python only: ")
+    assert "Rank features by the Fisher score" in " ".join(table.replace("│", " ").split())
+    assert "kernel-arom" not in table
+    assert {"selector-cv", "kernel-arom", "edge-features"} <= set(after.split(".")[0].split(", "))
+    assert run(["methods", "rfe"]) == 0
+    described = capsys.readouterr().out
+    assert "│ C " in described
+    assert not any(f"│ {name} " in described for name in ("n_features_to_select", "estimator", "verbose"))
+    assert "``" not in described
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_meta_methods_of_the_list_can_be_selected_with(data_file, tmp_path):
+    for method in ("consensus", "probe-selector"):
+        out = tmp_path / method
+        assert select(data_file, out, "--method", method, "--features", "2", "--cv", "2", "-q") == 0
+        assert len(selected_names(out)) == 2
+
+
+@pytest.mark.parametrize(
+    ("parameter", "option"),
+    [("n_features_to_select=2", "--features"), ("random_state=1", "--seed"), ("always_keep=g1", "--keep")],
+)
+def test_a_parameter_that_belongs_to_the_run_names_its_option(data_file, tmp_path, capsys, parameter, option):
+    assert select(data_file, tmp_path / "out", "--method", "random", "-p", parameter) == 2
+    assert f"Use {option} instead." in capsys.readouterr().err
+
+
+def test_files_beside_the_report_are_named(data_file, tmp_path, capsys):
+    out, table, predicted = tmp_path / "out", tmp_path / "small.csv", tmp_path / "predicted.csv"
+    assert select(data_file, out, "--features", "2", "--save-model", "--write-table", str(table)) == 0
+    printed = capsys.readouterr().out
+    assert f"model: {out / 'model.json'}" in printed
+    assert f"table: {table}" in printed
+    assert run(["apply", str(out), str(data_file), "--out", str(predicted)]) == 0
+    assert f"40 predictions: {predicted}" in capsys.readouterr().out
+    assert run(["apply", str(data_file), str(data_file)]) == 2
+    message = capsys.readouterr().err
+    assert "is not a model of zeronorm. Give the model.json" in message
+    assert "column 1" not in message
+
+
+def test_an_effect_says_which_class_is_compared_with_which(data_file, tmp_path, capsys):
+    assert select(data_file, tmp_path / "out", "--features", "2") == 0
+    assert "Cohen's d, up − down" in capsys.readouterr().out
+    assert "Cohen&#39;s d, up − down" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_selected_is_said_with_a_remedy_and_without_an_empty_table(tmp_path, capsys):
+    rows = [[*row[:-1], "ab"[i % 2]] for i, row in enumerate(small_rows())]
+    file = write_csv(tmp_path / "data.csv", [*(f"g{i}" for i in range(12)), "label"], rows)
+    assert select(file, tmp_path / "out", "--method", "knockoff-selector", "--cv", "2") == 0
+    printed = capsys.readouterr().out
+    assert "No feature of 12 was selected for label." in printed
+    assert "┃ rank" not in printed
+    assert "set a less strict level (--param)" in printed
+    assert "Do not use the features" not in printed
+
+
+def test_a_comparison_without_names_takes_two_quick_methods(data_file, tmp_path):
+    arguments = ["compare", str(data_file), "--features", "2", "--cv", "2", "-q"]
+    for target, first in (("label", "fisher"), ("g3", "gram-schmidt")):
+        out = tmp_path / target
+        assert run([*arguments, "--target", target, "--out", str(out)]) == 0
+        assert [row["method"] for row in Result.load(out).table][:2] == [first, "rfe"]
+
+
 def test_data_by_name(tmp_path):
     out = tmp_path / "out"
     assert run(["select", "linear-toy", "--features", "2", "--out", str(out), *QUICK, "-q"]) == 0
@@ -421,6 +492,7 @@ def test_a_model_is_saved_and_applied(data_file, tmp_path, capsys):
     with (tmp_path / "p.csv").open(newline="") as stream:
         predicted = [row["prediction"] for row in csv.DictReader(stream)]
     assert np.mean([a == row[-1] for a, row in zip(predicted, small_rows(), strict=True)]) > 0.9
+    capsys.readouterr()
     assert run(["apply", str(out), str(data_file), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 40
     assert run(["apply", str(out), str(data_file), "--out", str(tmp_path / "p.csv")]) == 2

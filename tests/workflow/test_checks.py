@@ -121,6 +121,7 @@ def test_a_sound_result_has_no_warning():
         ({"beats_chance": False, "value": 0.6}, {}, "the error rate is not below that of chance"),
         ({"beats_chance": None, "low": None, "high": None}, {}, "no permutations were made"),
         ({"failed": ["ValueError: no"]}, {}, "1 of 6 test parts could not be evaluated: ValueError: no"),
+        ({"beats_chance": False, "value": 0.5}, {"chosen": 0}, "The method selected nothing"),
         ({}, {"chosen": 128, "at_largest": True}, "128, is the largest that was tried"),
     ],
 )

@@ -67,22 +67,33 @@ DATA_HELP = (
     "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; a Zarr "
     "folder; - for standard input; or a name from `zeronorm datasets`."
 )
-Data = Annotated[str, typer.Argument(help=DATA_HELP, show_default=False)]
+Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
 Target = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="Column to predict, or a .npy file for data that stay on disk."),
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="COLUMN",
+        help="Column to predict, or a .npy file for data that stay on disk.",
+    ),
 ]
 Task = Annotated[TaskChoice | None, typer.Option(help="Default: decided from the target; a note says so.")]
 PATTERNS = "a name, a pattern such as 'AFFX*', or re:REGEX; repeat for more."
 Samples = Annotated[
     Path | None,
-    typer.Option(help="Second file with the target, one row per sample; --id names its column of samples."),
+    typer.Option(
+        metavar="FILE",
+        help="Second file with the target, one row per sample; --id names its column of samples.",
+    ),
 ]
-Id = Annotated[str | None, typer.Option(help="Column with the names of the samples.")]
-Ignore = Annotated[list[str] | None, typer.Option(help=f"Columns to leave out: {PATTERNS}")]
-Only = Annotated[list[str] | None, typer.Option(help=f"Columns to use as features: {PATTERNS}")]
+Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with the names of the samples.")]
+Ignore = Annotated[list[str] | None, typer.Option(metavar="NAME", help=f"Columns to leave out: {PATTERNS}")]
+Only = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help=f"Columns to use as features: {PATTERNS}")
+]
 Categorical = Annotated[
-    list[str] | None, typer.Option(help="Column whose numbers are codes of categories; repeat for more.")
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column whose numbers are codes of categories; repeat for more."),
 ]
 Missing = Annotated[
     MissingWay,
@@ -91,75 +102,106 @@ Missing = Annotated[
 DropUnlabelled = Annotated[
     bool, typer.Option("--drop-unlabelled", help="Leave out samples without a value in the target.")
 ]
-MinClassSize = Annotated[int, typer.Option(min=0, help="Leave out classes with fewer samples.")]
+MinClassSize = Annotated[int, typer.Option(min=0, metavar="N", help="Leave out classes with fewer samples.")]
 Transpose = Annotated[bool, typer.Option("--transpose", help="Samples are in columns, as in gene tables.")]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Separator of a text file, such as ';' or tab. Default: detected.")
+    str | None,
+    typer.Option(
+        metavar="CHARACTER", help="Separator of a text file, such as ';' or tab. Default: detected."
+    ),
 ]
 DecimalComma = Annotated[bool, typer.Option("--decimal-comma", help="Numbers are written 1,5.")]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of text files, such as gb18030. Default: detected.")
+    str | None,
+    typer.Option(metavar="NAME", help="Encoding of text files, such as gb18030. Default: detected."),
 ]
 SampleGroups = Annotated[
     str | None,
     typer.Option(
         "--groups",
         "--sample-groups",
+        metavar="COLUMN",
         help="Column that tells which samples belong together (patient, batch).",
     ),
 ]
 FeatureGroups = Annotated[
     Path | None,
     typer.Option(
-        help="CSV (feature,group) or JSON file. The features of a group are selected together or not at all."
+        metavar="FILE",
+        help="CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
     ),
 ]
-Keep = Annotated[list[str] | None, typer.Option(help=f"Columns that must be selected: {PATTERNS}")]
-Folds = Annotated[int, typer.Option("--cv", min=2, help="Number of folds of the cross-validation.")]
-Repeats = Annotated[
-    int, typer.Option(min=1, help="How many times to repeat the outer cross-validation, with new folds.")
+Keep = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help=f"Columns that must be selected: {PATTERNS}")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")]
+Folds = Annotated[
+    int, typer.Option("--cv", min=2, metavar="N", help="Number of folds of the cross-validation.")
+]
+Repeats = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="How many times to repeat the outer cross-validation, with new folds."
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random numbers.")]
 Jobs = Annotated[
     int,
     typer.Option(
         "--jobs",
         "-j",
         min=-1,
+        metavar="N",
         help="Number of processes: -1 uses all cores, 0 decides from the amount of work.",
     ),
 ]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--param", "-p", help="Parameter of the method, such as C=10; repeat for more."),
+    typer.Option(
+        "--param", "-p", metavar="NAME=VALUE", help="Parameter of the method, such as C=10; repeat for more."
+    ),
 ]
 Rule = Annotated[RuleChoice, typer.Option(help="How auto chooses the number of features.")]
 Features = Annotated[
-    str, typer.Option("--features", "-k", help="Number of features, or auto to choose it inside the folds.")
+    str,
+    typer.Option(
+        "--features",
+        "-k",
+        metavar="N|auto",
+        help="Number of features, or auto to choose it inside the folds.",
+    ),
 ]
 Metric = Annotated[
-    str | None, typer.Option(help="What to measure: auc, error_rate, r2 … or any scorer of scikit-learn.")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What to measure: auc, error_rate, r2 … or any scorer of scikit-learn."
+    ),
 ]
 Permutations = Annotated[
     str,
     typer.Option(
-        help="How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long)."
+        metavar="N|auto",
+        help="How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
     ),
 ]
 MemoryBudget = Annotated[
     str | None,
-    typer.Option(help="Memory for data that stay on disk, such as 512M or 2G.", show_default="512M"),
+    typer.Option(
+        metavar="SIZE", help="Memory for data that stay on disk, such as 512M or 2G.", show_default="512M"
+    ),
 ]
-Device = Annotated[str | None, typer.Option(help="Device on which to compute, such as cuda.")]
+Device = Annotated[str | None, typer.Option(metavar="NAME", help="Device on which to compute, such as cuda.")]
 DaskAddress = Annotated[
-    str | None, typer.Option("--dask", help="Address of a Dask scheduler whose workers do the work.")
+    str | None,
+    typer.Option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler whose workers do the work."),
 ]
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Continue an interrupted run; its finished parts are not computed again."),
 ]
-MaxFeatures = Annotated[int | None, typer.Option(min=1, help="Largest number of features to try.")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
+MaxFeatures = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Largest number of features to try.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the results.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 30
 LONGEST_NAME = 60
-EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "eta²", "correlation": "correlation"}
 
 
 def shows_progress(quiet: bool, as_json: bool) -> bool:
@@ -64,12 +63,13 @@ def print_rows(title: str, rows: list[dict[str, Any]]) -> None:
 
 
 def _number(value: Any) -> str:
-    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "–" if value is None else f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)
 
 
 def print_selection(result: Result, folder: Path) -> None:
     """The headline, the selected features, the error, notes and warnings, and where the report is."""
     from zeronorm.datasets.table import counted
+    from zeronorm.workflow.features import effect_heading
     from zeronorm.workflow.measured import error_sentence, size_sentence
 
     print_notes(result.notes)
@@ -84,10 +84,21 @@ def print_selection(result: Result, folder: Path) -> None:
         ]
         for feature in result.selected[:MOST_ROWS]
     ]
-    effect = EFFECTS.get(result.selected[0].effect_kind, "effect") if result.selected else "effect"
     of_all = counted(result.data["n_features"], "feature")
     title = f"{len(result.selected)} of {of_all} selected by {result.methods[0]['name']}"
-    print_table(title, ["rank", "feature", "score", "selected in folds", "direction", effect], rows)
+    if rows:
+        print_table(
+            title,
+            [
+                "rank",
+                "feature",
+                "score",
+                "selected in folds",
+                "direction",
+                effect_heading(result.selected)[0],
+            ],
+            rows,
+        )
     left = len(result.selected) - len(rows)
     if left > 0:
         say(f"… and {left} more in selected.csv")

@@ -334,10 +334,11 @@ def _encode_texts(
         names += [f"{raw.names[place]}={level}" for level in encoded.levels]
         sources = np.concatenate([sources, np.full(len(encoded.levels), place, dtype=np.intp)])
     note = (
-        f"{counted(len(raw.texts), 'text column')} became "
-        f"{counted(sum(b.shape[1] for b in blocks), 'indicator column')}; those of one column are selected "
-        "together or not at all."
+        f"{counted(len(raw.texts), 'text column')} became {counted(sum(b.shape[1] for b in blocks), 'column')} of "
+        f"zeros and ones: {shown_list([raw.names[place] for place in raw.texts])}."
     )
+    if any(b.shape[1] > 1 for b in blocks):
+        note += " Those of one text column are selected together or not at all."
     order = np.argsort(sources, kind="stable")
     X = _side_by_side(raw.values, blocks)[:, order]
     ordered_sources = sources[order]

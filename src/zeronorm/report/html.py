@@ -15,6 +15,7 @@ from zeronorm.evaluation.records import columns_of
 from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
+from zeronorm.workflow.features import effect_heading
 from zeronorm.workflow.result import Result
 
 if TYPE_CHECKING:
@@ -263,13 +264,10 @@ def _feature_rows(result: Result) -> list[dict[str, Any]]:
     ]
 
 
-EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "correlation with the target"}
-
-
 def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     """Columns about single features that the result knows: heading and one text per selected feature."""
     features = result.selected[:MOST_FEATURE_ROWS]
-    kind = next((f.effect_kind for f in features if f.effect_kind), "")
+    effect, fold_change = effect_heading(features)
     classes = next((list(f.class_means) for f in features if f.class_means), [])
     columns = [
         (f"mean of {visible(label, 20)}", [_number((f.class_means or {}).get(label)) for f in features])
@@ -277,8 +275,8 @@ def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     ]
     plain = (
         ("direction", "direction"),
-        (EFFECTS.get(kind, "effect"), "effect"),
-        ("fold change", "fold_change"),
+        (effect, "effect"),
+        (fold_change, "fold_change"),
     )
     orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
     for heading, name in (*plain, *orientation):

@@ -216,7 +216,13 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
             f"{len(found['failed'])} of {found['n_splits'] + len(found['failed'])} test parts could not be evaluated: "
             f"{found['failed'][0]}. The error is the mean over the others."
         )
-    notes += _doubts_about_chance(found)
+    if size.get("chosen") == 0:
+        notes.append(
+            "The method selected nothing: no feature passed its control of false selections. Add samples, set a less "
+            "strict level (parameter 'params'), or choose a method that ranks the features."
+        )
+    else:
+        notes += _doubts_about_chance(found)
     if as_metric(found["metric"]).unit == "%" and found["low"] is not None:
         half_width = (found["high"] - found["low"]) / 2
         if half_width > WIDE_INTERVAL:

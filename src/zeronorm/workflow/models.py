@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = "zeronorm-model"
 FORMAT_VERSION = 1
+GIVE_A_MODEL = "Give the model.json of a selection. To write one, set save_model=True."
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class LinearModel:
         path = Path(file)
         path = path / "model.json" if path.is_dir() else path
         if not path.is_file():
-            raise ValueError(f"There is no model at {str(path)!r}. Save one with a selection first.")
+            raise ValueError(f"There is no model at {str(path)!r}. {GIVE_A_MODEL}")
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             known = (
@@ -101,10 +102,10 @@ class LinearModel:
             )
             model = cls(**content) if known else None
         except (ValueError, TypeError, AttributeError, UnicodeDecodeError) as error:
-            raise ValueError(f"The file {str(path)!r} is not a model of zeronorm: {error}.") from error
+            raise ValueError(f"The file {str(path)!r} is not a model of zeronorm. {GIVE_A_MODEL}") from error
         if model is None:
             raise ValueError(
-                f"The file {str(path)!r} is not a model of zeronorm of version {FORMAT_VERSION}. Save it again."
+                f"The file {str(path)!r} is not a model of zeronorm, or one of another version. {GIVE_A_MODEL}"
             )
         model._check()
         return model

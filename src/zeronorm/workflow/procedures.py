@@ -22,6 +22,14 @@ PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
 # Meta methods that choose their own number of features, by a bound on false selections.
+# Parameters of a selector that follow from parameters of the run.
+SET_BY_THE_RUN = {
+    "n_features_to_select": "features",
+    "task": "task",
+    "feature_groups": "feature_groups",
+    "always_keep": "keep",
+    "random_state": "random_state",
+}
 ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
 # Above this many cells, elimination removes a tenth of the features at a time while many remain.
 LARGE_TABLE = 2_000_000
@@ -150,7 +158,9 @@ def _single_method(table: Table) -> str:
 
 
 def named_methods(methods: Any, table: Table) -> list[str]:
-    """The methods of a comparison: names, a text of names with commas, or "all-fast"."""
+    """The methods of a comparison: names, a text of names with commas, "all-fast", or None for two quick ones."""
+    if methods is None:
+        return ["gram-schmidt" if table.task == "regression" else "fisher", "rfe"]
     if methods == "all-fast":
         return [name for name, info in usable_methods(table).items() if info.family in FAST_FAMILIES]
     names = methods.split(",") if isinstance(methods, str) else list(methods)
@@ -182,7 +192,7 @@ def build_procedure(
             "The method 'selector-cv' chooses the number of features of another method. Name that method and set "
             "features='auto'."
         )
-    if info.kind == "meta":
+    if name in ERROR_CONTROL:
         return _error_control_procedure(info, table, settings, params)
     selector = build_selector(info, table, settings, params)
     return selector if settings.features is not None else _with_chosen_size(selector, table, settings, sizes)
@@ -205,6 +215,7 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
     """A selector set up for the table: settings where it has the parameter, the user's own ``params``."""
     selector = info.cls()
     known = selector.get_params(deep=False)
+    own = _checked_params(params, known, info.name)
     keep = kept_columns(table, settings.keep)
     wanted: dict[str, Any] = {
         "n_features_to_select": settings.features,
@@ -224,15 +235,21 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
     if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
         wanted["step"] = 0.1
     chosen = {key: value for key, value in wanted.items() if value is not None and key in known}
-    return selector.set_params(**{**chosen, **_checked_params(params, known, info.name)})
+    return selector.set_params(**{**chosen, **own})
 
 
 def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: str) -> dict[str, Any]:
+    free = [key for key in known if key not in (*SET_BY_THE_RUN, "verbose")]
     for key in params:
+        if key in SET_BY_THE_RUN:
+            raise ValueError(
+                f"The 'params' parameter must not hold {key!r}: the whole run has to know it. Use the parameter "
+                f"'{SET_BY_THE_RUN[key]}' instead."
+            )
         if key not in known:
-            alike = [other for other in known if other.casefold() == key.casefold()]
-            close = alike or difflib.get_close_matches(key, known, n=2)
-            hint = f"Did you mean {' or '.join(close)}?" if close else f"It has {', '.join(sorted(known))}."
+            alike = [other for other in free if other.casefold() == key.casefold()]
+            close = alike or difflib.get_close_matches(key, free, n=2)
+            hint = f"Did you mean {' or '.join(close)}?" if close else f"It has {', '.join(sorted(free))}."
             raise ValueError(f"The method {name!r} has no parameter {key!r}. {hint}")
     return dict(params)
 
@@ -280,10 +297,10 @@ def _error_control_procedure(
     plain = Settings()
     selector = build_selector(inner, _without_groups(table), plain, {})
     found = info.cls(selector)
-    known = found.get_params(deep=False)
+    own = _checked_params(own, found.get_params(deep=False), info.name)
     if settings.features is not None:
-        own.setdefault("n_features_to_select", settings.features)
-    return found.set_params(**_checked_params(own, known, info.name))
+        own["n_features_to_select"] = settings.features
+    return found.set_params(**own)
 
 
 def _without_groups(table: Table) -> Table:

@@ -193,7 +193,7 @@ def compare(
     data: Any,
     target: Any = None,
     *,
-    methods: str | Sequence[str] = ("fisher", "rfe"),
+    methods: str | Sequence[str] | None = None,
     features: int | str = "auto",
     params: Mapping[str, Mapping[str, Any]] | None = None,
     rule: str = "one_se",
@@ -239,8 +239,9 @@ def compare(
         larger than 512 MiB or for which a memory budget is given.
     target : str, path, array-like or None, default=None
         Name of a column, or an array. For data on disk also the path of a .npy file.
-    methods : str or list of str, default=('fisher', 'rfe')
-        Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods.
+    methods : str, list of str or None, default=None
+        Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods. None:
+        fisher and rfe, for regression gram-schmidt and rfe.
     features : int or "auto", default='auto'
         Number of features. "auto" chooses it inside the folds.
     params : dict or None, default=None
@@ -671,7 +672,8 @@ def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:
     unknown = [name for name in params if name not in names]
     if unknown:
         raise ValueError(
-            f"The 'params' parameter names the method {unknown[0]!r}, which is not compared. Use one of {names}."
+            f"The 'params' parameter names the method {unknown[0]!r}, which is not compared. Use one of "
+            f"{', '.join(names)}."
         )
     everything = list(dict.fromkeys((*names, ALWAYS_COMPARED)))
     return {

@@ -22,17 +22,18 @@ def add_to(app: typer.Typer) -> None:
 
 def compare(
     data: o.Data,
+    target: o.Target = None,
     methods: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--methods",
             "-m",
-            help="Names of methods, separated by commas; or all-fast.",
-            show_default=False,
+            metavar="NAMES",
+            help="Names of methods, separated by commas; or all-fast. Default: fisher,rfe, for regression "
+            "gram-schmidt,rfe.",
             autocompletion=o.method_lists,
         ),
-    ],
-    target: o.Target = None,
+    ] = None,
     features: o.Features = "auto",
     rule: o.Rule = o.RuleChoice.one_se,
     metric: o.Metric = None,
@@ -56,7 +57,12 @@ def compare(
     encoding: o.Encoding = None,
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", "-p", help="Parameter of one method, such as rfe.C=3; repeat for more."),
+        typer.Option(
+            "--param",
+            "-p",
+            metavar="METHOD.NAME=VALUE",
+            help="Parameter of one method, such as rfe.C=3; repeat for more.",
+        ),
     ] = None,
     max_features: o.MaxFeatures = None,
     cv: o.Folds = 5,

@@ -11,6 +11,12 @@ from zeronorm.cli import options as o
 if TYPE_CHECKING:
     from zeronorm.registry import MethodInfo
 
+# Parameters of a method that the command sets by other options, or that only Python can give.
+NOT_WITH_PARAM = (
+    *("n_features_to_select", "task", "feature_groups", "always_keep", "random_state"),
+    *("estimator", "importance_getter", "kernel_pieces", "n_jobs", "verbose"),
+)
+
 
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
@@ -35,7 +41,8 @@ def methods(
     as_json: o.AsJson = False,
 ) -> None:
     """List the methods, or describe one with its parameters and their defaults."""
-    from zeronorm.cli.printing import print_json, print_table
+    from zeronorm.cli.printing import print_json, print_table, say
+    from zeronorm.datasets.table import counted
     from zeronorm.registry import all_methods, get_method
 
     if name is not None:
@@ -49,8 +56,21 @@ def methods(
     if as_json:
         print_json([_described(info) for info in found])
         return
-    rows = [[info.name, info.family, ", ".join(info.tasks), info.reference] for info in found]
-    print_table(f"{len(found)} methods", ["name", "family", "tasks", "reference"], rows)
+    usable = [info for info in found if _is_for_select(info)]
+    rows = [
+        [info.name, info.summary, ", ".join(t for t in info.tasks if t == task or t != "multilabel")]
+        for info in usable
+    ]
+    print_table(counted(len(usable), "method"), ["name", "what it does", "tasks"], rows, longest=200)
+    others = [info.name for info in found if not _is_for_select(info)]
+    say(f"In Python only: {', '.join(others)}." if others else "")
+    say(
+        "Describe one: zeronorm methods NAME. Use one: zeronorm select DATA.csv --target COLUMN --method NAME"
+    )
+
+
+def _is_for_select(info: MethodInfo) -> bool:
+    return info.kind in ("selector", "meta") and info.name != "selector-cv"
 
 
 def _described(info: MethodInfo) -> dict[str, Any]:
@@ -81,9 +101,16 @@ def _show(info: MethodInfo, as_json: bool) -> None:
         say(f"cost with n samples and p features: {info.cost}")
     if info.avoid:
         say(f"not for: {info.avoid}")
-    rows = [[row["name"], row["type"], row["default"], row["text"]] for row in parameters]
-    heads = ["name", "values", "default", "meaning"]
-    print_table("Parameters, set with -p NAME=VALUE", heads, rows, longest=400)
+    if not _is_for_select(info):
+        say(f"use it in Python: from zeronorm import {info.cls.__name__}")
+    hidden = NOT_WITH_PARAM if _is_for_select(info) else ()
+    rows = [
+        [row["name"], row["type"], row["default"], row["text"].replace("``", "")]
+        for row in parameters
+        if row["name"] not in hidden
+    ]
+    title = "Parameters, set with -p NAME=VALUE" if hidden else "Parameters"
+    print_table(title, ["name", "values", "default", "meaning"], rows, longest=1000)
 
 
 def datasets(

@@ -25,9 +25,15 @@ def add_to(app: typer.Typer) -> None:
 def report(
     records: Annotated[
         Path,
-        typer.Argument(help="records.parquet of a run, or the folder that holds it.", show_default=False),
+        typer.Argument(
+            metavar="RECORDS",
+            help="records.parquet of a run, or the folder that holds it.",
+            show_default=False,
+        ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for report.html.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for report.html.")
+    ] = None,
     force: o.Force = False,
 ) -> None:
     """Write the report again from saved records.
@@ -44,17 +50,28 @@ def report(
 
 def apply(
     model: Annotated[
-        Path, typer.Argument(help="model.json of `select --save-model`, or its folder.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="model.json of `select --save-model`, or its folder.", show_default=False
+        ),
     ],
     data: Annotated[
-        Path, typer.Argument(help="File with new samples. Its columns are found by name.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DATA", help="File with new samples. Its columns are found by name.", show_default=False
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV file to write. Default: print to the terminal.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="CSV file to write. Default: print to the terminal."
+        ),
     ] = None,
     samples: Annotated[
         Path | None,
-        typer.Option(help="Second file with columns that the model needs, one row per sample."),
+        typer.Option(
+            metavar="FILE", help="Second file with columns that the model needs, one row per sample."
+        ),
     ] = None,
     id: o.Id = None,
     transpose: o.Transpose = False,
@@ -65,7 +82,8 @@ def apply(
     as_json: o.AsJson = False,
 ) -> None:
     """Predict the target of new samples with a saved model."""
-    from zeronorm.cli.printing import print_json, print_notes, print_rows
+    from zeronorm.cli.printing import print_json, print_notes, print_rows, say
+    from zeronorm.datasets.table import counted
     from zeronorm.workflow.files import write_csv
     from zeronorm.workflow.models import LinearModel, apply_model, read_new_samples
 
@@ -88,7 +106,9 @@ def apply(
     rows = [dict(zip(found, cells, strict=True)) for cells in zip(*found.values(), strict=True)]
     if out is not None:
         write_csv(out, rows)
+        if not as_json:
+            say(f"{counted(len(rows), 'prediction')}: {out}")
     elif as_json:
         print_json(rows)
     else:
-        print_rows(f"{len(rows)} predictions", rows)
+        print_rows(counted(len(rows), "prediction"), rows)

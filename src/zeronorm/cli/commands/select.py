@@ -29,6 +29,7 @@ def select(
         typer.Option(
             "--method",
             "-m",
+            metavar="NAME",
             help="A name from `zeronorm methods`. Default: auto, which compares a few; it takes ten times as long.",
             autocompletion=o.method_names,
         ),
@@ -67,7 +68,8 @@ def select(
         bool, typer.Option("--save-model", help="Write model.json, for `zeronorm apply`.")
     ] = False,
     write_table: Annotated[
-        Path | None, typer.Option(help="CSV or Parquet file for the selected columns and the target.")
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV or Parquet file for the selected columns and the target."),
     ] = None,
     force: o.Force = False,
     resume: o.Resume = False,
@@ -80,7 +82,7 @@ def select(
     Writes selected.csv, result.json, records.parquet, figures.parquet and report.html to the output folder.
     """
     arguments = o.common(dict(locals()), quiet, as_json)
-    from zeronorm.cli.printing import print_json, print_selection
+    from zeronorm.cli.printing import print_json, print_selection, say
     from zeronorm.workflow import run
 
     arguments["params"] = o.parameters(param)
@@ -89,3 +91,7 @@ def select(
         print_json({"folder": str(out), **result.to_dict()})
     elif not quiet:
         print_selection(result, out)
+        if save_model:
+            say(f"model: {out / 'model.json'} (to predict new samples: zeronorm apply {out} NEW.csv)")
+        if write_table is not None:
+            say(f"table: {write_table}")
