@@ -52,10 +52,10 @@ class Seen:
     def __init__(self):
         self.prices, self.judged = [], []
 
-    def loss_on_path(self, problem, epsilon, prices, train, test):
-        design = problem.design
-        self.prices.append((_patients(design.take_rows(train)), _patients(design.take_rows(test))))
-        return REAL_LOSS(problem, epsilon, prices, train, test)
+    def left_out(self, problem, epsilon, is_test, n_steps):
+        parts = (problem.design.take_rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))
+        self.prices.append(tuple(_patients(part) for part in parts))
+        return REAL_LEFT_OUT(problem, epsilon, is_test, n_steps)
 
     def judge(self, result, plan, model, train, test, columns):
         parts = _patients(train[0]), _patients(test[0])
@@ -67,13 +67,13 @@ class Seen:
         return [train & test for train, test in [*self.prices, *self.judged] if train & test]
 
 
-REAL_LOSS, REAL_JUDGE = price._loss_on_path, folds._judge
+REAL_LEFT_OUT, REAL_JUDGE = price._LeftOut, folds._judge
 
 
 @pytest.fixture
 def seen(monkeypatch):
     found = Seen()
-    monkeypatch.setattr(price, "_loss_on_path", found.loss_on_path)
+    monkeypatch.setattr(price, "_LeftOut", found.left_out)
     monkeypatch.setattr(folds, "_judge", found.judge)
     return found
 

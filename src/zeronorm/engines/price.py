@@ -38,6 +38,7 @@ UNIT_PRICES = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is 
 LARGEST_SYSTEM = 1000  # samples; of more a part decides
 TUBE = 0.1  # of the spread of a regression target
 FOLDS = 3
+ENOUGH_WORSE = 2  # prices in a row that are worse than the best by more than a standard error end the search
 BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
 EQUALLY_GOOD = 1e-9
 NO_ROOM = 1e-12  # samples that no others say anything about are fitted exactly
@@ -252,23 +253,28 @@ def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
 def automatic_l1_price(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
     """The smallest C on ``l1_path`` that pays for a feature and is, on samples left out, nearly as good as the best.
 
-    Nearly: its loss is within one standard error.
+    Nearly: its loss is within one standard error. After two prices in a row that are worse than that, no larger ones,
+    which cost most, are tried.
 
     The loss is the distance of the decision, cut to ±1, from the label; in regression its distance from the target.
     """
     prices, whole = l1_path(problem, n_steps), problem
     if problem.n_samples > LARGEST_SYSTEM:
         problem = _some_samples(problem, _spread_rows(problem.targets(), LARGEST_SYSTEM))
-    fold = _folds(problem)
-    loss = np.zeros((prices.size, problem.n_samples))
-    for left_out in range(FOLDS):
-        test, train = np.flatnonzero(fold == left_out), np.flatnonzero(fold != left_out)
-        if test.size and train.size:
-            loss[:, test] = _loss_on_path(problem, epsilon, prices, train, test)
-    share = _weights(problem) / _weights(problem).sum()
-    mean = loss @ share
-    best = int(np.argmin(mean))
-    error = np.sqrt(((loss[best] - mean[best]) ** 2) @ share / _weights(problem).sum())
+    fold, weight = _folds(problem), _weights(problem)
+    is_test = [fold == k for k in range(FOLDS)]
+    parts = [_LeftOut(problem, epsilon, rows, prices.size) for rows in is_test if 0 < rows.sum() < fold.size]
+    share, losses, best, n_worse = weight / weight.sum(), [], 0, 0
+    for C in prices:
+        losses.append(np.zeros(problem.n_samples))
+        for part in parts:
+            losses[-1][part.test] = part.loss(C)
+        mean = np.asarray(losses) @ share
+        best = int(np.argmin(mean))
+        error = np.sqrt(((losses[best] - mean[best]) ** 2) @ share / weight.sum())
+        n_worse = n_worse + 1 if mean[-1] > mean[best] + error else 0
+        if n_worse == ENOUGH_WORSE:
+            break
     return _first_with_a_weight(whole, epsilon, prices[np.flatnonzero(mean <= mean[best] + error)[0] :])
 
 
@@ -298,30 +304,36 @@ def _some_samples(problem: Problem, rows: IntArray) -> Problem:
     )
 
 
-def _loss_on_path(
-    problem: Problem, epsilon: float | None, prices: FloatArray, train: IntArray, test: IntArray
-) -> FloatArray:
-    weight, targets = _weights(problem), problem.targets()
-    known, held_out = problem.design.take_rows(train), problem.design.take_rows(test)
-    loss = np.zeros((prices.size, test.size))
-    for t in targets.T:
-        if np.ptp(t[train]) == 0.0:
-            continue
-        program = l1_svm_program(
-            known, t[train], C=prices[0] * weight[train], epsilon=epsilon, n_steps=prices.size
-        )
-        for step, C in enumerate(prices):
-            program.set_price(C * weight[train])
-            machine = program.solve()
-            decision = held_out.dot(machine.weights) + machine.bias
-            if epsilon is None:
-                decision = np.clip(decision, -1.0, 1.0)
-            cost = np.abs(t[test] - decision)
-            if float(machine.slack.max(initial=0.0)) <= NO_SLACK:  # a larger price changes nothing
-                loss[step:] += cost
-                break
-            loss[step] += cost
-    return loss
+class _LeftOut:
+    """Machines of some samples and their loss on the others, from one price to a larger one."""
+
+    def __init__(self, problem: Problem, epsilon: float | None, is_test: BoolArray, n_steps: int) -> None:
+        self.test, train = np.flatnonzero(is_test), np.flatnonzero(~is_test)
+        self.weight, self.epsilon = _weights(problem)[train], epsilon
+        self.held_out, known = problem.design.take_rows(self.test), problem.design.take_rows(train)
+        targets = [t for t in problem.targets().T if np.ptp(t[train]) > 0.0]
+        self.targets = [t[self.test] for t in targets]
+        self.programs = [
+            l1_svm_program(known, t[train], C=self.weight, epsilon=epsilon, n_steps=n_steps) for t in targets
+        ]
+        self.final: dict[int, FloatArray] = {}  # of machines without slack: a larger price changes nothing
+
+    def loss(self, C: float) -> FloatArray:
+        """Loss of each sample that was left out."""
+        return np.sum([self._loss_of(i, C) for i in range(len(self.programs))], axis=0)
+
+    def _loss_of(self, i: int, C: float) -> FloatArray:
+        if i in self.final:
+            return self.final[i]
+        self.programs[i].set_price(C * self.weight)
+        machine = self.programs[i].solve()
+        decision = self.held_out.dot(machine.weights) + machine.bias
+        if self.epsilon is None:
+            decision = np.clip(decision, -1.0, 1.0)
+        loss: FloatArray = np.abs(self.targets[i] - decision)
+        if float(machine.slack.max(initial=0.0)) <= NO_SLACK:
+            self.final[i] = loss
+        return loss
 
 
 def _folds(problem: Problem) -> IntArray:

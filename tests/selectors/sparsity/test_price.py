@@ -9,6 +9,7 @@ from sklearn.linear_model import Ridge
 
 from zeronorm import AROM, L1SVM, RFE, KernelMultiplicativeUpdate, SVMWeights, ZeroNormSVM
 from zeronorm.design import as_design
+from zeronorm.engines import price
 from zeronorm.engines.price import NEARLY, UNIT_PRICES, automatic_l1_price, automatic_price, target_spread
 from zeronorm.selection.problem import Problem
 
@@ -105,6 +106,24 @@ def test_order_of_samples_and_columns_and_units_do_not_matter():
     assert automatic_price(plain).unit == pytest.approx(automatic_price(shuffled).unit)
     assert automatic_l1_price(plain, None) == pytest.approx(automatic_l1_price(shuffled, None))
     assert automatic_price(problem_of(1e5 * X, y)).unit == pytest.approx(automatic_price(plain).unit)
+
+
+@pytest.mark.parametrize("noise", [0.2, 8.0])
+def test_prices_beyond_two_bad_ones_are_not_tried_and_the_choice_is_the_same(monkeypatch, noise):
+    problem = problem_of(*classes(100, 50, noise=noise))
+    tried, real = [], price._LeftOut.loss
+
+    def counted(self, C):
+        tried.append(C)
+        return real(self, C)
+
+    monkeypatch.setattr(price._LeftOut, "loss", counted)
+    found, n_tried = automatic_l1_price(problem, None), len(tried)
+    tried.clear()
+    monkeypatch.setattr(price, "ENOUGH_WORSE", 99)
+    assert automatic_l1_price(problem, None) == found
+    assert len(tried) == 3 * 10
+    assert (n_tried < len(tried)) == (noise > 1.0)  # noisy labels: large prices fit the noise
 
 
 def test_clean_labels_get_a_higher_price_than_noisy_ones():
