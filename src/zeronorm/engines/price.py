@@ -320,7 +320,7 @@ class _LeftOut:
 
     def loss(self, C: float) -> FloatArray:
         """Loss of each sample that was left out."""
-        return np.sum([self._loss_of(i, C) for i in range(len(self.programs))], axis=0)
+        return np.asarray(np.sum([self._loss_of(i, C) for i in range(len(self.programs))], axis=0))
 
     def _loss_of(self, i: int, C: float) -> FloatArray:
         if i in self.final:

@@ -260,7 +260,7 @@ _RESAMPLING = {
     "n_subsamples": Parameter(count(2), "Number of subsamples, each half of the samples."),
     "sampling": Parameter(None, "How the halves are drawn."),
     "aggregation": Parameter(None, "How the ranks of several selectors become one."),
-    "weights": Parameter(None, "Weight of each selector."),
+    "weights": Parameter(list_of(NOT_NEGATIVE), "Weight of each selector."),
     "assumption": Parameter(None, "Assumption behind the bound on false selections."),
 }
 

@@ -146,10 +146,10 @@ def default_notes(table: Table) -> list[str]:
 
 
 def _roster(table: Table) -> list[str]:
-    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
+    from zeronorm.selectors.meta.auto import names_of_roster
 
     usable = usable_methods(table)
-    return [name for name in DEFAULT_METHODS[table.task] if name in usable]
+    return [name for name in names_of_roster(table.task) if name in usable]
 
 
 def _single_method(table: Table) -> str:
@@ -265,9 +265,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     if params:
         raise ValueError("The 'params' parameter does not apply to the method 'auto'. Name a method.")
     keep = kept_columns(table, settings.keep)
-    free = Settings(keep=settings.keep, has_own_groups=settings.has_own_groups)
     return info.cls(
-        [(name, build_selector(get_method(name), table, free, {})) for name in _roster(table)],
         n_features_to_select=settings.features,
         task=table.task,
         cv=settings.cv,

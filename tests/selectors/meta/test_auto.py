@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
 from zeronorm import AutoSelector, FisherScore, RandomSelector, SelectorCV, evaluate
 from zeronorm.selectors.meta.auto import choose_method
@@ -54,6 +55,36 @@ def test_every_method_is_cross_validated_as_it_would_be_alone():
     assert auto.method_sizes_["fisher"] == alone.n_features_
     np.testing.assert_array_equal(auto.support_, alone.support_)
     assert "2 methods (fisher, random)" in auto.verdict()
+
+
+def chessboard(n_samples=120):
+    """Classes that no line separates: the signs of two features decide together."""
+    X = np.random.default_rng(5).normal(size=(n_samples, 8))
+    return X, (X[:, 2] * X[:, 5] > 0).astype(int)
+
+
+def test_with_a_nonlinear_judge_relief_finds_what_linear_methods_cannot_see():
+    X, y = chessboard()
+    settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
+    auto = AutoSelector(estimator=SVC(), **settings).fit(X, y)
+    assert auto.chosen_ == "relief"
+    assert sorted(auto.get_support(indices=True)) == [2, 5]
+
+
+def test_relief_competes_without_a_voice_in_the_consensus():
+    X, y = problem(n_samples=40)
+    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
+    assert [*auto.method_scores_] == ["fisher", "arom", "l1-svm", "rfe", "relief", "consensus"]
+    np.testing.assert_allclose(auto.selector_.weights_, [0.25, 0.25, 0.25, 0.25, 0.0])
+
+
+def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_long(monkeypatch):
+    X, y = problem(n_samples=40)
+    monkeypatch.setattr("zeronorm.selectors.meta.auto.MOST_DISTANCES", 1.0)
+    monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", 1.0)
+    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
+    assert "relief" not in auto.method_scores_
+    assert dict(auto.selector_.selectors)["rfe"].step == 0.1
 
 
 def test_methods_that_do_not_serve_the_target_are_left_out():

@@ -40,6 +40,16 @@ def test_aggregations_by_hand():
     assert frequency.path_.order.tolist() == [0, 1, 2, 3]
 
 
+def test_given_weights_are_those_of_the_mean_and_zero_leaves_a_selector_out():
+    X, y = noise(p=4)
+    selectors = [FixedOrder([0, 1, 2, 3]), FixedOrder([1, 3, 2, 0]), FixedOrder([3, 2, 1, 0])]
+    fitted = Consensus(selectors, weights=[3.0, 1.0, 0.0]).fit(X, y)
+    np.testing.assert_allclose(fitted.weights_, [0.75, 0.25, 0.0])
+    np.testing.assert_allclose(fitted.mean_log_ranks_, np.log([4, 8, 27 * 3, 64 * 2]) / 4)
+    assert fitted.path_.order.tolist() == [0, 1, 2, 3]
+    assert fitted.ranks_.shape == (3, 4)
+
+
 def test_one_far_rank_does_not_undo_a_first_place_with_log_ranks():
     X, y = noise(p=30)
     far = FixedOrder([1, 2, 3, 4, 5, 6, 0, *range(7, 30)])
@@ -100,6 +110,14 @@ def test_processes_do_not_change_the_result():
         (
             {"selectors": [FisherScore(), FisherScore()], "weights": "stability"},
             "must be 'equal' when 'n_subsamples' is 0",
+        ),
+        (
+            {"selectors": [FisherScore(), FisherScore()], "weights": [1.0]},
+            "'weights' parameter of Consensus must be .* 2 numbers",
+        ),
+        (
+            {"selectors": [FisherScore(), FisherScore()], "weights": [0.0, 0.0]},
+            "'weights' parameter of Consensus must be .* not all 0",
         ),
     ],
 )

@@ -22,11 +22,14 @@ from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
-from zeronorm.selectors.meta.consensus import Consensus, default_roster
+from zeronorm.selectors.meta.consensus import DEFAULT_METHODS, Consensus, default_roster, work_of_elimination
 from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
 from zeronorm.selectors.wrapping import labels_of
 
 CONSENSUS = "consensus"
+# Methods that compete but take no part in the consensus: good where the others are blind, else often bad.
+OUTSIDE = {"classification": ("relief",), "regression": ()}
+MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief stays away
 LARGEST_DEFAULT_SIZE = 1000
 ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one standard error
 
@@ -37,7 +40,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="six rankings by each of four methods, about ten times the cost of one",
+    cost="six rankings by each of four or five methods, about ten times the cost of one",
     oracle="every method cross-validated alone gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for ten fits",
     test_params=(
@@ -64,8 +67,8 @@ class AutoSelector(SplittingSelector):
     Parameters
     ----------
     selectors
-        None: the roster of `Consensus`. Methods that cannot handle the target (binary methods with more than two
-        classes) are left out.
+        None: the roster of `Consensus` and, for classes, relief, which takes no part in the consensus. Methods that
+        cannot handle the target (binary methods with more than two classes) are left out.
     n_features_to_select
         None: cross-validation chooses it for every method.
     estimator
@@ -200,10 +203,15 @@ class AutoSelector(SplittingSelector):
             n_features_to_select=1.0,
             feature_groups=problem.feature_groups,
             always_keep=problem.always_keep if problem.always_keep.size else None,
+            weights=self._weights(members),
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
         return consensus.fit(problem.design.take_rows(rows), target[rows], groups=groups)
+
+    def _weights(self, members: list[tuple[str, Any]]) -> list[float]:
+        outside = OUTSIDE[self.task] if self.selectors is None else ()
+        return [0.0 if name in outside else 1.0 for name, _ in members]
 
     def _paths(
         self, members: list[tuple[str, Any]], fitted: Consensus, problem: Problem
@@ -264,20 +272,22 @@ class AutoSelector(SplittingSelector):
     def _candidates(self, problem: Problem) -> list[tuple[str, Any]]:
         """Names and unfitted selectors that serve the target."""
         found = []
-        for name, selector in self._named_selectors(problem.n_samples * problem.n_features):
+        for name, selector in self._named_selectors(work_of_elimination(problem)):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.task,)
             if problem.task in tasks:
                 found.append((name, self._configured(selector)))
+        if self.selectors is None and self.task == "classification":
+            found = _with_neighbours_at_hand(found, problem)
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.task} target. Got "
-                f"{[name for name, _ in self._named_selectors(0)]}; add one that serves it."
+                f"{[name for name, _ in self._named_selectors(0.0)]}; add one that serves it."
             )
         return found
 
-    def _named_selectors(self, n_values: int) -> list[tuple[str, Any]]:
+    def _named_selectors(self, work: float) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_roster(self.task, n_values)
+            return default_roster(self.task, work, names_of_roster(self.task))
         return [
             (item, get_method(item).cls()) if isinstance(item, str) else tuple(item)
             for item in self.selectors
@@ -303,11 +313,28 @@ class AutoSelector(SplittingSelector):
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors(0))
+        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors(0.0))
 
     @property
     def _allow_nan(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors(0))
+        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors(0.0))
+
+
+def names_of_roster(task: str) -> tuple[str, ...]:
+    """Methods that are compared when none are named."""
+    return (*DEFAULT_METHODS[task], *OUTSIDE[task])
+
+
+def _with_neighbours_at_hand(members: list[tuple[str, Any]], problem: Problem) -> list[tuple[str, Any]]:
+    """Relief with no more neighbours than every class has in every fold; without it, where it has no chance."""
+    smallest = int(np.unique(problem.y, return_counts=True)[1].min())
+    n_neighbors = min(10, smallest // 2 - 1)
+    if n_neighbors < 1 or float(problem.n_samples) ** 2 * problem.n_features > MOST_DISTANCES:
+        return [(name, selector) for name, selector in members if name not in OUTSIDE["classification"]]
+    for name, selector in members:
+        if name in OUTSIDE["classification"]:
+            selector.set_params(n_neighbors=n_neighbors)
+    return members
 
 
 class KnownPath(BaseEstimator):  # type: ignore[misc]

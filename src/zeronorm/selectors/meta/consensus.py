@@ -27,7 +27,9 @@ DEFAULT_METHODS = {
     "classification": ("fisher", "arom", "l1-svm", "rfe"),
     "regression": ("gram-schmidt", "relief", "lasso", "rfe"),
 }
-MANY_VALUES = 20_000_000  # of X; from here on features leave an elimination in tenths, not one by one
+MUCH_WORK = (
+    2e8  # multiplications of one elimination; from here on features leave it in tenths, not one by one
+)
 
 
 @register(
@@ -69,7 +71,7 @@ class Consensus(SplittingSelector):
     n_features_to_select
         None: half of the features.
     weights
-        "stability" needs ``n_subsamples``.
+        One number for each selector, or a rule. "stability" needs ``n_subsamples``.
     n_subsamples
         An even number. 0: all samples are ranked once.
     subset_size
@@ -115,7 +117,7 @@ class Consensus(SplittingSelector):
         *,
         n_features_to_select: int | float | None = None,
         aggregation: Literal["log_rank", "mean_rank", "frequency"] = "log_rank",
-        weights: Literal["equal", "stability"] = "equal",
+        weights: Literal["equal", "stability"] | Sequence[float] = "equal",
         n_subsamples: int = 0,
         subset_size: int | None = None,
         task: Literal["classification", "regression"] = "classification",
@@ -141,7 +143,7 @@ class Consensus(SplittingSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        named = self._named_selectors(problem.n_samples * problem.n_features)
+        named = self._named_selectors(work_of_elimination(problem))
         p = problem.n_features
         self.subset_size_ = max(1, round(p**0.5)) if self.subset_size is None else min(self.subset_size, p)
         parts = self._samples(problem)
@@ -209,13 +211,13 @@ class Consensus(SplittingSelector):
 
     # -- what takes part ------------------------------------------------------------------------
 
-    def _named_selectors(self, n_values: int) -> list[tuple[str, Any]]:
+    def _named_selectors(self, work: float) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_roster(self.task, n_values)
+            return default_roster(self.task, work)
         return [s if isinstance(s, tuple) else (type(s).__name__, s) for s in self.selectors]
 
     def _check_parameters(self) -> None:
-        if self.weights == "stability" and self.n_subsamples == 0:
+        if isinstance(self.weights, str) and self.weights == "stability" and self.n_subsamples == 0:
             raise parameter_error(self, "weights", "'equal' when 'n_subsamples' is 0")
 
     def _samples(self, problem: Problem) -> list[IntArray | None]:
@@ -226,6 +228,13 @@ class Consensus(SplittingSelector):
 
     def _weights(self, is_first: NDArray[np.bool_]) -> FloatArray:
         n_parts, n_selectors, p = is_first.shape
+        if not isinstance(self.weights, str):
+            given = np.asarray(self.weights, dtype=np.float64)
+            if given.shape != (n_selectors,) or not np.all(given >= 0.0) or not 0.0 < given.sum() < np.inf:
+                raise parameter_error(
+                    self, "weights", f"'equal', 'stability' or {n_selectors} numbers from 0, not all 0"
+                )
+            return np.asarray(given / given.sum())
         if self.weights == "equal" or n_selectors == 1:
             return np.full(n_selectors, 1.0 / n_selectors)
         share = is_first.mean(axis=0)  # by selector and feature
@@ -238,14 +247,20 @@ class Consensus(SplittingSelector):
         return np.asarray(stability / stability.sum())
 
 
-def default_roster(task: str, n_values: int) -> list[tuple[str, Any]]:
-    """Names and selectors that take part when none are named, for so many values of X."""
+def work_of_elimination(problem: Problem) -> float:
+    """Multiplications of an elimination of one feature after the other, about."""
+    n, p = problem.n_samples, problem.n_features
+    return float(n) * p * min(n, p) * (problem.n_classes if problem.task == "multiclass" else 1)
+
+
+def default_roster(task: str, work: float, names: tuple[str, ...] | None = None) -> list[tuple[str, Any]]:
+    """Names and selectors that take part when none are named; an elimination would cost so much work."""
     roster = []
-    for name in DEFAULT_METHODS[task]:
+    for name in DEFAULT_METHODS[task] if names is None else names:
         cls = get_method(name).cls
         known = cls().get_params(deep=False)
         settings: dict[str, Any] = {"task": task} if "task" in known else {}
-        if "step" in known and n_values > MANY_VALUES:
+        if "step" in known and work > MUCH_WORK:
             settings["step"] = 0.1
         roster.append((name, cls(**settings)))
     return roster
