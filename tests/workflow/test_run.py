@@ -320,9 +320,11 @@ def test_methods_that_control_errors_choose_their_own_size(method, params, probl
 
 
 def test_auto_keeps_one_method_and_says_which(problem, monkeypatch):
+    from zeronorm.selectors.meta.auto import OUTSIDE
     from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
 
     monkeypatch.setitem(DEFAULT_METHODS, "classification", ("fisher", "golub"))
+    monkeypatch.setitem(OUTSIDE, "classification", ())
     result = zeronorm.select(*problem, method="auto", cv=3, permutations=0)
     assert result.chosen_method == "auto"
     assert result.methods[0]["name"] in ("fisher", "golub", "consensus")
@@ -354,7 +356,7 @@ def test_compare_says_which_methods_failed_and_warned():
 
 
 @pytest.mark.parametrize(
-    ("task", "names"), [("classification", "fisher, arom, l1-svm and rfe"), ("regression", "lasso")]
+    ("task", "names"), [("classification", "fisher, arom, l1-svm, rfe and relief"), ("regression", "lasso")]
 )
 def test_without_a_method_auto_compares_a_few_and_says_so(task, names):
     rng = np.random.default_rng(0)
