@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def write_pages(docs: Path) -> None:
     (docs / "api" / "index.rst").write_text(api(), encoding="utf-8")
     (docs / "api" / "commands.rst").write_text(commands(), encoding="utf-8")
     (docs / "papers.rst").write_text(papers(docs / "studies"), encoding="utf-8")
-    (docs / "performance.rst").write_text(performance(docs.parent / "README.md"), encoding="utf-8")
+    (docs / "performance.rst").write_text(performance(docs.parent / "benchmarks"), encoding="utf-8")
     (docs / "references.rst").write_text(reference_list(), encoding="utf-8")
     for page in ("CHANGELOG", "CONTRIBUTING"):
         text = (docs.parent / f"{page}.md").read_text(encoding="utf-8")
@@ -214,13 +215,24 @@ def verdict_counts(text: str) -> dict[str, int]:
     return {"agree": found.get("agree", 0), "differ": found.get("differ", 0)}
 
 
-def performance(readme: Path) -> str:
-    """The measured times of the README."""
-    _, _, section = readme.read_text(encoding="utf-8").partition("## Measured\n")
-    section = section.partition("\n## ")[0]
-    cells = markdown_table(section)
-    before, _, rest = section.partition("\n|")
-    after = rest.rpartition("|\n")[2]
-    rows = [[literal(cell) for cell in row] for row in cells]
-    lines = [*heading("Performance"), literal(before.strip()), "", *table(rows[0], rows[1:])]
-    return "\n".join([*lines, literal(after.strip()), ""])
+def performance(benchmarks: Path) -> str:
+    """The measured times of benchmarks/results/measured.json."""
+    sys.path.insert(0, str(benchmarks))
+    try:
+        readme_table = importlib.import_module("readme_table")
+    finally:
+        sys.path.remove(str(benchmarks))
+    found = readme_table.measured()
+    rows = [[literal(row[head]) for head in readme_table.HEADS] for row in found["rows"]]
+    lines = [*heading("Performance"), literal(readme_table.introduction(found)), ""]
+    lines += [*table(list(readme_table.HEADS), rows)]
+    after = "Times on a GPU: :doc:`/guide/big_data`. How cost grows with the data: :doc:`/guide/cost`."
+    return "\n".join(
+        [
+            *lines,
+            after,
+            "",
+            f"From ``{readme_table.MEASURED.relative_to(benchmarks.parent).as_posix()}``.",
+            "",
+        ]
+    )

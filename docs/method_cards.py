@@ -25,6 +25,8 @@ SAME_AUTHORS = {
 }
 # Every selector reads its data through a design; tests/test_docs.py checks that all of them select the same.
 BACKENDS = "NumPy, data frames, sparse matrices, files on disk, Dask, arrays on a GPU (torch, CuPy)"
+# Where it depends on an option: measured with the default, and with the other.
+GPU_FACTS = {"rfe": "read 2 times, one column after the other; with a step above 1 they stay there"}
 # What the rule that stops or filters a method promises; the pages of the methods state the assumptions.
 ERROR_CONTROL = {
     "knockoff-selector": "false discovery rate",
@@ -73,6 +75,24 @@ def references() -> dict[str, tuple[str, str]]:
     """Full text and link (a DOI or an address) of every reference by its authors and year."""
     with (HERE / "references.csv").open(encoding="utf-8") as stream:
         return {row["key"]: (row["text"], row["link"]) for row in csv.DictReader(stream)}
+
+
+@cache
+def gpu_readings() -> dict[str, float]:
+    """How often each selector reads data on a device back, from docs/gpu.csv (see docs/measure_gpu.py)."""
+    with (HERE / "gpu.csv").open(encoding="utf-8") as stream:
+        return {row["method"]: float(row["readings"]) for row in csv.DictReader(stream)}
+
+
+def on_gpu(readings: float | None) -> str:
+    """What happens to data on a device, in words."""
+    if readings is None:
+        return "not measured"  # a package outside
+    if readings < 0.1:
+        return "data stay there"
+    if readings < 1.5:
+        return "read once"
+    return f"read {readings:.0f} times" if readings <= 20 else "read many times"
 
 
 def cited(reference: str) -> list[str]:
@@ -192,6 +212,7 @@ def facts(method: MethodInfo) -> dict[str, str]:
     able = can(method)
     found |= {
         "Backends": able["backends"],
+        "Data on a GPU": GPU_FACTS.get(method.name, able["GPU"]),
         "Groups": able["groups"],
         "Sample weights": able["weights"],
         "Missing values": able["NaN"],
@@ -210,6 +231,9 @@ def can(method: MethodInfo) -> dict[str, str]:
         "groups": "yes" if "feature_groups" in parameters else of_wrapped or "no",
         "weights": "yes" if "sample_weight" in inspect.signature(method.cls.fit).parameters else "no",
         "sparse": _ability(method, "_accepts_sparse"),
+        "GPU": of_wrapped or "as the combined"
+        if method.kind == "meta"
+        else on_gpu(gpu_readings().get(method.name)),
         "cost": plain(method.cost),
         "backends": BACKENDS
         if _ability(method, "_accepts_sparse") != "no"
@@ -228,12 +252,16 @@ def _ability(method: MethodInfo, name: str) -> str:
 def abilities(methods: list[MethodInfo]) -> str:
     """Table of what each selector can do."""
     selectors = [m for m in methods if m.kind in ("selector", "meta")]
-    heads = ["tasks", "groups", "weights", "sparse", "NaN", "cost", "error control"]
+    heads = ["tasks", "groups", "weights", "sparse", "GPU", "NaN", "cost", "error control"]
     rows = [
         [f":doc:`{m.cls.__name__} </methods/{m.name}>`", m.family, *(can(m)[head] for head in heads)]
         for m in selectors
     ]
-    return "\n".join([".. rst-class:: abilities", "", *table(["method", "family", *heads], rows)])
+    words = (
+        "*GPU*: whether arrays on a device stay there while features are selected, or how often all their cells come "
+        "to the host (``python docs/measure_gpu.py``, defaults)."
+    )
+    return "\n".join([words, "", ".. rst-class:: abilities", "", *table(["method", "family", *heads], rows)])
 
 
 def index(methods: list[MethodInfo]) -> str:

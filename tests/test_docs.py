@@ -52,7 +52,14 @@ def cards():
         import method_cards
 
         yield method_cards
-    for name in ("method_cards", "toy_pictures", "generated_pages", "check_links"):
+    for name in (
+        "method_cards",
+        "toy_pictures",
+        "generated_pages",
+        "check_links",
+        "measure_gpu",
+        "readme_table",
+    ):
         sys.modules.pop(name, None)
 
 
@@ -104,7 +111,8 @@ def test_generated_pages_are_complete(cards):
     agree, differ = map(int, re.findall(r"(\d+) agree and (\d+) differ\.", papers)[0])
     assert agree + differ >= 200
     assert all(key.split()[0].rstrip(",") in generated_pages.reference_list() for key in cards.references())
-    assert "RFE" in generated_pages.performance(DOCS.parent / "README.md")
+    performance = generated_pages.performance(DOCS.parent / "benchmarks")
+    assert performance.count("\n   * - ") == 1 + len(sys.modules["readme_table"].measured()["rows"])
 
 
 def test_broken_links_are_found(cards, tmp_path):
@@ -140,6 +148,26 @@ def test_every_selector_selects_the_same_from_every_backend(method, tmp_path):
         expected = clone(selector).fit(X, y).support_
         for data in (as_design(tmp_path / "x.npy"), da.from_array(X, chunks=(-1, 7)), strict.asarray(X)):
             np.testing.assert_array_equal(clone(selector).fit(data, y).support_, expected)
+
+
+def test_the_column_about_a_gpu_names_every_selector(cards):
+    ours = {
+        method.name for method in all_methods("selector") if method.cls.__module__.startswith("zeronorm.")
+    }
+    assert set(cards.gpu_readings()) == ours
+    assert "data stay there" in cards.abilities(METHODS)
+
+
+@pytest.mark.parametrize(
+    "name", ["fisher", "relief", "gram-schmidt", "arom", "zeronorm-svm", "rfe", "lasso", "tree"]
+)
+def test_the_column_about_a_gpu_is_what_the_code_does(cards, name):
+    pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    import measure_gpu
+
+    method = next(method for method in METHODS if method.name == name)
+    assert cards.on_gpu(measure_gpu.readings(method)) == cards.on_gpu(cards.gpu_readings()[name])
 
 
 def test_error_control_is_stated_for_registered_methods_only(cards):
