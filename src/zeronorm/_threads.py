@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from threading import Condition, current_thread, main_thread
 from typing import Any
@@ -110,6 +111,18 @@ def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...
         _thread.start_new_thread(shared.work, ())  # does not wait until the thread runs, as Thread does
     shared.work()
     shared.finish()
+
+
+# Numbers of a vector that take a thread about 1 ms.
+_NUMBERS_PER_THREAD = 1 << 16
+
+
+def in_threads(function: Callable[[int, int], None], size: int) -> None:
+    """Call ``function`` with the bounds of consecutive parts of a vector, by several threads where it is long."""
+    wanted = size // _NUMBERS_PER_THREAD
+    n_threads = min(available_threads(), wanted) if wanted > 1 else 1
+    bounds = [size * part // n_threads for part in range(n_threads + 1)]
+    run_in_threads(function, list(pairwise(bounds)), n_threads)
 
 
 class _SharedTasks:

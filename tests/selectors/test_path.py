@@ -177,3 +177,12 @@ def test_scores_are_raised_to_the_highest_ranked_behind(order, scores, agreeing)
     path = SelectionPath(order=np.array(order), scores=np.array(scores))
     assert path.feature_scores().tolist() == agreeing
     assert path.scores.tolist() == scores
+
+
+def test_many_features_are_ranked_and_scored_as_few_are(monkeypatch):
+    rng = np.random.default_rng(0)
+    path = SelectionPath(order=rng.permutation(20_000), scores=rng.normal(size=20_000))
+    ranking, scores = path.ranking(7), path.feature_scores(7)
+    monkeypatch.setattr("zeronorm.selection.path._MANY", 1 << 30)
+    assert np.array_equal(path.ranking(7), ranking)
+    assert np.array_equal(path.feature_scores(7), scores)

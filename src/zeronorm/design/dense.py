@@ -28,6 +28,7 @@ BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
 PARTS_PER_THREAD = 2
 MOST_SWEPT_VECTORS = 8
+CACHE_BYTES, NARROWEST = 1 << 20, 1024
 # Gathering rows costs about three readings of them (read, write, read again); a mask costs one of all rows.
 SHARE_WORTH_A_MASK = 0.3
 
@@ -37,6 +38,8 @@ class DenseDesign(Design):
 
     Selections are kept as indices into the original array and gathered block by block.
     """
+
+    _fills_in_threads = True
 
     def __init__(
         self,
@@ -102,9 +105,17 @@ class DenseDesign(Design):
             np.copyto(out, view)
 
     def _surely_finite(self) -> bool:
-        if isinstance(self._rows, range) and isinstance(self._columns, range):
-            return is_surely_finite(self._view(range(self.n_features)))
-        return super()._surely_finite()
+        if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
+            return super()._surely_finite()
+        view = self._view(range(self.n_features))
+        if view.dtype != np.float32:  # one product of BLAS, which has threads of its own
+            return is_surely_finite(view)
+        lines = view if self._order == "C" else view.T
+        found: list[bool] = []
+        self._in_parts(
+            lambda part: found.append(is_surely_finite(lines[part.start : part.stop])), lines.shape[0]
+        )
+        return all(found)
 
     def _memory(self) -> FloatArray | None:
         """Return the whole design as a view that BLAS can read in place, or None."""
@@ -210,13 +221,9 @@ class DenseDesign(Design):
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)) or not self.n_samples:
             return super().column_range()
         view = self._view(range(self.n_features))
-        if not view.flags.f_contiguous:
-            return view.min(axis=0).astype(np.float64), view.max(axis=0).astype(np.float64)
-        keys = np.empty((2, self.n_features), dtype=np.int64)
-        columns_range(float_bits(read_only(view.T)), *keys)
-        low, high = from_keys(keys, view.dtype)
-        missing = np.isnan(low) | np.isnan(high)  # NaN comes before or after all numbers
-        low[missing], high[missing] = np.nan, np.nan
+        low, high = np.empty(self.n_features), np.empty(self.n_features)
+        read = _range_of_columns if view.flags.f_contiguous else _range_of_rows
+        self._in_parts(lambda part: read(view, part, low, high), self.n_features)
         return low, high
 
     def _accumulate_stats(self, accumulator: StatsAccumulator, target: int = 0) -> None:
@@ -233,6 +240,25 @@ class DenseDesign(Design):
         else:
             for block_columns, block in self._scratch_blocks():
                 accumulator.add_dense(block, range(block.shape[1]), target + block_columns.start)
+
+
+def _range_of_columns(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
+    """Minimum and maximum of some columns, each of which lies in one piece."""
+    places = slice(part.start, part.stop)
+    keys = np.empty((2, len(part)), dtype=np.int64)
+    columns_range(float_bits(read_only(view[:, places].T)), *keys)
+    low[places], high[places] = from_keys(keys, view.dtype)
+    missing = np.isnan(low[places]) | np.isnan(high[places])  # NaN comes before or after all numbers
+    low[places][missing], high[places][missing] = np.nan, np.nan
+
+
+def _range_of_rows(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
+    """The same for rows in one piece: as many columns at a time as stay in the cache for the second search."""
+    width = max(NARROWEST, CACHE_BYTES // (view.shape[0] * view.itemsize))
+    for start in range(part.start, part.stop, width):
+        places = slice(start, min(start + width, part.stop))
+        low[places] = view[:, places].min(axis=0)
+        high[places] = view[:, places].max(axis=0)
 
 
 def _reading_threads(n_bytes: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design.column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design.index import Index
@@ -178,7 +179,8 @@ class StatsAccumulator:
     def result(self) -> ColumnStats:
         p = self.minimum.size
         mean, variance = np.empty(p), np.empty(p)
-        combine_classes(self.weight, self.minimum, self.maximum, self.mean, self.sum_sq, mean, variance)
+        found = (self.weight, self.minimum, self.maximum, self.mean, self.sum_sq, mean, variance)
+        in_threads(lambda first, last: combine_classes(*found, first, last), p)
         return ColumnStats(
             count=self.count,
             weight=self.weight,

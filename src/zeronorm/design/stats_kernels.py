@@ -214,14 +214,16 @@ def combine_classes(
     class_spread: FloatArray,
     mean: FloatArray,
     variance: FloatArray,
+    first: int,
+    last: int,
 ) -> None:
-    """Mean and variance over all classes; ``class_spread`` turns from sums of squares into variances.
+    """Mean and variance of some columns over all classes; ``class_spread`` turns from sums into variances.
 
     A mean of equal numbers may be rounded: the number itself takes its place, and centres to zero. Low and
     high may overlook NaN, the mean does not.
     """
     total = weight.sum()
-    for j in range(mean.shape[0]):
+    for j in range(first, last):
         overall, within, between = 0.0, 0.0, 0.0
         for c in range(weight.shape[0]):
             overall += weight[c] / total * class_mean[c, j]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._jit import kernel
+from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray, IntArray
 
 TIE_TOLERANCE = 1e-10
@@ -58,29 +60,72 @@ def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
     if values.size < _MANY or np.isnan(values.min()):
         order = np.argsort(-values)
         return order, values[order]
-    keys = (-values).view(np.int64)
-    flip = keys >> 63
-    flip &= np.iinfo(np.int64).max
-    keys ^= flip
-    keys >>= n_bits
-    keys <<= n_bits
-    keys += np.arange(values.size)
+    keys, order = np.empty(values.size, dtype=np.int64), np.empty(values.size, dtype=np.intp)
+    falling = np.empty(values.size)
+    bits = np.ascontiguousarray(values).view(np.int64)
+    in_threads(lambda first, last: _write_keys(bits, n_bits, keys, first, last), values.size)
     keys.sort()
-    order = np.bitwise_and(keys, (1 << n_bits) - 1, out=flip).astype(np.intp, copy=False)
-    falling = values[order]
+    in_threads(lambda first, last: _read_keys(keys, n_bits, values, order, falling, first, last), values.size)
     rising = np.flatnonzero(falling[1:] > falling[:-1])
     if rising.size > values.size // 64:
         order = np.argsort(-values)
         return order, values[order]
-    leading = keys >> n_bits
-    same = np.unique(leading[rising])
-    starts, stops = np.searchsorted(leading, same), np.searchsorted(leading, same, side="right")
+    same = np.unique(keys[rising] >> n_bits)
+    starts, stops = np.searchsorted(keys, same << n_bits), np.searchsorted(keys, (same + 1) << n_bits)
     sizes = stops - starts
     run = np.repeat(np.arange(same.size), sizes)
     places = np.arange(run.size) + np.repeat(stops - np.cumsum(sizes), sizes)
     order[places] = order[places][np.lexsort((-falling[places], run))]
     falling[places] = values[order[places]]
     return order, falling
+
+
+_SIGN_BIT, _OTHER_BITS = -(1 << 63), (1 << 63) - 1
+
+
+@kernel
+def _write_keys(bits: NDArray[np.int64], n_bits: int, keys: NDArray[np.int64], first: int, last: int) -> None:
+    """Keys that rise as the values fall: the bits of negative numbers sort the other way round."""
+    for i in range(first, last):
+        negated = bits[i] ^ _SIGN_BIT
+        key = negated ^ ((negated >> 63) & _OTHER_BITS)
+        keys[i] = ((key >> n_bits) << n_bits) + i
+
+
+@kernel
+def _read_keys(
+    keys: NDArray[np.int64],
+    n_bits: int,
+    values: FloatArray,
+    order: IntArray,
+    falling: FloatArray,
+    first: int,
+    last: int,
+) -> None:
+    """The indices in the last bits of the keys, and their values."""
+    last_bits = (1 << n_bits) - 1
+    for i in range(first, last):
+        order[i] = keys[i] & last_bits
+        falling[i] = values[order[i]]
+
+
+@kernel
+def _write_ranks(best_first: IntArray, n_chosen: int, ranking: IntArray, first: int, last: int) -> None:
+    """1 for the chosen features, then 2, 3, …"""
+    for i in range(first, last):
+        ranking[best_first[i]] = max(1, i + 2 - n_chosen)
+
+
+@kernel
+def _raise_scores(best_first: IntArray, scores: FloatArray, agreeing: FloatArray) -> None:
+    """No score below one of a feature that is ranked behind."""
+    highest = -np.inf
+    for i in range(best_first.shape[0] - 1, -1, -1):
+        score = scores[best_first[i]]
+        if score < highest:
+            agreeing[best_first[i]] = highest
+        else:
+            highest = score
 
 
 @dataclass(frozen=True)
@@ -260,6 +305,9 @@ class SelectionPath:
             return self.position() + 1
         best_first, n_chosen = self._chosen_first(k)
         ranking = np.empty(self.n_features, dtype=np.intp)
+        if self.n_features >= _MANY:
+            in_threads(lambda a, b: _write_ranks(best_first, n_chosen, ranking, a, b), self.n_features)
+            return ranking
         rank = np.arange(2 - n_chosen, self.n_features + 2 - n_chosen)
         rank[:n_chosen] = 1
         ranking[best_first] = rank
@@ -275,12 +323,15 @@ class SelectionPath:
         if self.scores is None:
             return (self.n_features - self.position()).astype(np.float64)
         best_first = self.order if k is None else self._chosen_first(k)[0]
+        agreeing = self.scores.copy()
+        if self.n_features >= _MANY:
+            _raise_scores(best_first, self.scores, agreeing)
+            return agreeing
         ordered = self.scores[best_first]
         if (ordered[:-1] >= ordered[1:]).all():
-            return self.scores.copy()
+            return agreeing
         raised = np.maximum.accumulate(ordered[::-1])[::-1]
         changed = np.flatnonzero(raised != ordered)
-        agreeing = self.scores.copy()
         agreeing[best_first[changed]] = raised[changed]
         return agreeing
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from zeronorm._threads import run_in_threads, useful_threads
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design.base import read_in_turn
 from zeronorm.engines.neighbours.kernels import (
     COLUMNS_PER_SUM,
     MISMATCH,
@@ -27,6 +28,7 @@ from zeronorm.selection.problem import Problem
 
 _TILE_ENTRIES = 1 << 22
 _SHARES_PER_THREAD = 4
+FEWEST_SUMS = 16  # of blocks of columns, where the samples are so few that many sums take little memory
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,8 @@ def nearest_by_columns(
 ) -> NearestLists:
     """The k nearest samples of each class; the distance sums over all parts.
 
-    With missing values the distance is the mean over the columns that both samples have. Threads share
-    the rows of the distance matrix, so their number does not change any sum.
+    With missing values the distance is the mean over the columns that both samples have. The number of threads
+    does not change any sum.
     """
     lists = NearestLists.empty(codes, k)
     n_features = sum(part.index.size for part in parts)
@@ -94,20 +96,71 @@ def _tile_distances(
     if left == right and not has_missing and _add_where_data_live(parts, left, distance):
         return distance
     shared = np.zeros_like(distance) if has_missing else None
-    shares = _row_shares(
-        len(distance), left == right, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads
-    )
     for part in parts:
-        for n_columns, x, z in _tile_blocks(part.columns, left, right):
-            add = partial(add_distances, x, z, n_columns, distance, left == right, part.kind, has_missing)
-            run_in_threads(add, shares, n_threads)
-            if shared is not None:
-                shared += _present(x, n_columns) @ _present(z, n_columns).T
+        tiles = _Tiles(part, left, right, has_missing)
+        if distance.size * FEWEST_SUMS <= _TILE_ENTRIES:
+            tiles.add_by_columns(distance, shared, n_threads)
+        else:
+            tiles.add_by_rows(distance, shared, n_threads)
     if shared is not None:
         comparable = shared > 0
         np.divide(distance, shared, out=distance, where=comparable)
         distance[~comparable] = np.inf
     return distance
+
+
+class _Tiles:
+    """Two tiles of samples, in blocks of the columns of one kind."""
+
+    def __init__(self, part: ColumnPart, left: slice, right: slice, has_missing: bool) -> None:
+        self.first, self.second = part.columns.take_rows(left), part.columns.take_rows(right)
+        self.same, self.kind, self.has_missing = left == right, part.kind, has_missing
+        n_samples = max(self.first.design.n_samples, self.second.design.n_samples)
+        self.blocks = list(part.columns.slices(n_samples, narrowest=COLUMNS_PER_SUM))
+
+    def add_by_columns(self, distance: FloatArray, shared: FloatArray | None, n_threads: int) -> None:
+        """Few samples: consecutive blocks have sums of their own, so that threads share nothing.
+
+        The number of sums depends on the data alone.
+        """
+        n_sums = min(_TILE_ENTRIES // distance.size, len(self.blocks))
+        bounds = np.linspace(0, len(self.blocks), n_sums + 1).astype(int).tolist()
+        sums = np.zeros((n_sums, *distance.shape))
+        counts = None if shared is None else np.zeros_like(sums)
+
+        def add(place: int, start: int, stop: int) -> None:
+            for block in self.blocks[start:stop]:
+                x, z = self._rows(block)
+                self._add(x, z, block, sums[place], 0, len(distance))
+                if counts is not None:
+                    counts[place] += _both_present(x, z, block)
+
+        run_in_threads(add, [(place, *pair) for place, pair in enumerate(pairwise(bounds))], n_threads)
+        for place in range(n_sums):
+            distance += sums[place]
+            if shared is not None and counts is not None:
+                shared += counts[place]
+
+    def add_by_rows(self, distance: FloatArray, shared: FloatArray | None, n_threads: int) -> None:
+        """Many samples: threads share the rows of one block, while the next is made."""
+        shares = _row_shares(
+            len(distance), self.same, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads
+        )
+        made = read_in_turn(self._rows, self.blocks, ahead=n_threads > 1)
+        for block, (x, z) in zip(self.blocks, made, strict=True):
+            run_in_threads(partial(self._add, x, z, block, distance), shares, n_threads)
+            if shared is not None:
+                shared += _both_present(x, z, block)
+
+    def _rows(self, block: slice) -> tuple[FloatArray, FloatArray]:
+        x = self.first.rows(block)
+        return x, x if self.same else self.second.rows(block)
+
+    def _add(
+        self, x: FloatArray, z: FloatArray, block: slice, total: FloatArray, first: int, last: int
+    ) -> None:
+        n_columns = block.stop - block.start
+        add_distances(x, z, n_columns, total, self.same, self.kind, self.has_missing, first, last)
 
 
 def _add_where_data_live(parts: list[ColumnPart], tile: slice, distance: FloatArray) -> bool:
@@ -132,19 +185,11 @@ def _row_shares(n_rows: int, triangle: bool, n_shares: int) -> list[tuple[int, i
     return [(a, b) for a, b in pairwise(2 * round(bound / 2) for bound in bounds) if b > a]
 
 
-def _tile_blocks(
-    columns: ScaledColumns, left: slice, right: slice
-) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """How many columns, and the rows of two tiles of samples, block after block."""
-    first, second = columns.take_rows(left), columns.take_rows(right)
-    n_samples = max(first.design.n_samples, second.design.n_samples)
-    for block in columns.slices(n_samples, narrowest=COLUMNS_PER_SUM):
-        x = first.rows(block)
-        yield block.stop - block.start, x, x if left == right else second.rows(block)
-
-
-def _present(rows: FloatArray, n_columns: int) -> FloatArray:
-    return (~np.isnan(rows[:, :n_columns])).astype(np.float64)
+def _both_present(x: FloatArray, z: FloatArray, block: slice) -> FloatArray:
+    """The number of columns that both samples have, for each pair."""
+    n_columns = block.stop - block.start
+    left, right = (~np.isnan(rows[:, :n_columns]) for rows in (x, z))
+    return np.asarray(left.astype(np.float64) @ right.T.astype(np.float64))
 
 
 def neighbour_classes(problem: Problem) -> NDArray[Any]:
