@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from zeronorm.report.html import render_report
+from report.made_records import made_records
+from zeronorm.report.html import facts_of, render_report
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed (it is in the dev extra)")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -100,6 +101,38 @@ def test_numbers_in_tables_stay_on_one_line(browser, pages, name, width):
     )
     assert len(lines) > 20
     assert [text for text, height, line in lines if height > 1.5 * line] == []
+
+
+@pytest.mark.parametrize("width", [1200, 1400])
+def test_the_table_of_features_fits_the_page(browser, pages, width):
+    show(browser, pages["what_next"], width)
+    wide, room = browser.execute_script(
+        "const scroll = document.querySelector('#features-table').closest('.scroll');"
+        "document.querySelectorAll('#features-table td.words').forEach(c => c.textContent = 'higher in malignant');"
+        "return [scroll.scrollWidth, scroll.clientWidth]"
+    )
+    assert wide <= room
+    lines = browser.execute_script(
+        "const cell = document.querySelector('#features-table td.words'), text = document.createRange();"
+        "text.selectNodeContents(cell);"
+        "return text.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight)"
+    )
+    assert lines < 2.5  # no word is broken
+
+
+def test_names_beside_lines_are_not_cut(browser, tmp_path):
+    values = dict.fromkeys(("gram-schmidt", "mutual-information"), (0.1, 0.2, 0.15, 0.12, 0.18))
+    facts = facts_of(made_records("error_rate", values, sizes=(1, 2, 4, None)), n_features=50)
+    file = tmp_path / "report.html"
+    file.write_text(render_report(facts.result, facts.records), encoding="utf-8")
+    show(browser, file.as_uri())
+    ends = browser.execute_script(
+        "return [...document.querySelectorAll('.drawing.wide svg.chart')].flatMap(c => "
+        "[...c.querySelectorAll('.end-name')].map(t => [t.textContent, t.getBoundingClientRect().right,"
+        " c.getBoundingClientRect().right]))"
+    )
+    assert len(ends) > 1
+    assert [name for name, end, room in ends if end > room] == []
 
 
 def test_hostile_names_are_shown_as_text(browser, pages, strange_selection):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 30
 LONGEST_NAME = 60
+LONGEST_CLASS = 20  # in a heading
 
 
 def shows_progress(quiet: bool, as_json: bool) -> bool:
@@ -69,7 +70,6 @@ def _number(value: Any) -> str:
 def print_selection(result: Result, folder: Path) -> None:
     """The headline, the selected features, the error, notes and warnings, and where the report is."""
     from zeronorm.datasets.table import counted
-    from zeronorm.workflow.features import effect_heading
     from zeronorm.workflow.measured import error_sentence, size_sentence
 
     print_notes(result.notes)
@@ -87,18 +87,8 @@ def print_selection(result: Result, folder: Path) -> None:
     of_all = counted(result.data["n_features"], "feature")
     title = f"{len(result.selected)} of {of_all} selected by {result.methods[0]['name']}"
     if rows:
-        print_table(
-            title,
-            [
-                "rank",
-                "feature",
-                "score",
-                "selected in folds",
-                "direction",
-                effect_heading(result.selected)[0],
-            ],
-            rows,
-        )
+        heads = ["rank", "feature", "score", "selected in folds", "direction", _effect(result.selected)]
+        print_table(title, heads, rows)
     left = len(result.selected) - len(rows)
     if left > 0:
         say(f"… and {left} more in selected.csv")
@@ -106,6 +96,15 @@ def print_selection(result: Result, folder: Path) -> None:
     say(error_sentence(result.procedure))
     say(size_sentence(result))
     _print_end(result, folder)
+
+
+def _effect(features: Sequence[Any]) -> str:
+    """The heading above the effects; with two classes, which is compared with which."""
+    from zeronorm.workflow.features import compared_classes, effect_name
+
+    classes = compared_classes(features)
+    words = "" if classes is None else ", {} − {}".format(*(plain(name, LONGEST_CLASS) for name in classes))
+    return f"{effect_name(features)}{words}"
 
 
 def print_comparison(result: Result, folder: Path) -> None:

@@ -15,7 +15,7 @@ from zeronorm.evaluation.records import columns_of
 from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
-from zeronorm.workflow.features import effect_heading
+from zeronorm.workflow.features import compared_classes, effect_name
 from zeronorm.workflow.result import Result
 
 if TYPE_CHECKING:
@@ -193,6 +193,7 @@ def view(facts: Facts) -> dict[str, Any]:
         "groups": text.key_figures(facts),
         "features": _feature_rows(facts.result),
         "effects": _effect_columns(facts.result),
+        "compared": compared_classes(facts.result.selected),
         "first_cards": [card for card in cards if card.chart.order <= FIRST],
         "cards": [card for card in cards if card.chart.order > FIRST],
         "comparison": facts.comparison,
@@ -267,7 +268,6 @@ def _feature_rows(result: Result) -> list[dict[str, Any]]:
 def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     """Columns about single features that the result knows: heading and one text per selected feature."""
     features = result.selected[:MOST_FEATURE_ROWS]
-    effect, fold_change = effect_heading(features)
     classes = next((list(f.class_means) for f in features if f.class_means), [])
     columns = [
         (f"mean of {visible(label, 20)}", [_number((f.class_means or {}).get(label)) for f in features])
@@ -275,8 +275,8 @@ def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     ]
     plain = (
         ("direction", "direction"),
-        (effect, "effect"),
-        (fold_change, "fold_change"),
+        (effect_name(features), "effect"),
+        ("fold change", "fold_change"),
     )
     orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
     for heading, name in (*plain, *orientation):

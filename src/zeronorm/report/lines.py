@@ -17,6 +17,7 @@ from zeronorm.report.svg import (
     HALF,
     MOST_WITH_INTERVALS,
     NARROW,
+    WIDE_TEXT,
     ZERO_ON_LOG,
     Axes,
     Box,
@@ -109,9 +110,10 @@ def _line_chart(
 ) -> Markup:
     points = [point for line in lines for point in line.points]
     has_names = len(lines) > 1 and width > NARROW
-    room, letters = label_room([line.name for line in lines], width) if has_names else (14, 0)
+    names = [line.name for line in lines]
+    room, letters = label_room(names, width, letter=WIDE_TEXT) if has_names else (14, 0)  # bold letters
     height = 380 if len(lines) > MOST_WITH_INTERVALS else 330 if width > NARROW else 280
-    box = Box(58 if width > NARROW else 50, 14, width - room - (12 if has_names else 0), height - 44)
+    box = Box(58, 14, width - room - (12 if has_names else 0), height - 44)
     is_crowded = len(lines) > MOST_WITH_INTERVALS
     x = _x_scale(points, axes, box, guides)
     y = _y_scale(points, axes, box, guides, with_intervals=not is_crowded)

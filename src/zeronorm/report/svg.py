@@ -65,11 +65,13 @@ def svg_chart(
     )
 
 
-def label_room(names: list[str], width: int, share: float = 0.3) -> tuple[int, int]:
+def label_room(
+    names: list[str], width: int, share: float = 0.3, letter: float = TEXT_WIDTH
+) -> tuple[int, int]:
     """Room for names at the side of a chart, and the number of characters that fit."""
     longest = max((len(visible(name)) for name in names), default=0)
-    room = min(longest * TEXT_WIDTH + 10, share * width)
-    fitting = longest if longest * TEXT_WIDTH + 10 <= room else int((room - 8) / WIDE_TEXT)
+    room = min(longest * letter + 10, share * width)
+    fitting = longest if longest * letter + 10 <= room else int((room - 8) / WIDE_TEXT)
     return round(room), max(4, fitting)
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from zeronorm.workflow.result import SelectedFeature
 
 EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "correlation with the target"}
-LONGEST_CLASS = 20  # characters of a class in a heading
 AFTER_SELECTION = (
     "The p_value and q_value of a feature (in selected.csv and in the report) come from the samples that were also "
     "used to select it. Use them for orientation, not as evidence."
@@ -157,16 +156,17 @@ def describe_selected(
     return features
 
 
-def effect_heading(features: Sequence[SelectedFeature]) -> tuple[str, str]:
-    """Headings for the effects and fold changes of features; with two classes, what is compared with what."""
-    kind = next((feature.effect_kind for feature in features if feature.effect_kind), "")
-    classes = next((list(feature.class_means) for feature in features if feature.class_means), [])
-    if kind != "cohens_d" or len(classes) != 2:
-        return EFFECTS.get(kind, "effect"), "fold change"
-    first, second = (
-        label if len(label) <= LONGEST_CLASS else f"{label[: LONGEST_CLASS - 1]}…" for label in classes
+def effect_name(features: Sequence[SelectedFeature]) -> str:
+    """What the effects of the features are."""
+    return EFFECTS.get(
+        next((feature.effect_kind for feature in features if feature.effect_kind), ""), "effect"
     )
-    return f"Cohen's d, {second} − {first}", f"fold change, {second} / {first}"
+
+
+def compared_classes(features: Sequence[SelectedFeature]) -> tuple[str, str] | None:
+    """With two classes, the one whose values are compared and the one with which; else None."""
+    classes = next((list(feature.class_means) for feature in features if feature.class_means), [])
+    return (classes[1], classes[0]) if len(classes) == 2 else None
 
 
 def _direction(effects: Effects, means: Any, index: int, classes: list[str]) -> str:

@@ -52,7 +52,7 @@ class SizesChart(Chart):
     @property
     def caption(self) -> str:
         rule = (
-            "the smallest size whose score is within one standard error of the best (level line)"
+            "the smallest size whose score is within one standard error (SE) of the best (level line)"
             if self.rule == "one_se"
             else "the size with the best score"
         )
@@ -80,7 +80,7 @@ class SizesChart(Chart):
         )
         best = int(np.argmax(self.means))
         level = self.means[best] - self.errors[best]
-        levels = ((level, "best minus one standard error"),) if self.rule == "one_se" else ()
+        levels = ((level, "best − 1 SE"),) if self.rule == "one_se" else ()
         guides = Guides(levels, ((self.chosen, f"chosen: {self.chosen}"),))
         axes = Axes("number of features", self.scoring, "{:.3g}".format)
         return Lines([Series("inner folds", points)], axes, guides)
