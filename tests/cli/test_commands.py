@@ -94,7 +94,7 @@ def test_method_auto_compares_and_says_so(data_file, tmp_path, capsys, monkeypat
         "0",
     ]
     assert run(arguments) == 0
-    assert "2 methods (fisher, lasso) were compared" in capsys.readouterr().out
+    assert "3 methods (fisher, lasso, relief) were compared" in capsys.readouterr().out
     assert run([*arguments, "--force", "--param", "C=1"]) == 2
 
 
