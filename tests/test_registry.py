@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -90,65 +91,83 @@ class LastFirst(BaseSelector):
 '''
 
 
-def with_distribution(
-    folder, code, *, module=PLUGIN, points="[zeronorm.selectors]\nlast-first = outside:LastFirst\n"
-):
-    """Run code in a process that finds a distribution in the folder."""
-    (folder / "outside.py").write_text(module)
-    info = folder / "outside-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(points)
+def plugin(method, class_name):
+    return PLUGIN.replace('"last-first"', f'"{method}"').replace("LastFirst", class_name)
+
+
+# Name of the package: its module and its entry point.
+PACKAGES = {
+    "outside": (PLUGIN, "last-first = outside:LastFirst"),
+    "module_alone": (plugin("last-again", "LastAgain"), "last-again = module_alone"),
+    "broken": ("raise RuntimeError('broken')", "lost = broken:Lost"),
+    "thief": (plugin("fisher", "FisherScore"), "fisher = thief:FisherScore"),
+}
+WITH_ALL_OF_THEM = """
+import json
+from sklearn.datasets import load_iris
+import zeronorm
+from method_cards import card
+from zeronorm.cli.main import run
+from zeronorm.registry import all_methods, get_method
+from zeronorm.testing import selector_checks
+
+run(["methods"])
+method = get_method("last-first")
+result = zeronorm.select(*load_iris(return_X_y=True), method="last-first", features=1, permutations=0)
+print(json.dumps({
+    "is listed": method in all_methods("selector"),
+    "checks": [name for name, _ in selector_checks(method.cls())],
+    "card": card(method),
+    "features": result.features,
+    "named by its module": get_method("last-again").cls.__name__,
+    "methods": [method.name for method in all_methods()],
+    "home of fisher": get_method("fisher").cls.__module__,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_packages(tmp_path_factory):
+    """What a process finds that has four packages beside this one: one process, as starting it takes longest."""
+    folder = tmp_path_factory.mktemp("packages")
+    for name, (module, point) in PACKAGES.items():
+        (folder / f"{name}.py").write_text(module)
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[zeronorm.selectors]\n{point}\n")
     paths = [str(folder), str(PACKAGE.parents[1] / "docs"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_ALL_OF_THEM], capture_output=True, text=True, check=False, env=environment
     )
-
-
-def test_a_package_outside_adds_a_method(tmp_path):
-    code = (
-        "from zeronorm.cli.main import run\n"
-        "from zeronorm.registry import all_methods, get_method\n"
-        "from zeronorm.testing import selector_checks\n"
-        "assert run(['methods']) == 0\n"
-        "assert get_method('last-first') in all_methods('selector')\n"
-        "names = [name for name, _ in selector_checks(get_method('last-first').cls())]\n"
-        "assert names\n"
-        "from method_cards import card\n"
-        "assert 'autoclass:: outside.LastFirst' in card(get_method('last-first'))\n"
-        "import zeronorm\n"
-        "from sklearn.datasets import load_iris\n"
-        "result = zeronorm.select(*load_iris(return_X_y=True), method='last-first', features=1, permutations=0)\n"
-        "assert result.features == ['x4'], result.features\n"
-    )
-    points = "[zeronorm.selectors]\nlast-first = outside:LastFirst\n"
-    done = with_distribution(tmp_path, code, points=points)
     assert done.returncode == 0, done.stderr
-    assert "last-first" in done.stdout
+    *printed, found = done.stdout.splitlines()
+    return json.loads(found) | {"printed": "\n".join(printed), "told": done.stderr}
 
 
-def test_a_package_outside_may_name_only_its_module(tmp_path):
-    code = "from zeronorm.registry import get_method; print(get_method('last-first').cls.__name__)"
-    done = with_distribution(tmp_path, code, points="[zeronorm.selectors]\nlast-first = outside\n")
-    assert done.stdout.strip() == "LastFirst", done.stderr
+def test_a_package_outside_adds_a_method(with_packages):
+    assert with_packages["is listed"]
+    assert with_packages["checks"]
+    assert "autoclass:: outside.LastFirst" in with_packages["card"]
+    assert with_packages["features"] == ["x4"]
+    assert "last-first" in with_packages["printed"]
 
 
-def test_a_broken_package_outside_only_loses_its_own_method(tmp_path):
-    code = "from zeronorm.registry import all_methods; print(len(all_methods()))"
-    done = with_distribution(tmp_path, code, module="raise RuntimeError('broken')")
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == len(all_methods())
-    assert "'outside' adds the method 'last-first' to zeronorm, but it cannot be loaded" in done.stderr
+def test_a_package_outside_may_name_only_its_module(with_packages):
+    assert with_packages["named by its module"] == "LastAgain"
 
 
-def test_a_package_outside_cannot_take_a_known_name(tmp_path):
-    module = PLUGIN.replace('"last-first"', '"fisher"').replace("LastFirst", "FisherScore")
-    code = "from zeronorm.registry import get_method; print(get_method('fisher').cls.__module__)"
-    points = "[zeronorm.selectors]\nfisher = outside:FisherScore\n"
-    done = with_distribution(tmp_path, code, module=module, points=points)
-    assert done.stdout.strip() == "zeronorm.selectors.filters.fisher"
-    assert "registered twice" in done.stderr
+def test_a_broken_package_outside_only_loses_its_own_method(with_packages):
+    added = {"last-first", "last-again"}
+    assert sorted(with_packages["methods"]) == sorted({m.name for m in all_methods()} | added)
+    told = "'broken' adds the method 'lost' to zeronorm, but it cannot be loaded"
+    assert told in with_packages["told"]
+
+
+def test_a_package_outside_cannot_take_a_known_name(with_packages):
+    assert with_packages["home of fisher"] == "zeronorm.selectors.filters.fisher"
+    assert "registered twice" in with_packages["told"]
 
 
 def test_parameters_come_from_signature_and_docstring():

@@ -95,7 +95,7 @@ def test_usage_errors_are_one_line(tmp_path):
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
-    assert shell("selekt", cwd=tmp_path).returncode == 2
+    assert run(["selekt"]) == 2
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -104,7 +104,7 @@ def test_an_interrupted_run_keeps_its_journal_and_goes_on(
 ):
     """Only what is interrupted needs a process of its own; what follows it runs in this one."""
     monkeypatch.chdir(tmp_path)
-    options = "-t label -m rfe --cv 5 --repeats 3 --features 2 --permutations 0 --out"
+    options = "-t label -m fisher --cv 5 --repeats 3 --features 2 --permutations 0 --out"
     arguments = ["select", "data.csv", *options.split()]
     process = held_run([*arguments, "out"], tmp_path)
     os.kill(process.pid, number)
@@ -132,7 +132,7 @@ def test_an_interrupted_run_keeps_its_journal_and_goes_on(
 def test_a_killed_run_leaves_nothing_for_ever(data_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     select = ["select", "data.csv", "-t", "label", "-k", "2"]
-    process = held_run([*select, "-m", "rfe", "--repeats", "2", "--out", "out"], tmp_path)
+    process = held_run([*select, "-m", "fisher", "--repeats", "2", "--out", "out"], tmp_path)
     process.kill()
     process.communicate()
     assert list(tmp_path.glob(".zeronorm-*"))
@@ -175,9 +175,10 @@ def test_the_shell_completes_names_of_methods(tmp_path, name, environment):
         return set(re.findall(r"[a-z0-9,-]+", done.stdout)) - {"arguments"}
 
     assert offered("select genes.csv --method zeronorm-s") == {"zeronorm-svm"}
-    assert offered("compare genes.csv -m fisher,zeronorm-s") == {"fisher,zeronorm-svm"}
-    assert offered("methods zeronorm-s") == {"zeronorm-svm"}
-    assert "breast-cancer" in offered("datasets breast")
+    if name == "bash":  # what is offered does not depend on the shell, and every line starts a process
+        assert offered("compare genes.csv -m fisher,zeronorm-s") == {"fisher,zeronorm-svm"}
+        assert offered("methods zeronorm-s") == {"zeronorm-svm"}
+        assert "breast-cancer" in offered("datasets breast")
 
 
 def test_the_shell_knows_every_method_of_the_package():

@@ -45,7 +45,7 @@ WEIGHTING = Kind(
     test_params=(
         {
             "selector": OptimalFeatureWeighting(max_iter=50, learner="centroid"),
-            "n_estimators": 11,
+            "n_estimators": 3,
             "random_state": 0,
         },
     ),

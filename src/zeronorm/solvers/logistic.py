@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
@@ -254,7 +255,7 @@ class L1Logistic:
             return w, float(response_mean)
         root = np.sqrt(curvature)
         scaled = np.asfortranarray((X - mean) * root[:, None] / penalty)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
             warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
             _, coefficients, _ = lasso_path(
                 scaled,

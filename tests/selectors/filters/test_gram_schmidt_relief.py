@@ -131,7 +131,7 @@ def test_risk_among_many_features_is_the_frequency_of_better_permuted_columns(se
 @pytest.mark.parametrize("correction", [None, "max"])
 def test_risk_among_few_features_is_the_frequency_of_better_scores_under_permuted_classes(correction):
     rng = np.random.default_rng(4)
-    n, p, n_sets = 40, 6, 150
+    n, p, n_sets = 40, 6, 60
     y = (np.arange(n) < 12).astype(int)
     X = rng.normal(size=(n, p))
     s = GramSchmidtRelief(

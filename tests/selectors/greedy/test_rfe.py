@@ -17,6 +17,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from zeronorm import RFE
 from zeronorm.engines.elimination import linear as gram_machines
 from zeronorm.engines.elimination.linear import LinearValue
+from zeronorm.engines.elimination.scan import nth_smallest
 from zeronorm.solvers.svm.free_set import pivot_free_set
 
 
@@ -29,6 +30,15 @@ def wide_data(seed, n=30, p=120, classes=2):
 
 def agreement(ours, theirs):
     return float(np.mean(np.asarray(ours) == np.asarray(theirs)))
+
+
+@pytest.mark.parametrize("most", [2, 1000])
+def test_the_value_at_a_place_of_the_order(most):
+    """With most = 2 nearly all values are equal."""
+    rng = np.random.default_rng(most)
+    for size in (1, 2, 3, 40):
+        values = rng.integers(0, most, size).astype(float)
+        assert [nth_smallest(values.copy(), n) for n in range(size)] == np.sort(values).tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))

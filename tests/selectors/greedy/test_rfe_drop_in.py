@@ -163,7 +163,7 @@ def test_sample_weights_reach_known_models(estimator):
 )
 def test_machines_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, step, monkeypatch):
     monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
-    X, y = classes(20, (240, 14), n_classes) if n_classes else numbers(20, (240, 14))
+    X, y = classes(20, (150, 9), n_classes) if n_classes else numbers(20, (150, 9))
     weight = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
     for params in ({}, {"sample_weight": weight}):
         assert isinstance(known_model(estimator, X, y, params), known_models.TallSupportVectors)

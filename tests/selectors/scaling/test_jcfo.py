@@ -159,7 +159,7 @@ def test_nothing_is_left_to_gain_with_the_default_tolerance(kernel, seed):
 
 
 def test_sparse_in_samples_and_in_features():
-    data = make_nonlinear_toy(150, random_state=0)
+    data = make_nonlinear_toy(100, random_state=0)
     s = JCFO(kernel="rbf").fit(data.X, data.y)
     assert set(s.path_.support(2).tolist()) == {0, 1}
     assert s.n_features_ < 15
@@ -175,7 +175,7 @@ def test_linear_kernel_on_the_linear_toy(seed):
 
 
 def test_more_penalty_keeps_fewer_features():
-    data = make_linear_toy(60, random_state=0)
+    data = make_linear_toy(40, random_state=0)
     sizes = [JCFO(feature_penalty=g).fit(data.X, data.y).n_features_ for g in (0.01, 2.0, 20.0)]
     assert sizes[0] > sizes[1] > sizes[2]
 

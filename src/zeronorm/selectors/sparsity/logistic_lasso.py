@@ -29,7 +29,7 @@ EXPLAINED = 0.99  # share of the loss without features, after which the path add
     cost="n p for each of 5 to 10 readings, and 100 small problems",
     oracle="a convex solver, and the optimality conditions",
     avoid="keeping all of several correlated features; reading weights as effects: they are shrunk",
-    test_params=({"n_alphas": 5}, {"norm_bound": 2.0, "n_alphas": 3}),
+    test_params=({"n_alphas": 5}, {"norm_bound": 0.5, "n_alphas": 3}),
 )
 class LogisticLasso(WeightedSelector):
     r"""Select with the generalized LASSO: logistic loss under a bound on the sum of absolute weights.
