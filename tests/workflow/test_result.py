@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import zeronorm
-from zeronorm.workflow import files
+from zeronorm.workflow import files, places
 from zeronorm.workflow.models import LinearModel, apply_model
 from zeronorm.workflow.result import figure_cells, figures_from, finite, schema
 
@@ -208,14 +208,14 @@ def test_leftovers_of_killed_processes_go_and_those_of_living_ones_stay(tmp_path
     ended = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
     )
-    dead = tmp_path / f".zeronorm-{files._host()}-{ended.stdout.strip()}-abc"
-    living = tmp_path / f".zeronorm-{files._host()}-{os.getpid()}-abc"
+    dead = tmp_path / f".zeronorm-{places._host()}-{ended.stdout.strip()}-abc"
+    living = tmp_path / f".zeronorm-{places._host()}-{os.getpid()}-abc"
     foreign = tmp_path / ".zeronorm-other-1-abc"
     old = tmp_path / ".zeronorm-old"
     for folder in (dead, living, foreign, old):
         folder.mkdir()
     os.utime(old, (0, 0))
-    files.remove_leftovers(tmp_path)
+    places.remove_leftovers(tmp_path)
     assert {folder.name for folder in tmp_path.iterdir()} == {living.name, foreign.name}
 
 

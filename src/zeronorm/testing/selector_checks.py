@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,17 +13,38 @@ from typing import Any
 from unittest import SkipTest
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from zeronorm.testing.selector_basics import (
+    KNOWN_SUPPORTS,
+    N_FEATURES,
+    N_SAMPLES,
+    ORIGINAL,
+    accepts,
+    check_backends_agree,
+    check_data_frames,
+    check_fitted_attributes,
+    check_fraction_of_features,
+    check_labels_of_any_type,
+    check_parameters_are_untouched,
+    check_path_answers_every_size,
+    check_pickle,
+    check_predict_exists_only_with_an_estimator,
+    check_scores_agree_with_the_ranking,
+    check_works_in_a_pipeline,
+    expect,
+    fitted,
+    fix_seed,
+    is_regression,
+    make_problem,
+    make_problems,
+    supports,
+    supports_of_a_fit,
+)
+
 Check = Callable[[Any], None]
-N_SAMPLES, N_FEATURES = 40, 10
 
 # What a method does not promise, and why: its mathematics, or a defect that is known. A selector of your own
 # says the same in its attribute ``_unkept_checks``, a mapping from the name of the check to the reason.
@@ -41,234 +61,23 @@ UNKEPT_CHECKS: dict[tuple[str, str], str] = {
 }
 
 
-def is_regression(selector: Any) -> bool:
-    """Whether the selector, as configured, takes a real target."""
-    return bool(selector._task_name() == "regression")
-
-
-def make_problem(selector: Any, seed: int = 0, n_features: int = N_FEATURES) -> tuple[Any, NDArray[Any]]:
-    """Noise with a signal in features 1 and 4, tie-free."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(N_SAMPLES, n_features))
-    signal = X[:, 1] * 2.0 + X[:, min(4, n_features - 1)] + 0.3 * rng.normal(size=N_SAMPLES)
-    if is_regression(selector):
-        return X, signal
-    y = (signal > np.median(signal)).astype(int)
-    # A margin between the classes keeps hard-margin methods solvable.
-    X[:, 1] += 1.5 * (2 * y - 1)
-    return X, y
-
-
-# Features 8 and 9 carry what 1 and 4 carry, as the complement of an indicator does.
-ORIGINAL = np.asarray([0, 1, 2, 3, 4, 5, 6, 7, 1, 4])
-
-
-def make_problems(selector: Any) -> tuple[list[NDArray[Any]], NDArray[Any]]:
-    """The plain problem, one with a mirrored copy, -x, and one that also has a complement, 1 - x."""
-    X, y = make_problem(selector)
-    mirrored = X.copy()
-    mirrored[:, 8] = -X[:, 1]
-    complement = mirrored.copy()
-    complement[:, 9] = 1.0 - X[:, 4]
-    return [X, mirrored, complement], y
-
-
-def fitted(selector: Any, X: Any, y: Any, **fit_params: Any) -> Any:
-    """A fitted clone; on small problems a method may stop before it converges, or select nothing by itself."""
-    with warnings.catch_warnings():
-        _ignore_expected_warnings()
-        return clone(selector).fit(X, y, **fit_params)
-
-
-def _ignore_expected_warnings() -> None:
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    warnings.filterwarnings("ignore", ".*selects no feature by its own rule")
-
-
-def supports(selector: Any) -> list[list[int]]:
-    """All supports of a fitted selector, for comparison."""
-    return [selector.path_.support(k).tolist() for k in range(1, selector.n_features_in_ + 1)]
-
-
-# Of the selector that is being checked, by its class, its parameters and the data.
-_KNOWN_SUPPORTS: dict[tuple[Any, ...], list[list[int]]] = {}
-
-
-def supports_of_a_fit(selector: Any, X: NDArray[Any], y: NDArray[Any]) -> list[list[int]]:
-    """All supports that the selector finds, kept: several checks compare with the fit of the same plain data.
-
-    That a second fit gives the same has a check of its own.
-    """
-    key = type(selector), str(selector.get_params()), X.tobytes(), y.tobytes()
-    if key not in _KNOWN_SUPPORTS:
-        _KNOWN_SUPPORTS[key] = supports(fitted(selector, X, y))
-    return _KNOWN_SUPPORTS[key]
-
-
-def _accepts(selector: Any, parameter: str) -> bool:
-    return parameter in selector.get_params(deep=False)
-
-
-def _fix_seed(selector: Any) -> None:
-    if _accepts(selector, "random_state"):
-        selector.set_params(random_state=3)
-
-
-# -- fitted state ---------------------------------------------------------------------------------------
-
-
-def check_parameters_are_untouched(selector: Any) -> None:
-    X, y = make_problem(selector)
-    candidate = clone(selector)
-    before = {name: id(value) for name, value in candidate.get_params(deep=False).items()}
-    with warnings.catch_warnings():
-        _ignore_expected_warnings()
-        candidate.fit(X, y)
-    assert before == {name: id(value) for name, value in candidate.get_params(deep=False).items()}
-
-
-def check_fitted_attributes(selector: Any) -> None:
-    X, y = make_problem(selector)
-    s = fitted(selector.set_params(n_features_to_select=3), X, y)
-    assert s.support_.dtype == bool
-    assert s.support_.sum() == 3
-    assert (s.ranking_ == 1).sum() == 3
-    assert np.array_equal(s.ranking_ == 1, s.support_)
-    assert sorted(s.ranking_[~s.support_]) == list(range(2, N_FEATURES - 1))
-    assert s.scores_.shape == (N_FEATURES,)
-    assert np.all(np.isfinite(s.scores_))
-    assert s.n_iter_ >= 1
-    assert isinstance(s.converged_, bool)
-    assert s.n_features_in_ == N_FEATURES
-    assert s.transform(X).shape == (N_SAMPLES, 3)
-    assert s.inverse_transform(s.transform(X)).shape == X.shape
-
-
-def check_scores_agree_with_the_ranking(selector: Any) -> None:
-    X, y = make_problem(selector, seed=1)
-    for size in (3, N_FEATURES // 2):
-        s = fitted(clone(selector).set_params(n_features_to_select=size), X, y)
-        best_first = np.lexsort((s.path_.position(), s.ranking_))
-        scores = s.scores_[best_first]
-        rises = np.diff(scores) > 1e-10 * np.abs(scores).max()
-        assert not rises.any(), f"a feature ranked behind another has the higher score: {scores}"
-        assert np.ptp(scores) > 0.0
-
-
-def check_path_answers_every_size(selector: Any) -> None:
-    X, y = make_problem(selector)
-    s = fitted(selector, X, y)
-    assert sorted(s.path_.order) == list(range(N_FEATURES))
-    for k in range(1, N_FEATURES + 1):
-        support = s.path_.support(k)
-        assert len(support) == k
-        assert np.all(np.diff(support) > 0)
-    for k in (0, N_FEATURES + 1):
-        _expect(ValueError, s.path_.support, k, message="between 1 and")
-
-
-def check_pickle(selector: Any) -> None:
-    X, y = make_problem(selector)
-    s = fitted(selector, X, y)
-    copy = pickle.loads(pickle.dumps(s))
-    assert np.array_equal(copy.transform(X), s.transform(X))
-    assert supports(copy) == supports(s)
-
-
-def check_fraction_of_features(selector: Any) -> None:
-    X, y = make_problem(selector)
-    assert fitted(selector.set_params(n_features_to_select=0.2), X, y).support_.sum() == 2
-    assert fitted(selector.set_params(n_features_to_select=1.0), X, y).support_.all()
-
-
-# -- the estimator on top -------------------------------------------------------------------------------
-
-
-def check_predict_exists_only_with_an_estimator(selector: Any) -> None:
-    if not _accepts(selector, "estimator"):
-        return
-    X, y = make_problem(selector)
-    plain = clone(selector).set_params(estimator=None)
-    assert not hasattr(plain, "predict")
-    assert not hasattr(plain, "score")
-    assert get_tags(plain).estimator_type is None
-    final = Ridge() if is_regression(selector) else LogisticRegression()
-    s = fitted(clone(selector).set_params(estimator=final, n_features_to_select=2), X, y)
-    assert get_tags(s).estimator_type == ("regressor" if is_regression(selector) else "classifier")
-    assert s.estimator_.coef_.shape[-1] == 2
-    assert s.predict(X).shape == y.shape
-    assert s.score(X, y) > 0.5
-
-
-def check_works_in_a_pipeline(selector: Any) -> None:
-    X, y = make_problem(selector)
-    final = Ridge() if is_regression(selector) else LogisticRegression()
-    with warnings.catch_warnings():
-        _ignore_expected_warnings()
-        pipe = make_pipeline(clone(selector).set_params(n_features_to_select=2), final).fit(X, y)
-    assert pipe.predict(X).shape == y.shape
-
-
-# -- homes of the data ----------------------------------------------------------------------------------
-
-
-def check_backends_agree(selector: Any) -> None:
-    X, y = make_problem(selector)
-    X = X.astype(np.float32).astype(np.float64)  # exactly representable in both types
-    expected = supports(fitted(selector, X, y))
-    read_only = X.copy()
-    read_only.flags.writeable = False
-    homes: dict[str, Any] = {
-        "Fortran order": np.asfortranarray(X),
-        "float32": X.astype(np.float32),
-        "read-only": read_only,
-        "a strided view": np.repeat(X, 2, axis=1)[:, ::2],
-    }
-    if selector._accepts_sparse:
-        homes |= {"CSR": sp.csr_array(X), "CSC": sp.csc_matrix(X)}
-    for home, data in homes.items():
-        assert supports(fitted(selector, data, y)) == expected, f"{home} selects differently from C order"
-
-
-def check_data_frames(selector: Any) -> None:
-    pandas = _import_or_none("pandas")
-    if pandas is None:
-        return
-    X, y = make_problem(selector)
-    frame = pandas.DataFrame(X, columns=[f"gene {i}" for i in range(N_FEATURES)])
-    s = fitted(selector.set_params(n_features_to_select=3), frame, y)
-    assert list(s.feature_names_in_) == list(frame.columns)
-    assert list(s.get_feature_names_out()) == [f"gene {i}" for i in np.flatnonzero(s.support_)]
-    out = s.set_output(transform="pandas").transform(frame)
-    assert list(out.columns) == list(s.get_feature_names_out())
-
-
-def check_labels_of_any_type(selector: Any) -> None:
-    if is_regression(selector):
-        return
-    X, y = make_problem(selector)
-    expected = supports_of_a_fit(selector, X, y)
-    for labels in (np.where(y == 1, "tumour", "normal"), y * 2 - 1, y.astype(bool), y + 0.0):
-        assert supports(fitted(selector, X, labels)) == expected
-
-
 # -- determinism, ties, invariances ---------------------------------------------------------------------
 
 
 def check_same_seed_same_result(selector: Any) -> None:
     X, y = make_problem(selector)
-    if _accepts(selector, "random_state"):
+    if accepts(selector, "random_state"):
         selector.set_params(random_state=7)
     first = fitted(selector, X, y)
     assert supports(fitted(selector, X, y)) == supports(first)
-    if _accepts(selector, "n_jobs"):
+    if accepts(selector, "n_jobs"):
         parallel = fitted(clone(selector).set_params(n_jobs=2), X, y)
         assert supports(parallel) == supports(first)
         assert np.array_equal(parallel.scores_, first.scores_)
 
 
 def check_permuting_columns_permutes_the_path(selector: Any) -> None:
-    if _accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
+    if accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
         return
     (plain, *with_copies), y = make_problems(selector)
     permutation = np.random.default_rng(1).permutation(N_FEATURES)
@@ -291,7 +100,7 @@ def check_constant_columns_rank_last(selector: Any) -> None:
 
 
 def check_identical_columns_tie_by_index(selector: Any) -> None:
-    if _accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
+    if accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
         return
     X, y = make_problem(selector)
     for copy in (X[:, 1], -X[:, 1], 1.0 - X[:, 1]):
@@ -300,9 +109,9 @@ def check_identical_columns_tie_by_index(selector: Any) -> None:
 
 
 def check_standardised_columns_have_no_unit(selector: Any) -> None:
-    if not (_accepts(selector, "standardize") and selector.standardize):
+    if not (accepts(selector, "standardize") and selector.standardize):
         return
-    _fix_seed(selector)
+    fix_seed(selector)
     problems, y = make_problems(selector)
     units = 2.0 ** np.arange(-5, N_FEATURES - 5)
     for X in problems:
@@ -311,7 +120,7 @@ def check_standardised_columns_have_no_unit(selector: Any) -> None:
 
 def check_flipping_signs_changes_nothing(selector: Any) -> None:
     problems, y = make_problems(selector)
-    _fix_seed(selector)
+    fix_seed(selector)
     signs = np.where(np.arange(N_FEATURES) % 3 == 1, -1.0, 1.0)
     for X in problems:
         assert supports(fitted(selector, X * signs, y)) == supports_of_a_fit(selector, X, y)
@@ -319,7 +128,7 @@ def check_flipping_signs_changes_nothing(selector: Any) -> None:
 
 def check_shifting_columns_changes_nothing(selector: Any) -> None:
     problems, y = make_problems(selector)
-    _fix_seed(selector)
+    fix_seed(selector)
     offsets = np.linspace(-3.0, 3.0, N_FEATURES)
     for X in problems:
         assert supports(fitted(selector, X + offsets, y)) == supports_of_a_fit(selector, X, y)
@@ -340,7 +149,7 @@ def check_weights_equal_duplicates(selector: Any) -> None:
 
 
 def check_groups_stay_whole(selector: Any) -> None:
-    if not _accepts(selector, "feature_groups"):
+    if not accepts(selector, "feature_groups"):
         return
     X, y = make_problem(selector)
     groups = np.asarray([0, 1, 2, 0, 1, 2, 3, 3, 4, 4])
@@ -350,13 +159,13 @@ def check_groups_stay_whole(selector: Any) -> None:
         chosen = s.path_.mask(k)
         assert chosen.sum() == 2 * (k // 2)
         assert all(len(set(chosen[groups == g])) == 1 for g in range(5))
-    _expect(ValueError, s.path_.support, 1, message="No whole feature group fits")
+    expect(ValueError, s.path_.support, 1, message="No whole feature group fits")
     broken = clone(selector).set_params(feature_groups=groups[:-1])
-    _expect(ValueError, broken.fit, X, y, message="one label per column")
+    expect(ValueError, broken.fit, X, y, message="one label per column")
 
 
 def check_forced_features_stay(selector: Any) -> None:
-    if not _accepts(selector, "always_keep"):
+    if not accepts(selector, "always_keep"):
         return
     X, y = make_problem(selector)
     s = fitted(selector.set_params(always_keep=[9, 2], n_features_to_select=3), X, y)
@@ -365,14 +174,14 @@ def check_forced_features_stay(selector: Any) -> None:
     for k in range(2, N_FEATURES + 1):
         assert {2, 9} <= set(s.path_.support(k).tolist())
         assert len(s.path_.support(k)) == k
-    _expect(ValueError, s.path_.support, 1, message="always kept")
+    expect(ValueError, s.path_.support, 1, message="always kept")
 
 
 # -- hostile data and settings --------------------------------------------------------------------------
 
 
 def check_gross_values_are_survived(selector: Any) -> None:
-    _fix_seed(selector)
+    fix_seed(selector)
     outlier, unit = (make_problem(selector)[0] for _ in range(2))
     outlier[5, 7] = 1e6
     unit[:, 6] *= 1e9
@@ -392,11 +201,11 @@ def check_gross_values_are_survived(selector: Any) -> None:
 
 
 def check_an_empty_answer_is_told(selector: Any) -> None:
-    _fix_seed(selector)
+    fix_seed(selector)
     X, y = make_problem(selector)
     X = np.random.default_rng(9).normal(size=X.shape)
     strictest = {"C": 1e-6, "level": 1e-9, "n_features_to_select": None}
-    selector.set_params(**{name: value for name, value in strictest.items() if _accepts(selector, name)})
+    selector.set_params(**{name: value for name, value in strictest.items() if accepts(selector, name)})
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -410,9 +219,9 @@ def check_an_empty_answer_is_told(selector: Any) -> None:
 
 
 def check_an_early_stop_warns_once(selector: Any) -> None:
-    if not _accepts(selector, "max_iter"):
+    if not accepts(selector, "max_iter"):
         return
-    _fix_seed(selector)
+    fix_seed(selector)
     X, y = make_problem(selector)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -430,17 +239,17 @@ def check_bad_input(selector: Any) -> None:
         for bad in (np.nan, np.inf):
             broken = X.copy()
             broken[3, 2] = bad
-            _expect(ValueError, clone(selector).fit, broken, y, message="NaN|inf")
-    _expect(ValueError, clone(selector).fit, X, y[:-1], message="inconsistent numbers of samples")
-    _expect(ValueError, clone(selector).fit, X[:1], y[:1], message="1 sample|n_samples=1|minimum of 2")
+            expect(ValueError, clone(selector).fit, broken, y, message="NaN|inf")
+    expect(ValueError, clone(selector).fit, X, y[:-1], message="inconsistent numbers of samples")
+    expect(ValueError, clone(selector).fit, X[:1], y[:1], message="1 sample|n_samples=1|minimum of 2")
     text = X.astype(object)
     text[0, 0] = "high"
-    _expect(ValueError, clone(selector).fit, text, y, message="could not convert string to float")
+    expect(ValueError, clone(selector).fit, text, y, message="could not convert string to float")
     for size in (0, N_FEATURES + 1, -1, 1.5, "all"):
         broken_size = clone(selector).set_params(n_features_to_select=size)
-        _expect(ValueError, broken_size.fit, X, y, message="n_features_to_select")
+        expect(ValueError, broken_size.fit, X, y, message="n_features_to_select")
     if not is_regression(selector):
-        _expect(ValueError, clone(selector).fit, X, np.zeros(N_SAMPLES), message="one class")
+        expect(ValueError, clone(selector).fit, X, np.zeros(N_SAMPLES), message="one class")
 
 
 def check_binary_methods_refuse_more_classes(selector: Any) -> None:
@@ -448,7 +257,7 @@ def check_binary_methods_refuse_more_classes(selector: Any) -> None:
         return
     X, _ = make_problem(selector)
     y = np.arange(N_SAMPLES) % 3
-    _expect(ValueError, clone(selector).fit, X, y, message="Only binary classification is supported")
+    expect(ValueError, clone(selector).fit, X, y, message="Only binary classification is supported")
 
 
 def check_multiclass(selector: Any) -> None:
@@ -525,7 +334,7 @@ def selector_checks(selector: Any) -> Iterator[tuple[str, Callable[[], None]]]:
     >>> len(names) > 10
     True
     """
-    _KNOWN_SUPPORTS.clear()
+    KNOWN_SUPPORTS.clear()
     for check in SELECTOR_CHECKS:
         yield check.__name__, lambda check=check: _run(check, clone(selector))  # type: ignore[misc]
 
@@ -536,7 +345,7 @@ def _run(check: Check, selector: Any) -> None:
     reason = getattr(selector, "_unkept_checks", {}).get(name, reason)
     if reason is not None:
         raise SkipTest(f"{type(selector).__name__}, {name}: {reason}")
-    if _accepts(selector, "random_state") and selector.random_state is None:
+    if accepts(selector, "random_state") and selector.random_state is None:
         selector.set_params(random_state=0)  # fits that draw anew may rightly differ
     check(selector)
 
@@ -558,23 +367,3 @@ def check_selector(selector: Any) -> None:
     for _, run in selector_checks(selector):
         with suppress(SkipTest):
             run()
-
-
-def _expect(error: type[Exception], function: Callable[..., Any], *args: Any, message: str) -> None:
-    import re
-
-    try:
-        function(*args)
-    except error as raised:
-        assert re.search(message, str(raised)), f"expected a message with {message!r}, got: {raised}"
-        return
-    raise AssertionError(f"{function} accepted {args[-1]!r:.60} without an error ({message})")
-
-
-def _import_or_none(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None

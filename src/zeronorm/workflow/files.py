@@ -1,4 +1,4 @@
-"""Results as files: they appear in the output folder all at once or not at all, and can be read back."""
+"""Results as files that can be read back, and what they say about their origin."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ import hashlib
 import itertools
 import os
 import platform
-import shutil
-import socket
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +19,7 @@ import numpy as np
 
 from zeronorm._lazy import service
 from zeronorm.workflow import COMMAND
+from zeronorm.workflow.places import output_folder
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -30,138 +27,10 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Result")
 
-RESULT_FILES = (
-    "selected.csv",
-    "result.json",
-    "records.parquet",
-    "figures.parquet",
-    "report.html",
-    "model.json",
-)
-JOURNAL = "journal"
 NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
 # Also the wide forms of East Asian text; a mark of byte order or NUL in front is dropped by spreadsheets.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 IGNORED_IN_FRONT = "\ufeff\x00 "
-TEMPORARY = ".zeronorm-"
-STALE_SECONDS = 7 * 24 * 3600  # a temporary folder of an unknown process is left over after a week
-
-
-# -- The output folder --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a run writes: files that move to the output folder at the end, and the journal of finished parts."""
-
-    folder: Path
-    journal: Path
-
-
-@contextmanager
-def output_folder(folder: Path, *, force: bool = False, resume: bool = False) -> Iterator[Place]:
-    """A temporary folder whose files move to ``folder`` at the end, if nothing went wrong.
-
-    It is made beside ``folder``, so that moving is renaming, and before any work, so that a place that
-    cannot be written is noticed first. After an interruption the journal stays in ``folder``.
-    """
-    _check_free(folder, force, resume)
-    is_new = not folder.exists()
-    journal = folder / JOURNAL
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(folder.parent)
-        temporary = Path(tempfile.mkdtemp(prefix=_temporary_prefix(), dir=folder.parent))
-        if not resume:
-            shutil.rmtree(journal, ignore_errors=True)
-        journal.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"The output folder {str(folder)!r} cannot be written: {error.strerror}. Choose another (parameter 'out')."
-        ) from error
-    try:
-        yield Place(temporary, journal)
-        _publish(temporary, folder)
-        shutil.rmtree(journal, ignore_errors=True)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        _remove_empty(journal)
-        if is_new:
-            _remove_empty(folder)
-
-
-def has_journal(folder: Path) -> bool:
-    """Whether an interrupted run left finished parts there."""
-    return (folder / JOURNAL).is_dir() and any((folder / JOURNAL).iterdir())
-
-
-def _temporary_prefix() -> str:
-    return f"{TEMPORARY}{_host()}-{os.getpid()}-"
-
-
-def _host() -> str:
-    return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
-
-
-def remove_leftovers(parent: Path) -> None:
-    """Remove temporary folders of processes that were killed and could not do it themselves."""
-    for folder in parent.glob(f"{TEMPORARY}*"):
-        parts = folder.name.removeprefix(TEMPORARY).split("-")
-        if len(parts) == 3 and parts[0] == _host() and parts[1].isdigit():
-            is_stale = not _is_running(int(parts[1]))
-        else:
-            is_stale = time.time() - folder.stat().st_mtime > STALE_SECONDS
-        if is_stale and folder.is_dir():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return  # not empty, or never made
-
-
-def _check_free(folder: Path, force: bool, resume: bool) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"The 'out' parameter names {str(folder)!r}, which is a file. Choose a folder.")
-    found = [name for name in RESULT_FILES if (folder / name).exists()]
-    if found and not force:
-        raise ValueError(
-            f"The folder {str(folder)!r} already holds results ({', '.join(found)}). Choose another (parameter "
-            "'out'), or set force=True to replace them."
-        )
-    if has_journal(folder) and not (resume or force):
-        raise ValueError(
-            f"The folder {str(folder)!r} holds finished parts of a run that was interrupted. Set resume=True to go on, "
-            "or force=True to start anew."
-        )
-    if folder.is_dir() and not os.access(folder, os.W_OK):
-        raise ValueError(
-            f"The output folder {str(folder)!r} cannot be written. Choose another (parameter 'out')."
-        )
-
-
-def _publish(temporary: Path, folder: Path) -> None:
-    try:
-        folder.mkdir(exist_ok=True)
-        for name in RESULT_FILES:  # results of an earlier run that this run does not write
-            if not (temporary / name).exists():
-                (folder / name).unlink(missing_ok=True)
-        for file in sorted(temporary.iterdir()):
-            os.replace(file, folder / file.name)
-    except OSError as error:
-        raise ValueError(f"The results cannot be moved to {str(folder)!r}: {error.strerror}.") from error
 
 
 # -- Writing ------------------------------------------------------------------------------------------

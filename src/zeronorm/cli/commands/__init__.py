@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from zeronorm.cli.commands import compare, first_steps, listings, pack, saved_runs, select, study
+from zeronorm.cli.commands import conversions, first_steps, listings, runs, study
 
 app = typer.Typer(
     name="zeronorm",
@@ -12,7 +12,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (select, compare, pack, listings, saved_runs, study, first_steps):
+for command in (runs, conversions, listings, study, first_steps):
     command.add_to(app)
 for entry in app.registered_commands:  # the whole first sentence, which the parser would cut off
     entry.short_help = (getattr(entry.callback, "__doc__", None) or "").partition("\n")[0]

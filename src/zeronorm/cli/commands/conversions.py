@@ -1,4 +1,4 @@
-"""zeronorm report and zeronorm apply: what a saved run is good for"""
+"""zeronorm pack, report and apply: from one file to another"""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ import typer
 
 from zeronorm.cli import options as o
 
+OF_PACK = o.examples(
+    "zeronorm pack genes.csv --target tumour --out genes.zncols",
+    "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome",
+    "zeronorm pack counts.h5ad -t cell_type --float32 && zeronorm select counts.zncols",
+)
+
 
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
+    app.command("pack", epilog=OF_PACK)(pack)
     app.command("report", epilog=o.examples("zeronorm report zeronorm-out --out again"))(report)
     app.command(
         "apply",
@@ -20,6 +27,75 @@ def add_to(app: typer.Typer) -> None:
             "zeronorm apply zeronorm-out new.tsv --transpose --samples patients.xlsx --id sample",
         ),
     )(apply)
+
+
+def _budget_for(file: Path) -> int | None:
+    """Files above the usual budget are converted piece by piece."""
+    from zeronorm.design.chunked import DEFAULT_MEMORY_BUDGET
+
+    is_large = file.is_file() and file.stat().st_size > DEFAULT_MEMORY_BUDGET
+    return DEFAULT_MEMORY_BUDGET if is_large else None
+
+
+def pack(
+    data: o.Data,
+    target: o.Target = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File to write, ending in .zncols; default: beside the data."),
+    ] = None,
+    single: Annotated[
+        bool, typer.Option("--float32", help="Store the numbers in single precision, in half the space.")
+    ] = False,
+    task: o.Task = None,
+    samples: o.Samples = None,
+    id: o.Id = None,
+    sample_groups: o.SampleGroups = None,
+    ignore: o.Ignore = None,
+    only: o.Only = None,
+    categorical: o.Categorical = None,
+    missing: o.Missing = o.MissingWay.median,
+    drop_unlabelled: o.DropUnlabelled = False,
+    min_class_size: o.MinClassSize = 0,
+    transpose: o.Transpose = False,
+    delimiter: o.Delimiter = None,
+    decimal_comma: o.DecimalComma = False,
+    encoding: o.Encoding = None,
+    memory_budget: o.MemoryBudget = None,
+    force: o.Force = False,
+) -> None:
+    """Convert a table to a file that select and compare can use without loading it into memory.
+
+    The file also holds the target and the groups of the samples. Every part has a checksum. An interrupted
+    conversion leaves no file behind.
+    """
+    from zeronorm.cli.printing import say
+    from zeronorm.workflow.inputs import DataOptions, load_data, pack_table
+
+    file = Path(data).with_suffix(".zncols") if out is None else out
+    if file.exists() and not force:
+        raise ValueError(f"{str(file)!r} exists. Choose another file, or set force=True to replace it.")
+    options = DataOptions(
+        target=target,
+        task=task and str(task),
+        samples=samples,
+        id=id,
+        ignore=tuple(ignore or ()),
+        only=tuple(only or ()),
+        categorical=tuple(categorical or ()),
+        missing=str(missing),
+        drop_unlabelled=drop_unlabelled,
+        min_class_size=min_class_size,
+        sample_groups=sample_groups,
+        transpose=transpose,
+        delimiter=delimiter,
+        decimal_comma=decimal_comma,
+        encoding=encoding,
+        memory_budget=o.n_bytes(memory_budget) or _budget_for(Path(data)),
+    )
+    table = load_data(data, options)
+    pack_table(table, file, "float32" if single else None)
+    say(f"{table.n_samples} samples, {table.n_features} features, target {table.target_name!r}: wrote {file}")
 
 
 def report(
