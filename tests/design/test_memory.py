@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from zeronorm.design import as_design
 
@@ -50,3 +51,17 @@ def test_peak_memory(order, dtype, standardize, selection):
     results = 20 * 8 * p  # vectors with one number for each feature are not a copy of the data
     for name, call in calls.items():
         assert peak_bytes(call) < 0.3 * X.nbytes + 8 * n * n + results, name
+
+
+def test_centring_sparse_products_holds_no_second_matrix():
+    """The products of standardised sparse data are corrected in place."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(900, 800, density=0.01, format="csr", rng=rng)
+    design = as_design(sparse.csr_array(X)).standardized()
+    d = rng.uniform(size=900)
+    plain = as_design(X.toarray()).standardized()
+    np.testing.assert_allclose(design.gram(np.arange(800.0)), plain.gram(np.arange(800.0)), atol=1e-8)
+    np.testing.assert_allclose(design.sandwich(d), plain.sandwich(d), atol=1e-9)
+    assert peak_bytes(lambda: design.gram(np.arange(800.0))) < 1.5 * 8 * 900**2
+    # The product of two sparse matrices is sparse at first, which takes half as much again.
+    assert peak_bytes(lambda: design.sandwich(d)) < 2.75 * 8 * 800**2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 
 from solvers.problems import classification, regression
@@ -110,3 +111,21 @@ def test_a_duplicated_sample_equals_a_doubled_weight():
     copies = L1SvmProgram(as_design(X[twice]), y[twice], C=1.0).solve()
     weights = L1SvmProgram(as_design(X), y, C=C).solve()
     assert copies.objective == pytest.approx(weights.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.1])
+def test_sparse_columns_give_the_machine_of_dense_ones(epsilon):
+    """More features than are in the program from the start, and means that differ from zero."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.2, size=(60, 2 * ALL_AT_ONCE)).astype(float)
+    y = np.where(X[:, 0] + X[:, 1] - X[:, 2] + 0.3 * rng.normal(size=60) > 0.2, 1.0, -1.0)
+    target = y if epsilon is None else X[:, 0] - X[:, 3] + 0.1 * rng.normal(size=60)
+    dense = L1SvmProgram(as_design(X).standardized(), target, C=0.5, epsilon=epsilon).solve()
+    design = as_design(sparse.csr_array(X)).standardized()
+    kept, shift = design.stored_columns(np.arange(5))
+    np.testing.assert_allclose(kept.toarray() - shift, design.block(np.arange(5)), atol=1e-12)
+    found = L1SvmProgram(design, target, C=0.5, epsilon=epsilon).solve()
+    np.testing.assert_allclose(found.weights, dense.weights, atol=1e-8)
+    assert found.bias == pytest.approx(dense.bias, abs=1e-8)
+    assert found.objective == pytest.approx(dense.objective, rel=1e-9)
+    np.testing.assert_allclose(found.slack, dense.slack, atol=1e-8)

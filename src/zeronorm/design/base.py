@@ -146,6 +146,10 @@ class Design(ABC):
         self._fill(index, out)
         return out
 
+    def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
+        """Return sparse columns as (S, shift), of which S - shift is the block; None where they are not sparse."""
+        return None
+
     def iter_blocks(self, block_size: int | None = None) -> Iterator[tuple[slice, FloatArray]]:
         """Yield all columns in order as pairs of a slice and a new dense Fortran-ordered block."""
         if block_size is not None and block_size < 1:

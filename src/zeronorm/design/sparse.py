@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm._jit import kernel
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design, read_in_turn
 from zeronorm.design.chunked import BYTES_WORTH_A_THREAD
 from zeronorm.design.index import Index, as_index, as_selector, as_slice, compose
@@ -143,6 +143,9 @@ class SparseDesign(Design):
         column_of = np.repeat(np.arange(len(columns)), np.diff(part.indptr))
         out[...] = 0.0
         out[part.indices, column_of] = part.data
+
+    def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
+        return self._csc[:, columns].astype(np.float64), np.zeros(columns.size)
 
     def _surely_finite(self) -> bool:
         return is_surely_finite(self._matrix.data)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.design.index import Index, as_selector
 from zeronorm.design.stats import ColumnStats
@@ -17,6 +17,7 @@ from zeronorm.design.stats import ColumnStats
 # Means up to here, in units of the scale, are corrected for after a product.
 _LARGEST_SPARSE_MEAN = 1e4
 _LARGEST_DENSE_MEAN = 10.0
+_BAND_ENTRIES = 1 << 18
 _MOST_KEPT_BYTES = 32 << 20  # of a matrix of samples by samples
 
 
@@ -123,6 +124,14 @@ class StandardizedDesign(Design):
         out -= self.mean[chosen]
         out *= self._factor[chosen]
 
+    def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
+        found = self.base.stored_columns(columns) if self._correctable else None
+        if found is None:
+            return None
+        stored, shift = found
+        factor = self._factor[columns]
+        return stored * factor[None, :], (shift + self.mean[columns]) * factor
+
     # Products of the data as they are, corrected for the means
 
     @functools.cached_property
@@ -161,8 +170,11 @@ class StandardizedDesign(Design):
         if not self._correctable:
             return super()._gram(scale_sq)
         weight = self._factor**2 if scale_sq is None else self._factor**2 * scale_sq
-        side = self.base.dot(weight * self.mean)
-        return self.base.gram(weight) - side[:, None] - side + (weight * self.mean) @ self.mean
+        side = 0.5 * float((weight * self.mean) @ self.mean) - self.base.dot(weight * self.mean)
+        product = self.base.gram(weight)
+        for rows in _bands(self.n_samples):
+            product[rows] += side[rows, None] + side
+        return product
 
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         if self._inner is not None:
@@ -209,9 +221,12 @@ class StandardizedDesign(Design):
             return self._inner._sandwich(d)
         if not self._correctable:
             return super()._sandwich(d)
-        side = np.outer(self.base.transpose_dot(d), self.mean)
-        product = self.base.sandwich(d) - side - side.T + d.sum() * np.outer(self.mean, self.mean)
-        return np.asarray(product * np.outer(self._factor, self._factor))
+        side = 0.5 * d.sum() * self.mean - self.base.transpose_dot(d)
+        product = self.base.sandwich(d)
+        for rows in _bands(self.n_features):
+            product[rows] += np.outer(side[rows], self.mean) + np.outer(self.mean[rows], side)
+            product[rows] *= np.outer(self._factor[rows], self._factor)
+        return product
 
     def squared_norms(self) -> FloatArray:
         if self._unit_variance:
@@ -223,6 +238,12 @@ class StandardizedDesign(Design):
 
     def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
         return self.base.column_stats(y, sample_weight).affine(self.mean, self._factor)
+
+
+def _bands(n: int) -> Iterator[slice]:
+    """Rows of a square matrix that are changed at a time, so that no second matrix is held."""
+    height = max(1, _BAND_ENTRIES // max(1, n))
+    return (slice(start, min(start + height, n)) for start in range(0, n, height))
 
 
 def _per_column(values: ArrayLike, base: Design, name: str) -> FloatArray:

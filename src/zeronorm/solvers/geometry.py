@@ -207,6 +207,8 @@ class PullBounds:
         return np.abs(self.design.transpose_dot(v))
 
     def _exact(self, v: FloatArray, columns: IntArray) -> FloatArray:
+        if self.design.is_sparse:
+            return np.abs(self.design.take(columns).transpose_dot(v))
         return np.abs(v @ self.design.block(columns))
 
     def _read(self, v: FloatArray) -> None:

@@ -75,6 +75,7 @@ class SignedRows:
 
 
 LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generation is the lighter one
+LARGEST_DENSE_COPY = 1 << 21  # the same for sparse data, which the other programs hold as a dense copy
 WIDEST = 60  # features for each sample; beyond, the program with column generation is the quicker one
 FEW_DATA = 50_000  # entries; the simplex method solves the next program from the last basis in no time
 
@@ -196,10 +197,11 @@ def l1_svm_program(
     Without that number, the solutions are taken to be close to each other.
     """
     n, p = design.shape
-    if n >= p and n * p <= LARGEST_MATRIX:
+    largest = LARGEST_DENSE_COPY if design.is_sparse else LARGEST_MATRIX
+    if n >= p and n * p <= largest:
         if n_steps is not None and (n_steps == 1 or n * p > FEW_DATA):
             return L1SvmInteriorProgram(design, y, C=C, epsilon=epsilon)
         return L1SvmDualProgram(design, y, C=C, epsilon=epsilon)
-    if n_steps == 1 and p <= WIDEST * n and n * p <= LARGEST_MATRIX:
+    if n_steps == 1 and p <= WIDEST * n and n * p <= largest:
         return L1SvmInteriorProgram(design, y, C=C, epsilon=epsilon)
     return L1SvmProgram(design, y, C=C, epsilon=epsilon)

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
@@ -70,6 +71,7 @@ class L1SvmProgram:
         self.pool: Int64Array = self._first_columns()
         self._program = self._build(epsilon)
         self._n_fixed = self._program.shape[1]
+        self._shift = np.empty(0)  # of the columns in the program
         self._add(self.pool)
         self._bounds = PullBounds(design)
         self._feasible = False  # known to be, for hard margins
@@ -119,20 +121,34 @@ class L1SvmProgram:
     def _build(self, epsilon: float | None) -> LinearProgram:
         """Bias and slacks; the features come later. Costs are set before each solution."""
         n = self.y.size
+        slacks = sparse.eye_array(n)
         if epsilon is None:
-            matrix = np.column_stack([self.y, np.eye(n)])
+            matrix = sparse.hstack([self.y[:, None], slacks])
             lower, upper = np.ones(n), np.full(n, np.inf)
         else:
-            matrix = np.column_stack([np.ones(n), np.eye(n), -np.eye(n)])
+            matrix = sparse.hstack([np.ones((n, 1)), slacks, -slacks])
             lower, upper = self.y - epsilon, self.y + epsilon
         free_bias = np.zeros(matrix.shape[1])
         free_bias[0] = -np.inf
         return LinearProgram(np.zeros(matrix.shape[1]), matrix, lower, upper, col_lower=free_bias)
 
     def _add(self, columns: Int64Array) -> None:
-        """Two non-negative variables for each feature, w = w⁺ - w⁻."""
-        block = self.sign[:, None] * self.design.block(columns)
-        self._program.add_columns(0.0, np.stack([block, -block], axis=2).reshape(self.y.size, -1))
+        """Two non-negative variables for each feature, w = w⁺ - w⁻.
+
+        Sparse columns stay sparse: what centres them moves the bias alone.
+        """
+        stored = self.design.stored_columns(columns)
+        if stored is None:
+            block = self.sign[:, None] * self.design.block(columns)
+            both = np.stack([block, -block], axis=2).reshape(self.y.size, -1)
+            shift = np.zeros(columns.size)
+        else:
+            kept, shift = stored
+            block = sparse.csc_array(kept * self.sign[:, None])
+            both = sparse.hstack([block, -block], format="csc")
+            both = both[:, np.arange(2 * columns.size).reshape(2, -1).T.ravel()]
+        self._program.add_columns(0.0, both)
+        self._shift = np.concatenate([self._shift, shift])
 
     def _generate(self, costs: FloatArray, price: FloatArray) -> LinearProgramSolution:
         """Solve, adding features as long as one can improve the solution."""
@@ -162,7 +178,7 @@ class L1SvmProgram:
         weights[self.pool] = parts[:, 0] - parts[:, 1]
         return L1Svm(
             weights=weights,
-            bias=float(found.x[0]),
+            bias=float(found.x[0] + weights[self.pool] @ self._shift),
             slack=self._slacks(found),
             dual_coef=self.sign * found.row_duals,
             design=self.design,
