@@ -142,6 +142,25 @@ def test_auto_takes_fewer_permutations_as_the_work_grows():
     assert chance.permutation_count(wide, Settings(permutations=7, cv=10, repeats=10), [1]) == 7
 
 
+def test_auto_knows_that_the_method_auto_takes_longer():
+    table = load_data(*_data(40, 22))
+    settings = Settings(features=None, cv=5)
+    assert chance.permutation_count(table, settings, list(range(12)), "fisher") == 19
+    assert chance.permutation_count(table, settings, list(range(12)), "auto") == 0
+    assert chance.permutation_count(table, settings, list(range(12)), "auto", is_only_test=True) == 19
+    assert chance.permutation_count(table, Settings(features=None, cv=10), list(range(12)), "auto") == 0
+    long = Settings(features=None, cv=10, repeats=10)
+    assert chance.permutation_count(table, long, list(range(12)), "auto", is_only_test=True) == 0
+
+
+def test_auto_has_more_patience_where_nothing_else_tests(monkeypatch):
+    monkeypatch.setattr(chance, "AFFORDABLE_SECONDS", 0.0)
+    result = small_regression("mse", "auto")
+    assert (result.procedure["low"], result.procedure["n_permutations"]) == (None, 19)
+    assert result.headline == "1 of 10 features predicts target"
+    assert separated_classes("error_rate", "auto").procedure["n_permutations"] == 0
+
+
 def _data(n_samples, n_features):
     X, y = simulated(0, 0.0, n_samples, n_features)
     return X, DataOptions(target=y)

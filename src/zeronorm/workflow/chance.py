@@ -31,6 +31,7 @@ LEVEL = 0.05
 # Seconds that permutations may take when the user does not say how many; what one fit of a predictor and one
 # look of a selector at a cell take, roughly. An estimate, not a clock, so that one seed gives one result.
 AFFORDABLE_SECONDS = 20.0
+PATIENT_SECONDS = 120.0  # where nothing but permutations can test the result
 SECONDS_PER_PREDICTOR = 3e-3
 SECONDS_PER_CELL = 2e-7
 COUNTS = (99, 39, 19)  # what "auto" chooses from; 19 is the fewest that can give p = 0.05
@@ -135,16 +136,31 @@ class PermutationTest:
     values: tuple[float, ...]
 
 
-def permutation_count(table: Table, settings: Settings, sizes: list[int], n_procedures: int = 1) -> int:
-    """The number asked for; with "auto", what an estimate of the work allows, none where it is long."""
+def permutation_count(
+    table: Table, settings: Settings, sizes: list[int], method: str = "", *, is_only_test: bool = False
+) -> int:
+    """The number asked for; with "auto", what an estimate of the work allows, none where it is long.
+
+    More patience is allowed where the metric has no interval, so that permutations are the only test.
+    """
     if settings.permutations != "auto":
         return int(settings.permutations)
+    seconds = _estimated_seconds(table, settings, sizes, method)
+    count = next((count for count in COUNTS if count * seconds <= AFFORDABLE_SECONDS), 0)
+    if count == 0 and is_only_test and COUNTS[-1] * seconds <= PATIENT_SECONDS:
+        return COUNTS[-1]
+    return count
+
+
+def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
+    """Of the whole procedure on one target; auto ranks and predicts with every method of its roster."""
+    is_auto = method == "auto"
     n_splits = settings.cv * settings.repeats
-    inner = 0 if settings.features is not None else settings.cv
+    inner = 0 if settings.features is not None and not is_auto else settings.cv
+    n_sizes = len(sizes) if settings.features is None else 1
     seconds = n_splits * (1 + inner) * table.n_samples * table.n_features * SECONDS_PER_CELL
-    seconds += n_splits * (1 + inner * len(sizes)) * SECONDS_PER_PREDICTOR
-    affordable = AFFORDABLE_SECONDS / (seconds * n_procedures)
-    return next((count for count in COUNTS if count <= affordable), 0)
+    seconds += n_splits * (1 + inner * n_sizes) * SECONDS_PER_PREDICTOR
+    return seconds * (1 + len(procedures.roster(table)) if is_auto else 1)
 
 
 def permutation_test(

@@ -207,12 +207,11 @@ class Fitted:
 def select_features(job: Job) -> Result:
     table, settings = job.table, job.settings
     sizes = procedures.sizes_to_try(table, settings)
-    job.bar.expect(
-        1 + settings.cv * settings.repeats * (1 + chance.permutation_count(table, settings, sizes))
-    )
+    name = job.method or procedures.default_method(job.whole)
+    _expect(job, chance.permutation_count(table, settings, sizes, name))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = _fit(job, sizes)
+        fitted = _fit(job, name, sizes)
         built = {fitted.label: fitted.procedure}
         records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
         metric = procedures.primary_metric_of(table, settings)
@@ -223,12 +222,18 @@ def select_features(job: Job) -> Result:
     return _selection_result(job, fitted, records, found, sizes, _messages(caught))
 
 
+def _expect(job: Job, n_permutations: int) -> None:
+    job.bar.expect(1 + job.settings.cv * job.settings.repeats * (1 + n_permutations))
+
+
 def _measure(job: Job, label: str, procedure: Any, records: Any, sizes: list[int]) -> dict[str, Any]:
     """What the records say, beside the baseline and permuted targets."""
     table, settings = job.table, job.settings
     baseline = chance.baseline_records(table, settings)
     found = measured.measure(label, records, baseline, table, settings)
-    count = chance.permutation_count(table, settings, sizes)
+    is_only_test = found["beats_chance"] is None
+    count = chance.permutation_count(table, settings, sizes, label, is_only_test=is_only_test)
+    _expect(job, count)
     permuted = chance.permutation_test(
         label, procedure, table, settings, found["value"], count, journal=job.journal, bar=job.bar
     )
@@ -237,11 +242,10 @@ def _measure(job: Job, label: str, procedure: Any, records: Any, sizes: list[int
     )
 
 
-def _fit(job: Job, sizes: list[int]) -> Fitted:
+def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
     from zeronorm.resampling.estimators import fitted_path, own_support
 
     table, settings = job.whole, job.settings
-    name = job.method or procedures.default_method(table)
     job.bar.say(f"{name}, all samples")
     procedure = procedures.build_procedure(name, table, settings, sizes, job.params)
     try:

@@ -130,12 +130,12 @@ def usable_methods(table: Table) -> dict[str, MethodInfo]:
 
 def default_method(table: Table) -> str:
     """The method used when none is named: auto, where methods of its roster serve the data."""
-    return "auto" if _roster(table) else _single_method(table)
+    return "auto" if roster(table) else _single_method(table)
 
 
 def default_notes(table: Table) -> list[str]:
     """What the choice of no method means, in words."""
-    methods = _roster(table)
+    methods = roster(table)
     if not methods:
         return []
     names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
@@ -145,7 +145,8 @@ def default_notes(table: Table) -> list[str]:
     ]
 
 
-def _roster(table: Table) -> list[str]:
+def roster(table: Table) -> list[str]:
+    """The methods among which auto chooses for such a table."""
     from zeronorm.selectors.meta.auto import names_of_roster
 
     usable = usable_methods(table)

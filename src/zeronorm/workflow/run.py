@@ -88,7 +88,8 @@ def select(
         How often the folds are drawn anew.
     permutations : int or "auto", default='auto'
         Number of permuted targets on which the whole procedure is repeated, for a p-value. "auto": up to 99
-        if the work is estimated to be small enough, otherwise none.
+        if that is estimated to take less than 20 seconds, otherwise none; 19 in up to two minutes where the
+        metric has no interval, so that nothing else can test the result.
     task : {"classification", "regression"} or None, default=None
         What the target holds. None infers it from the target; a note says so.
     samples : path, data frame or None, default=None
