@@ -219,6 +219,39 @@ def test_a_parameter_that_belongs_to_the_run_names_its_option(data_file, tmp_pat
     assert f"Use {option} instead." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("target", "metric", "instead"),
+    [
+        ("label", "r2", "auc, balanced_error_rate, error_rate"),
+        ("label", "neg_log_loss", "auc, balanced_error_rate, error_rate"),
+        ("label", "neg_mean_squared_error", "auc, balanced_error_rate, error_rate"),
+        ("coded", "mse", "auc, balanced_error_rate, error_rate"),
+        ("g3", "f1_macro", "mae, mse, r2"),
+        ("g3", "auc", "mae, mse, r2"),
+    ],
+)
+def test_a_metric_that_does_not_suit_the_target_is_refused_at_once(tmp_path, capsys, target, metric, instead):
+    rows = [[*row, int(row[-1] == "up")] for row in small_rows()]
+    file = write_csv(tmp_path / "d.csv", [*(f"g{i}" for i in range(12)), "label", "coded"], rows)
+    arguments = [
+        "select",
+        str(file),
+        "--target",
+        target,
+        "--metric",
+        metric,
+        "--features",
+        "2",
+        "--method",
+        "random",
+    ]
+    assert run([*arguments, "--cv", "2", "--out", str(tmp_path / "out")]) == 2
+    message = capsys.readouterr().err
+    assert f"--metric names {metric!r}, which cannot be computed here" in message
+    assert f"Use one of {instead}." in message
+    assert "Error" not in message
+
+
 def test_files_beside_the_report_are_named(data_file, tmp_path, capsys):
     out, table, predicted = tmp_path / "out", tmp_path / "small.csv", tmp_path / "predicted.csv"
     assert select(data_file, out, "--features", "2", "--save-model", "--write-table", str(table)) == 0

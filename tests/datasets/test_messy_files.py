@@ -330,6 +330,13 @@ GOOD = {
         options={"transpose": True, "id": "sample"},
         samples=PHENOTYPES,
     ),
+    "two tables, both with semicolons": Good(
+        "d.csv",
+        GENES.replace(",", ";"),
+        "separated by ';'",
+        options={"transpose": True},
+        samples=PHENOTYPES.replace(",", ";"),
+    ),
     "two tables, column found": Good("d.csv", GENES, options={"transpose": True}, samples=PHENOTYPES),
     "two tables, samples in rows": Good(
         "d.csv",
@@ -408,6 +415,7 @@ def test_the_expected_table(case, tmp_path):
     np.testing.assert_array_equal(table.X, good.values)
     assert table.y.tolist() == good.labels
     assert any(good.note in note for note in table.notes)
+    assert len(set(table.notes)) == len(table.notes)
     assert not any(word in " ".join(table.notes).lower() for word in (*FOREIGN, "--"))
 
 

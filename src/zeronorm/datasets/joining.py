@@ -58,7 +58,7 @@ def join_samples(raw: RawTable, samples: RawTable, id: str | None, with_columns:
     joined = _with_features(joined, {name: columns[name] for name in added})
     unused = len(theirs.cells) - len(set(order))
     notes = _notes(raw.n_samples, keep, ours, unused, spelling)
-    return replace(joined, notes=(*samples.notes, *joined.notes, *notes))
+    return replace(joined, notes=tuple(dict.fromkeys((*samples.notes, *joined.notes, *notes))))
 
 
 # -- Which columns name the samples -------------------------------------------------------------------

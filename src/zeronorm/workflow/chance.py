@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from zeronorm.evaluation.records import columns_of
 from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.selection.path import SelectionPath
@@ -112,11 +113,18 @@ class NoFeatures(BaseEstimator):
 
 
 def baseline_records(table: Table, settings: Settings) -> Any:
-    """Records of the baseline predictor on the same splits; no part of the features is copied for it."""
+    """Records of the baseline predictor on the same splits; no part of the features is copied for it.
+
+    A metric that cannot be computed even for it is an error, before any other work.
+    """
     alone = replace(table, X=np.zeros((table.n_samples, 1)), n_missing=0)
-    return procedures.evaluate_procedures(
+    records = procedures.evaluate_procedures(
         {BASELINE: NoFeatures()}, alone, replace(settings, verbose=False), []
     )
+    metric = procedures.primary_metric_of(table, settings)
+    if chance_level(columns_of(records), metric) is None:
+        raise procedures.unsuitable_metric(metric, table)
+    return records
 
 
 # -- Permutations -------------------------------------------------------------------------------------

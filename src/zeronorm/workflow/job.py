@@ -211,12 +211,13 @@ def select_features(job: Job) -> Result:
     _expect(job, chance.permutation_count(table, settings, sizes, name))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        baseline = chance.baseline_records(table, settings)
         fitted = _fit(job, name, sizes)
         built = {fitted.label: fitted.procedure}
         records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
         metric = procedures.primary_metric_of(table, settings)
         measured.check_something_worked(records, metric, [fitted.label])
-        found = _measure(job, fitted.label, fitted.procedure, records, sizes)
+        found = _measure(job, fitted.label, fitted.procedure, records, baseline, sizes)
     if job.write_table is not None:
         files.write_table(table, fitted.columns, job.write_table)
     return _selection_result(job, fitted, records, found, sizes, _messages(caught))
@@ -226,10 +227,11 @@ def _expect(job: Job, n_permutations: int) -> None:
     job.bar.expect(1 + job.settings.cv * job.settings.repeats * (1 + n_permutations))
 
 
-def _measure(job: Job, label: str, procedure: Any, records: Any, sizes: list[int]) -> dict[str, Any]:
+def _measure(
+    job: Job, label: str, procedure: Any, records: Any, baseline: Any, sizes: list[int]
+) -> dict[str, Any]:
     """What the records say, beside the baseline and permuted targets."""
     table, settings = job.table, job.settings
-    baseline = chance.baseline_records(table, settings)
     found = measured.measure(label, records, baseline, table, settings)
     is_only_test = found["beats_chance"] is None
     count = chance.permutation_count(table, settings, sizes, label, is_only_test=is_only_test)
@@ -347,9 +349,9 @@ def compare_methods(job: Job) -> Result:
     job.bar.expect(len(built) * settings.cv * settings.repeats * (1 + n_permutations))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        baseline = chance.baseline_records(table, settings)
         records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
         measured.check_something_worked(records, metric, [n for n in built if job.params and n in job.params])
-        baseline = chance.baseline_records(table, settings)
         rows = [_measured_method(job, name, built[name], records, baseline, sizes) for name in built]
     rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
     comparison = compare_records(records, metric)

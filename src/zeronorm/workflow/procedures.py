@@ -45,6 +45,7 @@ SCORERS = {
     "mae": "neg_mean_absolute_error",
     "r2": "r2",
 }
+OF_REGRESSION = ("mse", "mae", "r2")
 DEFAULT_METRICS = {"classification": ("balanced_error_rate", "error_rate"), "regression": ("mse", "r2")}
 RULES = ("one_se", "best")
 
@@ -333,7 +334,18 @@ def metrics_of(table: Table, settings: Settings) -> list[str]:
             f"The 'metric' parameter names {settings.metric!r}, which is not known. Use one of "
             f"{', '.join(sorted(SCORERS))} or the name of a scikit-learn scorer, such as f1_macro."
         ) from error
+    if settings.metric in SCORERS and (settings.metric in OF_REGRESSION) != (table.task == "regression"):
+        raise unsuitable_metric(settings.metric, table)
     return names
+
+
+def unsuitable_metric(name: str, table: Table) -> ValueError:
+    """The error for a metric that cannot be computed for the target or the predictor."""
+    suitable = [own for own in SCORERS if (own in OF_REGRESSION) == (table.task == "regression")]
+    return ValueError(
+        f"The 'metric' parameter names {name!r}, which cannot be computed here: it does not suit a {table.task}, or it "
+        f"needs probabilities, which the linear predictor does not give. Use one of {', '.join(sorted(suitable))}."
+    )
 
 
 # -- Sizes, splits, seeds -----------------------------------------------------------------------------
