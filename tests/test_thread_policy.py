@@ -12,6 +12,22 @@ from zeronorm._threads import available_threads, n_cores, one_thread, useful_thr
 MUCH = 1 << 40
 
 
+def test_sweeps_between_small_products_keep_their_threads(monkeypatch):
+    monkeypatch.setattr(_threads, "n_cores", lambda: 3)
+    with threadpool_limits(limits=3, user_api="blas"):
+        allowed = available_threads()
+        for context in (_threads.one_thread_for_products(), _threads.one_thread_if_small(10)):
+            with context:
+                assert set(blas_threads()) == {1}
+                assert available_threads() == allowed
+        with one_thread():
+            assert available_threads() == 1
+        found = joblib.Parallel(n_jobs=2, backend="threading")(
+            joblib.delayed(available_threads)() for _ in range(2)
+        )
+        assert sum(found) <= 3
+
+
 def test_never_more_threads_than_cores(monkeypatch):
     monkeypatch.setattr(_threads, "n_cores", lambda: 3)
     assert useful_threads(1000, MUCH) == 3

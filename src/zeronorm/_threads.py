@@ -6,7 +6,8 @@ One policy for threads:
   (``OMP_NUM_THREADS``, ``threadpoolctl``) or joblib, in its workers, allows fewer. See `available_threads`.
 * ``n_jobs`` of a method counts the threads of its own loops, or what joblib runs side by side; None means one.
   There are never more threads than cores. See `useful_threads`.
-* Many small products run in one thread each, where more would wait for each other. See `one_thread_if_small`.
+* Many small products run in one thread each, where more would wait for each other; sweeps over the data between
+  them may keep theirs. See `one_thread_if_small` and `one_thread_for_products`.
 
 No result depends on the number of threads: work is cut by the data alone, and sums are formed in the order of
 the parts.
@@ -17,8 +18,9 @@ from __future__ import annotations
 import _thread
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -35,9 +37,9 @@ SMALL_SIDE = 500  # of the matrices that are multiplied again and again
 def one_thread_if_small(side: int) -> AbstractContextManager[Any]:
     """Limit BLAS to one thread where the products are small: the threads would mostly wait for each other.
 
-    On a busy machine that waiting can take ten times as long as the work.
+    On a busy machine that waiting can take ten times as long as the work. Sweeps over the data keep their threads.
     """
-    return nullcontext() if side > SMALL_SIDE else one_thread()
+    return nullcontext() if side > SMALL_SIDE else one_thread_for_products()
 
 
 # Multiplications of one round of products; up to here threads would mostly wait for each other.
@@ -53,6 +55,20 @@ def one_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread."""
     limit: AbstractContextManager[Any] = thread_controller().limit(limits=1, user_api="blas")
     return limit
+
+
+_SWEEPING: ContextVar[int | None] = ContextVar("zeronorm_sweeping_threads", default=None)
+
+
+@contextmanager
+def one_thread_for_products() -> Iterator[None]:
+    """Limit BLAS to one thread; sweeps over the data in compiled loops keep those that they have now."""
+    token = _SWEEPING.set(available_threads())
+    try:
+        with one_thread():
+            yield
+    finally:
+        _SWEEPING.reset(token)
 
 
 @cache
@@ -86,6 +102,9 @@ def available_threads() -> int:
     """Threads for a sweep over the data: as many as BLAS may use now, and one inside threads of joblib."""
     if _is_thread_of_joblib():
         return 1
+    kept = _SWEEPING.get()
+    if kept is not None:
+        return kept
     pools = [pool["num_threads"] for pool in thread_controller().info() if pool["user_api"] == "blas"]
     return max(1, min(n_cores(), int(effective_n_jobs(-1)), *map(int, pools)))
 

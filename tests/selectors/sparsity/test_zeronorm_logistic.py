@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
 from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
+from zeronorm.engines.logistic_exchanges.splicing import _largest
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, tangent_factors
 from zeronorm.solvers.logistic import CoupledLogistic, L1Logistic
@@ -289,3 +290,17 @@ def test_no_worse_than_abess(correlation):
         peer = abess.LogisticRegression(support_size=range(k + 1), ic_coef=0.0).fit(X, y)
         value = logistic_objective(X[:, np.flatnonzero(peer.coef_)], signs)
         assert path.objective[k - 1] <= value * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["normal", "many equal", "all equal", "few large"])
+@pytest.mark.parametrize("count", [1, 37, 2000])
+def test_the_largest_of_many_values_are_those_of_a_sort(kind, count):
+    values = np.random.default_rng(0).normal(size=20_000)
+    if kind == "many equal":
+        values = np.round(values)
+    if kind == "all equal":
+        values[:] = 1.0
+    if kind == "few large":
+        values = np.where(np.arange(20_000) % 1000 == 7, values, -1.0)
+    expected = np.lexsort((np.arange(20_000), -values))[:count]
+    assert _largest(values, count).tolist() == expected.tolist()

@@ -212,3 +212,14 @@ def expand_machines(rows, signs, weight, ridge, coef, collinear, residuals, curv
         )
         usable = invert(H, collinear, inverses[c]) and usable
     return usable
+
+
+@kernel
+def add_squares(products, start_anew, factor, values, first, last):
+    """Add squared products to some values, or begin with them; then multiply by the factors, if there are any."""
+    for i in range(first, last):
+        square = products[i] * products[i]
+        values[i] = square if start_anew else values[i] + square
+    if factor.shape[0] > 0:
+        for i in range(first, last):
+            values[i] *= factor[i]

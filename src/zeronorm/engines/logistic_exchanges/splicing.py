@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.logistic_exchanges.exchanges import (
     Additions,
@@ -18,6 +19,7 @@ from zeronorm.engines.logistic_exchanges.exchanges import (
     Removals,
     SubsetFit,
 )
+from zeronorm.engines.logistic_exchanges.kernels import add_squares
 from zeronorm.selection.path import order_by_score
 from zeronorm.selection.problem import Advance
 
@@ -39,6 +41,10 @@ FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
 PASSES = 10
+SAMPLED, OVERSAMPLED = 4096, 4  # of many values, to find the largest of them
+
+
+_NO_FACTOR = np.empty(0)
 
 
 class SubsetSearch:
@@ -67,6 +73,7 @@ class SubsetSearch:
         self.variance = variance
         self.beams: dict[int, list[SubsetFit]] = {forced.size: [model.fit(forced)]}
         self._precision = 1.0 / variance
+        self._values = np.empty(variance.size)
         self._not_eligible = np.setdiff1d(np.arange(variance.size), eligible, assume_unique=True)
         self._known_removals: dict[bytes, Removals] = {}
         self._promising: dict[bytes, IntArray] = {}
@@ -225,12 +232,10 @@ class SubsetSearch:
         residuals, _ = self.model.residuals(fit, self.model.rows_and_ones(fit.columns))
         missing = np.asarray([c for c in fit.columns.tolist() if c not in self._neighbours], dtype=np.intp)
         products = self._products(np.vstack([residuals, self._centred(missing)]))
-        slope_sq = next(products) ** 2
-        for _ in residuals[1:]:
-            slope_sq += next(products) ** 2
-        steepest = self._strongest(slope_sq, SCREENED + fit.size)
+        slopes = [next(products) for _ in residuals]
+        steepest = self._strongest(slopes, SCREENED + fit.size)
         for column, covariances in zip(missing.tolist(), products, strict=True):
-            self._neighbours[column] = self._strongest(covariances**2, NEIGHBOURS + 1)
+            self._neighbours[column] = self._strongest([covariances], NEIGHBOURS + 1)
         similar = [self._neighbours[column] for column in fit.columns.tolist()]
         return np.setdiff1d(np.concatenate([steepest, *similar]), fit.columns)
 
@@ -244,12 +249,14 @@ class SubsetSearch:
         values, weight = self.model.rows(columns), self.model.weight
         return np.asarray(weight * (values - (values @ weight / weight.sum())[:, None]))
 
-    def _strongest(self, slope_sq: FloatArray, count: int) -> IntArray:
-        values = slope_sq * self._precision
+    def _strongest(self, products: list[FloatArray], count: int) -> IntArray:
+        """The eligible features with the largest sum of squared products over their variance, in this order."""
+        values = self._values
+        for place, product in enumerate(products):
+            factor = self._precision if place == len(products) - 1 else _NO_FACTOR
+            in_threads(partial(add_squares, product, place == 0, factor, values), values.size)
         values[self._not_eligible] = -1.0
-        count = min(count, self.eligible.size)
-        chosen = np.argpartition(-values, count - 1)[:count]
-        return chosen[np.lexsort((chosen, -values[chosen]))]
+        return _largest(values, min(count, self.eligible.size))
 
     def _save_memory(self, size: int) -> None:
         """Keep what is known of the subsets in the beams alone, and few columns."""
@@ -258,6 +265,25 @@ class SubsetSearch:
         self._promising = {key: known for key, known in self._promising.items() if key in alive}
         if self.model.n_stored > max(STORED, int(STORED_SHARE * self.variance.size)):
             self.model.forget(np.unique(np.concatenate([fit.columns for fit in self.beams[size]])))
+
+
+def _largest(values: FloatArray, count: int) -> IntArray:
+    """Places of the largest values, the largest first; of equal ones the first.
+
+    A sample tells a value that few, but enough, of many are expected to reach.
+    """
+    stride = values.size // SAMPLED
+    chosen: IntArray = np.arange(values.size)
+    if stride > 1:
+        sample = values[::stride]
+        rank = min(sample.size, 1 + OVERSAMPLED * count // stride + OVERSAMPLED)
+        reached = np.flatnonzero(values >= np.partition(sample, sample.size - rank)[sample.size - rank])
+        chosen = reached if reached.size >= count else chosen
+    found = values[chosen]
+    if chosen.size > 4 * count:
+        kept = np.flatnonzero(found >= np.partition(found, found.size - count)[found.size - count])
+        chosen, found = chosen[kept], found[kept]
+    return chosen[np.lexsort((chosen, -found))[:count]]
 
 
 def _beam_width(size: int) -> int:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.special import gammaln
-from threadpoolctl import threadpool_limits
 
+from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray
 from zeronorm.engines.logistic_exchanges.exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges.splicing import SubsetSearch
@@ -133,7 +133,7 @@ class ZeroNormLogistic(WeightedSelector):
         model = LogisticSubsets(problem.design, problem.targets(), weight, self.ridge)
         largest = self._largest_size(problem, float(weight.sum()))
         # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread_for_products():
             if self.penalty == "l0":
                 return self._best_subsets(problem, model, largest)
             return self._reweighted(problem, model, largest)
