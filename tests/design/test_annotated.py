@@ -66,6 +66,27 @@ def test_values_and_names(tmp_path, home, form, budget):
     assert isinstance(design, SparseDesign) == (form != "dense" and budget is None)
 
 
+@pytest.mark.parametrize(
+    ("column", "first"),
+    [
+        ({"values": ["A", "B"], "mask": [False, False]}, "A"),  # as anndata writes from 0.13 on
+        ({"values": ["A", "B"], "mask": [False, True]}, None),
+        ({"values": ["A", "B"]}, "A"),
+        ({"categories": ["B", "A"], "codes": [1, 0]}, "A"),
+        ({"categories": ["B", "A"], "codes": [1, -1]}, None),
+        ({"other": [0, 1]}, None),
+    ],
+)
+def test_ways_to_store_the_names(tmp_path, column, first):
+    path = written(tmp_path, numbers((7, 2)))
+    with h5py.File(path, "a") as root:
+        del root["var/_index"]
+        for name, entries in column.items():
+            root[f"var/_index/{name}"] = entries
+    names = as_design(path).feature_names
+    assert (None if names is None else names[0]) == first
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.bool_])
 @pytest.mark.parametrize("form", ["dense", "csr"])
 def test_other_types(tmp_path, form, dtype):

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from zeronorm.design import as_design
 
-N, P = 200, 20_000
+N, P = 200, 10_000
 
 
 def peak_bytes(call):

@@ -96,13 +96,26 @@ def _names(root: Any, n_features: int) -> list[str] | None:
     """The index of the table of variables."""
     if "var" not in root or "_index" not in root["var"].attrs:
         return None
-    column = root["var"][root["var"].attrs["_index"]]
-    if not hasattr(column, "shape"):  # a column with a mask or with categories
+    found = _entries(root["var"][root["var"].attrs["_index"]])
+    if found is None:
         return None
-    names = [name.decode() if isinstance(name, bytes) else str(name) for name in column[...].tolist()]
+    names = [name.decode() if isinstance(name, bytes) else str(name) for name in found.tolist()]
     if len(names) != n_features:
         raise ValueError(f"X has {n_features} columns and var names {len(names)}")
     return names
+
+
+def _entries(column: Any) -> NDArray[Any] | None:
+    """A column that is plain, has a mask (anndata from 0.13 on) or categories; None where entries are missing."""
+    if hasattr(column, "shape"):
+        return np.asarray(column[...])
+    if "values" in column:
+        is_missing = "mask" in column and bool(np.any(column["mask"][...]))
+        return None if is_missing else np.asarray(column["values"][...])
+    if "categories" in column:
+        codes = np.asarray(column["codes"][...])
+        return None if np.any(codes < 0) else np.asarray(column["categories"][...])[codes]
+    return None
 
 
 def _real(dtype: Any) -> np.dtype[Any]:
