@@ -14,7 +14,7 @@ import pytest
 import zeronorm
 from zeronorm.cli.main import in_flags, run
 from zeronorm.selection.problem import Progress, RunBar
-from zeronorm.workflow import procedures
+from zeronorm.workflow import training
 from zeronorm.workflow.result import Result
 
 from .conftest import small_rows, write_csv
@@ -394,7 +394,7 @@ def test_an_interrupted_run_leaves_nothing(data_file, tmp_path, capsys, monkeypa
     def interrupt(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(procedures, "evaluate_procedures", interrupt)
+    monkeypatch.setattr(training, "evaluate_procedures", interrupt)
     assert select(data_file, tmp_path / "out", "-q") == 130
     assert "Interrupted" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
@@ -404,7 +404,7 @@ def test_an_unexpected_failure_is_exit_code_1(data_file, tmp_path, capsys, monke
     def fail(*_arguments, **_options):
         raise RuntimeError("the sky\nfell")
 
-    monkeypatch.setattr(procedures, "evaluate_procedures", fail)
+    monkeypatch.setattr(training, "evaluate_procedures", fail)
     assert select(data_file, tmp_path / "out", "-q") == 1
     assert capsys.readouterr().err.startswith("zeronorm: RuntimeError: the sky fell. ")
     assert not (tmp_path / "out").exists()

@@ -20,21 +20,21 @@ class Fault(NamedTuple):
 NAMED_FAULTS = (
     Fault(
         "sample groups are dropped from the outer folds",
-        "workflow/procedures.py",
+        "workflow/training.py",
         "        table.y,\n        table.sample_groups,\n",
         "        table.y,\n        None,\n",
         ("tests/workflow/test_run.py",),
     ),
     Fault(
         "sample groups are dropped from the final fit",
-        "workflow/procedures.py",
+        "workflow/training.py",
         "return fitted.fit(table.X, table.y, groups=table.sample_groups)",
         "return fitted.fit(table.X, table.y)",
         ("tests/workflow/test_run.py",),
     ),
     Fault(
         "sample groups are dropped from the evaluation",
-        "workflow/procedures.py",
+        "workflow/training.py",
         "        groups=table.sample_groups,\n",
         "        groups=None,\n",
         ("tests/workflow/test_run.py",),

@@ -11,7 +11,7 @@ import pytest
 import zeronorm
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
-from zeronorm.workflow import procedures
+from zeronorm.workflow import procedures, training
 from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.models import LinearModel, apply_model
 from zeronorm.workflow.procedures import Settings
@@ -36,7 +36,7 @@ def records_of(X, y, **settings):
     )
     found = Settings(features=2, cv=4, **settings)
     selector = procedures.build_procedure("fisher", table, found, [2])
-    return table, procedures.evaluate_procedures({"fisher": selector}, table, found, [])
+    return table, training.evaluate_procedures({"fisher": selector}, table, found, [])
 
 
 def test_gaps_are_filled_and_the_features_found(gappy):

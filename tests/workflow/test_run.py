@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 import zeronorm
 from zeronorm.registry import MethodInfo
-from zeronorm.workflow import procedures
+from zeronorm.workflow import procedures, training
 from zeronorm.workflow.procedures import Settings
 
 from .conftest import two_signals
@@ -83,7 +83,7 @@ def test_files_on_disk_are_not_read_into_memory(problem, tmp_path, monkeypatch):
     from zeronorm.design.chunked import ChunkedDesign
 
     seen = []
-    monkeypatch.setattr(procedures, "fit_procedure", lambda p, table, s: seen.append(table.X) or 1 / 0)
+    monkeypatch.setattr(training, "fit_procedure", lambda p, table, s: seen.append(table.X) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         zeronorm.select(*as_npy(*problem, tmp_path), **QUICK)
     assert isinstance(seen[0], ChunkedDesign)

@@ -18,8 +18,7 @@ from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import RunBar
-from zeronorm.workflow import procedures
-from zeronorm.workflow.missing import predictor_for
+from zeronorm.workflow import procedures, training
 from zeronorm.workflow.procedures import Settings
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class WithBaseline(BaseEstimator):
         """The default predictor of the table's task."""
         is_sparse = hasattr(table.X, "tocsr")
         estimator = default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse)
-        return cls(predictor_for(table, estimator), table.task)
+        return cls(training.predictor_for(table, estimator), table.task)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on the features, or on the target alone when there is none."""
@@ -118,7 +117,7 @@ def baseline_records(table: Table, settings: Settings) -> Any:
     A metric that cannot be computed even for it is an error, before any other work.
     """
     alone = replace(table, X=np.zeros((table.n_samples, 1)), n_missing=0)
-    records = procedures.evaluate_procedures(
+    records = training.evaluate_procedures(
         {BASELINE: NoFeatures()}, alone, replace(settings, verbose=False), []
     )
     metric = procedures.primary_metric_of(table, settings)
@@ -196,7 +195,7 @@ def permutation_test(
         permuted = replace(table, y=permuted_target(table, settings.random_state, number))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits on meaningless targets may fail to converge
-            records = procedures.evaluate_procedures(
+            records = training.evaluate_procedures(
                 {label: procedure}, permuted, settings, [], journal=journal
             )
         measured = (

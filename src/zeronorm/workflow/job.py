@@ -14,10 +14,9 @@ import numpy as np
 
 from zeronorm._lazy import service
 from zeronorm.selection.problem import Progress, RunBar
-from zeronorm.workflow import chance, checks, files, measured, procedures
+from zeronorm.workflow import chance, checks, files, measured, procedures, training
 from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
-from zeronorm.workflow.missing import filled
 from zeronorm.workflow.models import fit_model
 from zeronorm.workflow.places import jobs_at, on_cluster, output_folder, table_on_device
 from zeronorm.workflow.procedures import Settings
@@ -61,7 +60,7 @@ class Job:
             seed=s.random_state,
             folds=s.cv,
             repeats=s.repeats,
-            seeds=procedures.fold_seeds(built, s.cv * s.repeats, s),
+            seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 
 
@@ -111,7 +110,7 @@ def _job(
     procedures.metrics_of(table, settings)
     return Job(
         table=table,
-        whole=filled(table),
+        whole=training.filled(table),
         settings=settings,
         checksum=files.file_checksum(data),
         clock=clock,
@@ -214,7 +213,7 @@ def select_features(job: Job) -> Result:
         baseline = chance.baseline_records(table, settings)
         fitted = _fit(job, name, sizes)
         built = {fitted.label: fitted.procedure}
-        records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
+        records = training.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
         metric = procedures.primary_metric_of(table, settings)
         measured.check_something_worked(records, metric, [fitted.label])
         found = _measure(job, fitted.label, fitted.procedure, records, baseline, sizes)
@@ -251,7 +250,7 @@ def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
     job.bar.say(f"{name}, all samples")
     procedure = procedures.build_procedure(name, table, settings, sizes, job.params)
     try:
-        selector = procedures.fit_procedure(procedure, table, settings)
+        selector = training.fit_procedure(procedure, table, settings)
     except TypeError as error:
         if not job.params:
             raise
@@ -350,7 +349,7 @@ def compare_methods(job: Job) -> Result:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         baseline = chance.baseline_records(table, settings)
-        records = procedures.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
+        records = training.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
         measured.check_something_worked(records, metric, [n for n in built if job.params and n in job.params])
         rows = [_measured_method(job, name, built[name], records, baseline, sizes) for name in built]
     rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))

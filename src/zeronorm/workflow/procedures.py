@@ -12,7 +12,6 @@ import numpy as np
 
 from zeronorm.registry import MethodInfo, all_methods, get_method
 from zeronorm.workflow.inputs import kept_columns, names_of
-from zeronorm.workflow.missing import selector_for
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -35,7 +34,6 @@ ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
 LARGE_TABLE = 2_000_000
 LENGTH_OF_GRID = 12
 DEFAULT_LARGEST = 128
-CELLS_WORTH_A_PROCESS = 50_000_000
 # Scorers of scikit-learn that rank sizes as our metrics rank results.
 SCORERS = {
     "balanced_error_rate": "balanced_accuracy",
@@ -348,7 +346,7 @@ def unsuitable_metric(name: str, table: Table) -> ValueError:
     )
 
 
-# -- Sizes, splits, seeds -----------------------------------------------------------------------------
+# -- Sizes --------------------------------------------------------------------------------------------
 
 
 def sizes_to_try(table: Table, settings: Settings) -> list[int]:
@@ -375,100 +373,3 @@ def sizes_to_try(table: Table, settings: Settings) -> list[int]:
     largest = min(max(largest, smallest, settings.features or 1), p)
     grid = np.geomspace(smallest, largest, LENGTH_OF_GRID).round().astype(int)
     return sorted({int(size) for size in grid})
-
-
-def outer_splits(table: Table, settings: Settings) -> list[tuple[Any, Any]]:
-    """Training and test rows of all repeats, each drawn with its own seed."""
-    from zeronorm.resampling.splits import make_splits
-
-    splits = make_splits(
-        settings.cv,
-        table.y,
-        table.sample_groups,
-        classification=table.task == "classification",
-        seed=settings.random_state,
-        repeats=settings.repeats,
-    )
-    return [(split.train, split.test) for split in splits]
-
-
-def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:
-    """The seed of every random part of every procedure, on all samples and on each training part."""
-    from zeronorm.resampling.estimators import seeded_clone, unset_random_states
-    from zeronorm.resampling.folds import cell_seeds
-
-    seeds: dict[str, Any] = {}
-    for label, procedure in procedures.items():
-        unset = unset_random_states(procedure)
-        if not unset:
-            continue
-        clones = [seeded_clone(procedure, _final_seed(settings), unset)]
-        clones += [
-            seeded_clone(procedure, cell_seeds(settings.random_state, split, label)[0], unset)
-            for split in range(n_splits)
-        ]
-        drawn = [{name: found.get_params()[name] for name in unset} for found in clones]
-        seeds[label] = {"all samples": drawn[0], "training parts": drawn[1:]}
-    return seeds
-
-
-def _final_seed(settings: Settings) -> np.random.SeedSequence:
-    return np.random.SeedSequence(settings.random_state)
-
-
-# -- Fitting and evaluating ---------------------------------------------------------------------------
-
-
-def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
-    """The procedure fitted on all samples, with its inner folds side by side."""
-    from sklearn.utils.validation import has_fit_parameter
-
-    from zeronorm.resampling.estimators import seeded_clone
-
-    fitted = seeded_clone(procedure, _final_seed(settings))
-    if "n_jobs" in fitted.get_params(deep=False):
-        fitted.set_params(n_jobs=n_processes(table, settings))
-    if table.sample_groups is not None and has_fit_parameter(fitted, "groups"):
-        return fitted.fit(table.X, table.y, groups=table.sample_groups)
-    return fitted.fit(table.X, table.y)
-
-
-def n_processes(table: Table, settings: Settings) -> int:
-    """Processes for the folds: starting them takes seconds, which only larger work repays."""
-    if settings.n_jobs:
-        return settings.n_jobs
-    n_fits = settings.cv * settings.repeats * (1 if settings.features is not None else settings.cv + 1)
-    return -1 if n_fits * table.n_samples * table.n_features > CELLS_WORTH_A_PROCESS else 1
-
-
-def evaluate_procedures(
-    procedures: Mapping[str, Any],
-    table: Table,
-    settings: Settings,
-    sizes: list[int],
-    *,
-    y: Any = None,
-    journal: Any = None,
-) -> Any:
-    """Records of all procedures on the outer splits, at their own size and at the sizes of the curve.
-
-    ``y`` stands for other labels than those of the table, on the same splits.
-    """
-    from zeronorm.evaluation import evaluate
-    from zeronorm.workflow.chance import WithBaseline
-
-    return evaluate(
-        {name: selector_for(table, procedure) for name, procedure in procedures.items()},
-        table.X,
-        table.y if y is None else y,
-        cv=outer_splits(table, settings),
-        sizes=[None, *sizes],
-        estimator=WithBaseline.for_table(table),
-        metrics=metrics_of(table, settings),
-        groups=table.sample_groups,
-        task=table.task,
-        n_jobs=n_processes(table, settings),
-        journal=journal,
-        random_state=settings.random_state,
-        verbose=settings.verbose,
-    )
