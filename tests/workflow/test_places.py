@@ -118,7 +118,7 @@ def test_the_same_comparison_on_a_cluster(problem, tmp_path):
     distributed = pytest.importorskip("distributed")
     here = zeronorm.compare(*problem, methods="fisher,golub", n_jobs=1, **QUICK)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         address = cluster.scheduler_address
         there = zeronorm.compare(*problem, methods="fisher,golub", dask=address, out=tmp_path / "c", **QUICK)
@@ -156,7 +156,7 @@ def test_a_worker_that_is_killed_loses_only_the_cell_it_was_at(problem, tmp_path
             time.sleep(0.02)
         os.kill(pids[0], signal.SIGKILL)
 
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         with distributed.Client(cluster) as client:
             pids = list(client.run(os.getpid).values())
         killer = threading.Thread(target=kill_one, args=(pids,))
