@@ -266,6 +266,20 @@ def test_files_beside_the_report_are_named(data_file, tmp_path, capsys):
     assert "column 1" not in message
 
 
+def test_the_report_names_options_of_the_command_line_and_in_python_parameters(tmp_path):
+    rows = [[*row[:-1], i % 4 + 1, row[-1]] for i, row in enumerate(small_rows())]
+    file = write_csv(tmp_path / "d.csv", [*(f"g{i}" for i in range(12)), "batch", "label"], rows)
+    assert select(file, tmp_path / "a", "--features", "2", "-q") == 0
+    zeronorm.select(
+        file, "label", method="fisher", features=2, cv=3, permutations=0, out=tmp_path / "b", n_jobs=1
+    )
+    command, python = ((tmp_path / name / "report.html").read_text(encoding="utf-8") for name in "ab")
+    assert "(--groups batch)" in command
+    assert "sample_groups=" not in command
+    assert "(sample_groups=&#39;batch&#39;)" in python
+    assert "--groups" not in python
+
+
 def test_an_effect_says_which_class_is_compared_with_which(data_file, tmp_path, capsys):
     assert select(data_file, tmp_path / "out", "--features", "2") == 0
     assert "Cohen's d, up − down" in capsys.readouterr().out

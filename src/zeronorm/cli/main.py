@@ -102,9 +102,9 @@ def run(arguments: list[str]) -> int:
             f"The command line needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
             INVALID,
         )
-    from zeronorm.workflow import COMMAND
+    from zeronorm.workflow import COMMAND, WORDING
 
-    token = COMMAND.set(shlex.join(["zeronorm", *arguments]))
+    command, wording = COMMAND.set(shlex.join(["zeronorm", *arguments])), WORDING.set(in_flags)
     try:
         result = _command()(arguments or ["--help"], prog_name="zeronorm", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
@@ -116,7 +116,8 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         return _explain(error)
     finally:
-        COMMAND.reset(token)
+        COMMAND.reset(command)
+        WORDING.reset(wording)
     if result == INTERRUPTED:  # some versions of the parser turn Ctrl-C into this code themselves
         return _complain(
             "Interrupted. No result was written. Where parts were finished, the same command with --resume goes on.",

@@ -15,6 +15,7 @@ from zeronorm.evaluation.records import columns_of
 from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
+from zeronorm.workflow import WORDING
 from zeronorm.workflow.features import compared_classes, effect_name
 from zeronorm.workflow.result import Result
 
@@ -188,6 +189,7 @@ def view(facts: Facts) -> dict[str, Any]:
     cards = [card for card in map(Card.of, charts_of(facts)) if card.wide]
     return {
         "facts": facts,
+        "in_words": WORDING.get(),
         "result": facts.result,
         "headline": facts.result.headline,
         "groups": text.key_figures(facts),
