@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
+from zeronorm.solvers.l1_svm.dual import l1_svm_program
 from zeronorm.solvers.l1_svm.program import ALL_AT_ONCE, L1SvmProgram
 from zeronorm.solvers.status import Status
 
@@ -129,3 +130,23 @@ def test_sparse_columns_give_the_machine_of_dense_ones(epsilon):
     assert found.bias == pytest.approx(dense.bias, abs=1e-8)
     assert found.objective == pytest.approx(dense.objective, rel=1e-9)
     np.testing.assert_allclose(found.slack, dense.slack, atol=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.1])
+def test_tall_sparse_data_give_the_machine_of_dense_ones(epsilon, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.poisson(0.3, size=(80, 12)).astype(float)
+    target = X[:, 0] - X[:, 3] + 0.4 * rng.normal(size=80)
+    y = np.where(target > 0.2, 1.0, -1.0) if epsilon is None else target
+    dense = l1_svm_program(as_design(X).standardized(), y, C=0.5, epsilon=epsilon)
+    monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.LARGEST_DENSE_COPY", 0)
+    program = l1_svm_program(as_design(sparse.csr_array(X)).standardized(), y, C=0.5, epsilon=epsilon)
+    assert program.signed.sparse_rows is not None
+    for price in (0.5, 0.05):
+        dense.set_price(price)
+        program.set_price(price)
+        expected, found = dense.solve(), program.solve()
+        np.testing.assert_allclose(found.weights, expected.weights, atol=1e-8)
+        np.testing.assert_allclose(found.slack, expected.slack, atol=1e-8)
+        assert found.bias == pytest.approx(expected.bias, abs=1e-8)
+        assert found.objective == pytest.approx(expected.objective, rel=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from oracles.sparse_bayes import (
@@ -243,3 +244,24 @@ def test_the_iteration_limit_is_reported():
     solution = solve(X, GaussianLikelihood(y, np.ones(40)), max_iter=1)
     assert solution.status is Status.ITERATION_LIMIT
     assert solution.n_iter == 1
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_sparse_columns_give_the_evidence_of_dense_ones(n_classes):
+    """Without a class the target is a number; the columns are centred, so that no zero stays one."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.3, size=(80, 60)).astype(float)
+    signal = np.column_stack([2.0 * X[:, 0], 3.0 * X[:, 1], 2.0 * X[:, 2]])
+    if n_classes:
+        y = np.argmax(signal[:, :n_classes] + rng.gumbel(size=(80, n_classes)), axis=1)
+        targets = (y[:, None] == np.arange(n_classes)).astype(float)
+        kind, target = BernoulliLikelihood, targets[:, 1:] if n_classes == 2 else targets
+    else:
+        kind, target = GaussianLikelihood, signal.sum(axis=1) + 0.3 * rng.normal(size=80)
+    found = [
+        solve_sparse_bayes(as_design(data).standardized(), kind(target, np.ones(80)), tol=1e-7, max_iter=5000)
+        for data in (X, sparse.csc_array(X))
+    ]
+    assert found[0].active.tolist() == found[1].active.tolist()
+    np.testing.assert_allclose(found[1].weights, found[0].weights, atol=1e-6)
+    np.testing.assert_allclose(found[1].relevance, found[0].relevance, atol=1e-6)

@@ -15,8 +15,10 @@ from sklearn.linear_model import lasso_path
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
+from zeronorm.design.dense import DenseDesign
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.geometry import PullBounds
+from zeronorm.solvers.lasso import descend_coordinates
 from zeronorm.solvers.losses import LOSSES
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import per_sample
@@ -138,6 +140,7 @@ MAX_ROUNDS = 50  # growths of the working set
 MAX_STEPS = 50  # reweighted least squares problems on one working set
 BATCH = 50  # violating features that join at a time
 SMALLEST_CURVATURE = 1e-9
+LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse columns
 LASSO_TOL = 1e-12
 LASSO_MAX_ITER = 5000
 SUFFICIENT = 1e-4
@@ -176,7 +179,7 @@ class L1Logistic:
         positive = float(share[sign > 0].sum())
         self.bias_alone = float(np.log(positive / (1.0 - positive)))
         nothing = np.empty(0, dtype=np.intp)
-        self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.empty((sign.size, 0)), True)
+        self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.zeros(sign.size), True)
         self.first_slope = design.transpose_dot(self.empty.residual)
         self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
         self._bounds = PullBounds(design)
@@ -193,11 +196,11 @@ class L1Logistic:
                 weights = np.append(weights, np.zeros(joining.size))
             elif current is not start:
                 return current
-            X = self.design.block(columns)
+            X = _working_set(self.design, columns)
             weights, bias, converged = self._solve_on(X, penalty[columns], weights, bias)
-            kept = weights != 0.0
+            image, kept = X.dot(weights), weights != 0.0
             columns, weights = columns[kept], weights[kept]
-            current = self._solution(columns, weights, bias, X[:, kept], converged)
+            current = self._solution(columns, weights, bias, image, converged)
         return SparseLogistic(columns, weights, bias, current.residual, current.loss, False)
 
     def _violators(self, current: SparseLogistic, penalty: FloatArray) -> IntArray:
@@ -206,9 +209,9 @@ class L1Logistic:
         return self._bounds.beyond(current.residual, limit, BATCH + current.columns.size)
 
     def _solution(
-        self, columns: IntArray, weights: FloatArray, bias: float, X: FloatArray, converged: bool
+        self, columns: IntArray, weights: FloatArray, bias: float, image: FloatArray, converged: bool
     ) -> SparseLogistic:
-        f = X @ weights + bias
+        f = image + bias
         residual = -self.share * LOSS.slope(f, self.sign)
         loss = float(self.share @ LOSS.value(f, self.sign))
         return SparseLogistic(columns, weights, bias, residual, loss, converged)
@@ -216,14 +219,14 @@ class L1Logistic:
     # -- on a working set -----------------------------------------------------------------------
 
     def _solve_on(
-        self, X: FloatArray, penalty: FloatArray, w: FloatArray, bias: float
+        self, X: Design, penalty: FloatArray, w: FloatArray, bias: float
     ) -> tuple[FloatArray, float, bool]:
-        f = X @ w + bias
+        f = X.dot(w) + bias
         value = self._value(f, w, penalty)
         for _ in range(MAX_STEPS):
             if self._violation(X, f, w, penalty) <= self.tol:
                 return w, bias, True
-            target_w, target_bias = self._weighted_lasso(X, f, w, penalty)
+            target_w, target_bias = self._quadratic_step(X, f, w, penalty)
             moved = self._line_search(X, (w, bias, f, value), target_w, target_bias, penalty)
             if moved is None:
                 break
@@ -233,51 +236,37 @@ class L1Logistic:
     def _value(self, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
         return float(self.share @ LOSS.value(f, self.sign) + penalty @ np.abs(w))
 
-    def _violation(self, X: FloatArray, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+    def _violation(self, X: Design, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
         """Largest violation of the optimality conditions on the working set."""
         slope = -self.share * LOSS.slope(f, self.sign)
-        pull = X.T @ slope
+        pull = X.transpose_dot(slope)
         at_zero = np.maximum(np.abs(pull) - penalty, 0.0)
         violation = np.where(w != 0.0, np.abs(pull - penalty * np.sign(w)), at_zero)
         return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
 
-    def _weighted_lasso(
-        self, X: FloatArray, f: FloatArray, w: FloatArray, penalty: FloatArray
+    def _quadratic_step(
+        self, X: Design, f: FloatArray, w: FloatArray, penalty: FloatArray
     ) -> tuple[FloatArray, float]:
         """Minimiser of the quadratic model of the loss plus the penalty."""
         curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
         response = f - self.share * LOSS.slope(f, self.sign) / curvature
-        mean, response_mean = (
-            np.average(X, axis=0, weights=curvature),
-            np.average(response, weights=curvature),
-        )
+        response_mean = np.average(response, weights=curvature)
         if w.size == 0:
             return w, float(response_mean)
-        root = np.sqrt(curvature)
-        scaled = np.asfortranarray((X - mean) * root[:, None] / penalty)
-        with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
-            _, coefficients, _ = lasso_path(
-                scaled,
-                root * (response - response_mean),
-                alphas=[1.0 / len(X)],
-                coef_init=w * penalty,
-                tol=LASSO_TOL,
-                max_iter=LASSO_MAX_ITER,
-            )
-        solution = coefficients[:, 0] / penalty
+        mean = X.transpose_dot(curvature) / curvature.sum()
+        solution = _weighted_lasso(X, curvature, mean, response - response_mean, penalty, w, self.tol)
         return solution, float(response_mean - mean @ solution)
 
     def _line_search(
         self,
-        X: FloatArray,
+        X: Design,
         start: tuple[FloatArray, float, FloatArray, float],
         target_w: FloatArray,
         target_bias: float,
         penalty: FloatArray,
     ) -> tuple[FloatArray, float, FloatArray, float] | None:
         w, bias, f, value = start
-        target_f = X @ target_w + target_bias
+        target_f = X.dot(target_w) + target_bias
         slope = float(self.share * LOSS.slope(f, self.sign) @ (target_f - f))
         promised = slope + float(penalty @ (np.abs(target_w) - np.abs(w)))
         t = 1.0
@@ -288,6 +277,50 @@ class L1Logistic:
                 return new_w, (1.0 - t) * bias + t * target_bias, new_f, new_value
             t *= 0.5
         return None
+
+
+# -- The features of a working set, as dense columns or, sparse and many, as they are stored --
+
+
+def _working_set(design: Design, columns: IntArray) -> Design:
+    if design.is_sparse and design.n_samples * columns.size > LARGEST_DENSE_COPY:
+        return design.take(columns)
+    return DenseDesign(design.block(columns))
+
+
+def _weighted_lasso(
+    X: Design,
+    curvature: FloatArray,
+    mean: FloatArray,
+    response: FloatArray,
+    penalty: FloatArray,
+    start: FloatArray,
+    tol: float,
+) -> FloatArray:
+    """Weights of the centred columns for squared errors weighted by the curvature, plus the penalty."""
+    if X.is_sparse:  # products of the columns with each other are enough
+        products = X.sandwich(curvature)
+        products -= curvature.sum() * np.outer(mean, mean)
+        products /= np.outer(penalty, penalty)
+        pull, weights = X.transpose_dot(curvature * response) / penalty, start * penalty
+        descend_coordinates(products, pull, 1.0, np.inf, weights, 0.01 * tol / penalty.max(), LASSO_MAX_ITER)
+        return np.asarray(weights / penalty)
+    root = np.sqrt(curvature)
+    scaled = X.block(slice(None))
+    scaled -= mean
+    scaled *= root[:, None]
+    scaled /= penalty
+    with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
+        _, coefficients, _ = lasso_path(
+            scaled,
+            root * response,
+            alphas=[1.0 / len(scaled)],
+            coef_init=start * penalty,
+            tol=LASSO_TOL,
+            max_iter=LASSO_MAX_ITER,
+        )
+    return np.asarray(coefficients[:, 0] / penalty)
 
 
 # -- ℓ1-penalised logistic machines that share the penalties of the features: one, or one against the rest --

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import l1_logistic
@@ -103,3 +104,19 @@ def test_bad_parameters(params, name):
     X, y = classes(0)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         LogisticLasso(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sparse_columns_give_the_weights_of_dense_ones(n_classes, monkeypatch):
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(90) % n_classes
+    X = rng.poisson(0.4, size=(90, 30)).astype(float)
+    X[:, :n_classes] += rng.poisson(1.0, size=(90, n_classes)) * (y[:, None] == np.arange(n_classes))
+    weight = np.where(np.arange(90) % 4 == 0, 2.0, 1.0)
+    dense = LogisticLasso(5, n_alphas=20).fit(X, y, sample_weight=weight)
+    monkeypatch.setattr("zeronorm.solvers.logistic.LARGEST_DENSE_COPY", 0)
+    found = LogisticLasso(5, n_alphas=20).fit(sparse.csr_array(X), y, sample_weight=weight)
+    assert found.converged_
+    assert found.support_.tolist() == dense.support_.tolist()
+    assert found.path_.order.tolist() == dense.path_.order.tolist()
+    np.testing.assert_allclose(found.coef_, dense.coef_, atol=1e-4 * np.abs(dense.coef_).max())

@@ -10,8 +10,11 @@ the rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
@@ -20,6 +23,8 @@ from zeronorm.solvers.l1_svm.program import L1Svm, L1SvmProgram
 from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import per_sample
+
+LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse data
 
 # -- The samples of an ℓ1 machine as rows of signed data, one for each side of its loss --
 
@@ -41,11 +46,25 @@ class SignedRows:
             self.sides = np.vstack([np.ones(self.y.size), -np.ones(self.y.size)])
             self.targets = np.concatenate([self.y - epsilon, -self.y - epsilon])
         n, p = design.shape
+        self.shift, self.rows = np.zeros(p), np.empty((0, 0))
+        self.sparse_rows = self._sparse_rows()
+        if self.sparse_rows is not None:
+            return
         rows = np.empty((len(self.sides), n, p + 1))
         rows[..., :-1] = design.block(slice(None))
         rows[..., -1] = 1.0
         rows *= self.sides[..., None]
-        self.rows: FloatArray = rows.reshape(-1, p + 1)
+        self.rows = rows.reshape(-1, p + 1)
+
+    def _sparse_rows(self) -> Any:
+        """The rows of large sparse data, whose columns are not centred: that moves the bias alone. Else None."""
+        n, p = self.design.shape
+        stored = self.design.stored_columns(np.arange(p)) if n * p > LARGEST_DENSE_COPY else None
+        if stored is None:
+            return None
+        columns, self.shift = stored
+        rows = sparse.hstack([columns, np.ones((n, 1))], format="csr")
+        return sparse.vstack([sparse.csr_array(rows * side[:, None]) for side in self.sides], format="csr")
 
     def per_row(self, price: FloatArray) -> FloatArray:
         """Prices of the samples for each of their rows."""
@@ -55,11 +74,12 @@ class SignedRows:
         self, weights: FloatArray, alpha: FloatArray, objective: float, n_iter: int, status: Status
     ) -> L1Svm:
         """The machine with these weights, the bias last, and multipliers of the rows."""
+        bias = float(weights[-1] + weights[:-1] @ self.shift)
         dual = (self.sides * alpha.reshape(self.sides.shape)).sum(axis=0)
         return L1Svm(
             weights=weights[:-1],
-            bias=float(weights[-1]),
-            slack=self._slacks(weights[:-1], float(weights[-1])),
+            bias=bias,
+            slack=self._slacks(weights[:-1], bias),
             dual_coef=dual,
             design=self.design,
             objective=objective,
@@ -75,7 +95,6 @@ class SignedRows:
 
 
 LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generation is the lighter one
-LARGEST_DENSE_COPY = 1 << 21  # the same for sparse data, which the other programs hold as a dense copy
 WIDEST = 60  # features for each sample; beyond, the program with column generation is the quicker one
 FEW_DATA = 50_000  # entries; the simplex method solves the next program from the last basis in no time
 
@@ -99,10 +118,9 @@ class L1SvmDualProgram:
         self.y = self.signed.y
         self.price = per_sample(C, self.y.size)
         self.n_iter = 0
-        zeros = np.zeros(self.signed.rows.shape[1])
-        self._program = LinearProgram(
-            -self.signed.targets, self.signed.rows.T, zeros, zeros, 0.0, np.inf, presolve=False
-        )
+        rows = self.signed.rows if self.signed.sparse_rows is None else self.signed.sparse_rows
+        zeros = np.zeros(rows.shape[1])
+        self._program = LinearProgram(-self.signed.targets, rows.T, zeros, zeros, 0.0, np.inf, presolve=False)
 
     def set_price(self, C: ArrayLike) -> None:
         """Change the price of the loss."""
@@ -198,6 +216,8 @@ def l1_svm_program(
     """
     n, p = design.shape
     largest = LARGEST_DENSE_COPY if design.is_sparse else LARGEST_MATRIX
+    if n >= p and n * p > largest and design.stored_columns(np.empty(0, dtype=np.intp)) is not None:
+        return L1SvmDualProgram(design, y, C=C, epsilon=epsilon)
     if n >= p and n * p <= largest:
         if n_steps is not None and (n_steps == 1 or n * p > FEW_DATA):
             return L1SvmInteriorProgram(design, y, C=C, epsilon=epsilon)

@@ -46,6 +46,7 @@ _GAIN = 10.0  # in log evidence that an entering column must bring, in units of 
 _LEAST_CHANGE = 0.1  # of a precision, in units of the tolerance
 _LOOSE_TOL = 0.5  # as long as more columns may come
 _DEPENDENT = 1e-10  # a column with less of its squared norm outside the span of the others adds nothing
+_TOGETHER = 8  # products with sparse data at a time
 _MOST_ENTRIES = (
     5  # of one column: with labels, where each posterior moves the evidence, steps could go round in circles
 )
@@ -162,6 +163,10 @@ class _State:
         n_outputs = self.likelihood.n_outputs
         s, q = np.empty((design.n_features, n_outputs)), np.empty((design.n_features, n_outputs))
         whiteners = [self._whitener(c) for c in range(n_outputs)]
+        if design.is_sparse:
+            for c in range(n_outputs):
+                s[:, c], q[:, c] = self._sparse_statistics(whiteners[c], c)
+            return s, q, best_variance(s, q)[1]
         for place, block in design.iter_blocks():
             for c in range(n_outputs):
                 own = self._own_squares(block, place, c)
@@ -170,6 +175,17 @@ class _State:
                 s[place, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
                 q[place, c] = np.where(s[place, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
         return s, q, best_variance(s, q)[1]
+
+    def _sparse_statistics(self, whitener: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
+        """S and Q for one output by products that leave the columns sparse."""
+        curvature = self.posterior.curvature[c]
+        stats = self.design.column_stats(sample_weight=curvature)
+        own = curvature.sum() * (stats.variance + stats.mean**2)
+        outside = own.copy()
+        for start in range(0, len(whitener), _TOGETHER):
+            outside -= (self.design.transpose_dot(whitener[start : start + _TOGETHER].T) ** 2).sum(axis=1)
+        s = np.where(outside > _DEPENDENT * own, outside, 0.0)
+        return s, np.where(s > 0.0, self.design.transpose_dot(self.posterior.residual[c]), 0.0)
 
     def _own_squares(self, block: FloatArray, place: slice, c: int) -> FloatArray:
         """x'Bx of the columns of a block; kept where B changes by a factor only."""
