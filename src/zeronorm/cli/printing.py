@@ -132,7 +132,10 @@ def print_comparison(result: Result, folder: Path) -> None:
         ]
         for row in order
     ]
-    heads = ["method", label, "95 % interval", "p", "features", "stability", "seconds"]
+    heads = ["method", label, "95 % interval", "p against chance", "features", "stability", "seconds per fit"]
+    if all(row["p_value"] is None for row in order):  # no permutations
+        place = heads.index("p against chance")
+        heads, *rows = [[*line[:place], *line[place + 1 :]] for line in (heads, *rows)]
     print_table("Methods on the same folds", heads, rows)
     _print_end(result, folder)
 
