@@ -262,3 +262,23 @@ def test_cells_through_the_parallel_backend_in_force_are_the_same(tmp_path):
         elsewhere = run_study(study(plan), elsewhere=True, journal=tmp_path)
     assert what(elsewhere) == what(here)
     assert len(list(tmp_path.glob("*.json"))) > 0
+
+
+def test_a_method_is_clearly_worse_where_its_whole_interval_is():
+    from zeronorm.studies.declared.defaults import clearly_worse, gains
+
+    errors = {  # by data set: the Fisher score and a method, in three folds
+        "steadily worse": ([0.20, 0.22, 0.21], [0.30, 0.32, 0.31]),
+        "worse by less than a point": ([0.20, 0.22, 0.21], [0.206, 0.226, 0.216]),
+        "worse in one fold": ([0.20, 0.22, 0.21], [0.20, 0.22, 0.51]),
+        "better": ([0.20, 0.22, 0.21], [0.10, 0.12, 0.11]),
+    }
+    rows = [
+        {"data": data, "arm": arm, "trial": t, "asked_size": 5, "balanced_error_rate": value}
+        for data, both in errors.items()
+        for arm, values in zip(("fisher", "a"), both, strict=True)
+        for t, value in enumerate(values)
+    ]
+    results = Results(plan(), rows)
+    assert gains(results, "a", "fisher")["worse in one fold"] == pytest.approx(-0.1)
+    assert clearly_worse(results, "a", "fisher") == ["steadily worse"]
