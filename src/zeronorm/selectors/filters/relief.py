@@ -43,7 +43,7 @@ Contrast = Literal["ratio", "difference"]
     avoid="thousands of irrelevant features, which make the neighbours arbitrary; redundant features",
     test_params=(
         {"n_neighbors": 3},
-        {"n_neighbors": 1, "contrast": "difference", "metric": "euclidean", "column_scaling": "none"},
+        {"n_neighbors": 1, "contrast": "ratio", "metric": "euclidean", "column_scaling": "none"},
         {"n_neighbors": 3, "task": "regression"},
     ),
 )
@@ -59,8 +59,8 @@ class Relief(BaseSelector):
         d_f(i, j), \qquad
         H_f = \frac1n \sum_i \frac1k \sum_{j \in \text{hit}(i)} d_f(i, j),
 
-    as :math:`M_f / H_f` (``contrast="ratio"``; it has no unit) or :math:`M_f - H_f` (``"difference"``).
-    Regression follows RReliefF: each pair of neighbours counts as a miss in proportion to
+    as :math:`M_f - H_f` (``contrast="difference"``, as in ReliefF) or :math:`M_f / H_f` (``"ratio"``, as in Guyon et
+    al.). Regression follows RReliefF: each pair of neighbours counts as a miss in proportion to
     :math:`|y_i - y_j|` over the range of y and as a hit for the rest, all k neighbours alike.
 
     Use it where features matter together, also nonlinearly: the neighbours see all features at once. With
@@ -83,7 +83,8 @@ class Relief(BaseSelector):
     n_features_to_select
         None: half of the features; with ``min_separation``, all features that are far enough apart.
     contrast
-        "ratio" divides the mean distances, "difference" subtracts them.
+        "difference" subtracts the mean distances, "ratio" divides them. The ratio favours columns that are nearly
+        always zero, whose distances are tiny.
     metric
         It decides which samples are neighbours.
     column_scaling
@@ -116,7 +117,7 @@ class Relief(BaseSelector):
         n_features_to_select: int | float | None = None,
         *,
         n_neighbors: int = 10,
-        contrast: Contrast = "ratio",
+        contrast: Contrast = "difference",
         metric: Literal["manhattan", "euclidean"] = "manhattan",
         column_scaling: Literal["range", "none"] = "range",
         discrete_features: Literal["all"] | Any = None,

@@ -60,7 +60,7 @@ CANDIDATES: dict[str, dict[str, dict[str, Any]]] = {
     "ARCENE": {"fisher": {}},
     "DEXTER": {"fisher": {}},
     "DOROTHEA": {"fisher": {}, "fcbf": {}},
-    "MADELON": {"relief": {}},
+    "MADELON": {"relief": {"contrast": "ratio"}},
 }
 FIRST_OPENING = {"ARCENE": 16.88, "DEXTER": 9.00, "DOROTHEA": 14.14, "MADELON": 8.67}
 
