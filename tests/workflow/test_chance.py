@@ -201,9 +201,8 @@ NO_INTERVAL = {"low": None, "high": None}
         ({"chance": None}, None),
         ({"chance": None, "p_value": 0.05, "n_permutations": 19}, True),
         ({"chance": None, "p_value": 0.1, "n_permutations": 19}, False),
-        # Nine permutations cannot give less than p = 0.1: the interval decides where none of them did as well.
-        ({"p_value": 0.1, "n_permutations": 9}, True),
-        ({"p_value": 0.1, "n_permutations": 9, "high": 0.55}, False),
+        # Nine permutations cannot give less than p = 0.1: they can only speak against.
+        ({"p_value": 0.1, "n_permutations": 9}, None),
         ({"p_value": 0.1, "n_permutations": 9, **NO_INTERVAL}, None),
         ({"p_value": 0.2, "n_permutations": 9, **NO_INTERVAL}, False),
         ({"p_value": 0.2, "n_permutations": 9}, False),

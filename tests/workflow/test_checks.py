@@ -117,7 +117,12 @@ def test_a_sound_result_has_no_warning():
         ({"low": 0.0, "high": 0.4}, {}, "±20 percentage points"),
         ({"stability": {"value": 0.1}}, {}, "not stable"),
         ({"beats_chance": False, "p_value": 0.4, "n_permutations": 19}, {}, "better than chance (p = 0.4)"),
-        ({"beats_chance": False, "p_value": 0.2, "n_permutations": 4}, {}, "contains chance"),
+        ({"beats_chance": False}, {}, "the interval of the error rate contains chance"),
+        (
+            {"beats_chance": None, "p_value": 0.2, "n_permutations": 4},
+            {},
+            "4 permutations cannot give a p-value",
+        ),
         ({"beats_chance": False, "value": 0.6}, {}, "the error rate is not below that of chance"),
         ({"beats_chance": None, "low": None, "high": None}, {}, "no permutations were made"),
         ({"failed": ["ValueError: no"]}, {}, "1 of 6 test parts could not be evaluated: ValueError: no"),

@@ -60,8 +60,8 @@ def measure(
 def beats_chance(measured: dict[str, Any]) -> bool | None:
     """Whether the procedure predicts: p at most 0.05 or, without permutations, chance outside the interval.
 
-    None where nothing was tested. Permutations that are too few for a p-value of 0.05 can only speak against: the
-    interval decides if none of them did as well.
+    None where nothing was tested: no interval and no permutations, or too few of them for a p-value of 0.05 although
+    none did as well.
     """
     value, chance, p_value = measured["value"], measured["chance"], measured["p_value"]
     if value is None:
@@ -69,19 +69,13 @@ def beats_chance(measured: dict[str, Any]) -> bool | None:
     sign = 1.0 if measured["greater_is_better"] else -1.0
     if chance is not None and sign * value <= sign * chance:
         return False
-    if p_value is not None and not _is_least_p_value(measured):
-        return bool(p_value <= LEVEL)
-    if p_value is not None and p_value <= LEVEL:
-        return True
+    if p_value is not None:
+        is_least = p_value * (1 + measured["n_permutations"]) < 1.5
+        return True if p_value <= LEVEL else None if is_least else False
     worse_end = measured["low"] if sign > 0 else measured["high"]
     if worse_end is None or chance is None:
         return None
     return bool(sign * worse_end > sign * chance)
-
-
-def _is_least_p_value(measured: dict[str, Any]) -> bool:
-    """Whether no permutation did as well."""
-    return bool(measured["p_value"] * (1 + measured["n_permutations"]) < 1.5)
 
 
 def _other_metrics(records: Any, label: str, metric: str) -> dict[str, float]:
@@ -250,17 +244,17 @@ def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
         return []
     p_value, count = found["p_value"], found["n_permutations"]
     if found["beats_chance"] is None:
-        unable = (
-            f"{count} permutations cannot give a p-value of {LEVEL}" if count else "no permutations were made"
-        )
+        reason = f"the {found['label']} has no interval, and no permutations were made"
+        if count:
+            reason = f"{count} permutations cannot give a p-value of {LEVEL}"
         return [
-            f"Whether the features predict better than chance was not tested: the {found['label']} has no interval, "
-            f"and {unable}. To test it, raise the parameter 'permutations' to {FEWEST_PERMUTATIONS} or more."
+            f"Whether the features predict better than chance was not tested: {reason}. To test it, raise the "
+            f"parameter 'permutations' to {FEWEST_PERMUTATIONS} or more."
         ]
     sign = 1.0 if found["greater_is_better"] else -1.0
     if found["chance"] is not None and sign * found["value"] <= sign * found["chance"]:
         reason = f"the {found['label']} is not {'above' if sign > 0 else 'below'} that of chance"
-    elif p_value is not None and not (count < FEWEST_PERMUTATIONS and _is_least_p_value(found)):
+    elif p_value is not None:
         reason = f"p = {p_value:.2g}"
     else:
         reason = f"the interval of the {found['label']} contains chance"
