@@ -40,6 +40,7 @@ TOGETHER = 8  # products in one reading of the data
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
+FEWEST_STORED, STORED_BYTES = 200, 1 << 28  # of many samples fewer columns, but what one size needs
 PASSES = 10
 SAMPLED, OVERSAMPLED = 4096, 4  # of many values, to find the largest of them
 
@@ -263,7 +264,8 @@ class SubsetSearch:
         alive = {fit.key for beam in self.beams.values() for fit in beam}
         self._known_removals = {key: known for key, known in self._known_removals.items() if key in alive}
         self._promising = {key: known for key, known in self._promising.items() if key in alive}
-        if self.model.n_stored > max(STORED, int(STORED_SHARE * self.variance.size)):
+        fitting = max(FEWEST_STORED, STORED_BYTES // (8 * self.model.design.n_samples))
+        if self.model.n_stored > min(max(STORED, int(STORED_SHARE * self.variance.size)), fitting):
             self.model.forget(np.unique(np.concatenate([fit.columns for fit in self.beams[size]])))
 
 
