@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm import AutoSelector, FisherScore, RandomSelector, SelectorCV, evaluate
@@ -69,6 +73,18 @@ def test_with_a_nonlinear_judge_relief_finds_what_linear_methods_cannot_see():
     auto = AutoSelector(estimator=SVC(), **settings).fit(X, y)
     assert auto.chosen_ == "relief"
     assert sorted(auto.get_support(indices=True)) == [2, 5]
+
+
+def test_a_warning_says_where_no_line_separates_the_classes():
+    X, y = chessboard()
+    settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
+    with pytest.warns(UserWarning, match="Gaussian machine on the features of relief predicts better"):
+        AutoSelector(**settings).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AutoSelector(estimator=make_pipeline(StandardScaler(), SVC()), **settings).fit(X, y)  # the remedy
+        AutoSelector(**settings).fit(*problem(n_samples=120))
+        AutoSelector(**settings).fit(X, np.random.default_rng(0).permutation(y))
 
 
 def test_relief_competes_without_a_voice_in_the_consensus():

@@ -16,11 +16,12 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import get_method, register
-from zeronorm.resampling.folds import CellTask, run_cells, smallest_size
+from zeronorm.resampling.estimators import StandardizedSVC
+from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import Problem, Progress
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta.consensus import DEFAULT_METHODS, Consensus, default_roster, work_of_elimination
 from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
@@ -30,6 +31,10 @@ CONSENSUS = "consensus"
 # Methods that compete but take no part in the consensus: good where the others are blind, else often bad.
 OUTSIDE = {"classification": ("relief",), "regression": ()}
 MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief stays away
+MOST_SAMPLES_OF_A_KERNEL = 2000  # for the look at nonlinear structure
+FEW_FEATURES = 50
+CLEARLY = 3.0  # standard errors
+WORTH_A_WORD = 0.05  # of the score
 LARGEST_DEFAULT_SIZE = 1000
 ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one standard error
 
@@ -60,6 +65,9 @@ class AutoSelector(SplittingSelector):
 
     The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
     methods: with the default roster about ten times the cost of one of its methods.
+
+    Where the default linear machine judges, the features of relief are also tried with a Gaussian machine. A warning
+    says when that is clearly better: then no line separates the classes well.
 
     The scores were used to choose the method and the size, so they are optimistic. The error of the whole procedure,
     choice included, comes from ``evaluate`` or ``zeronorm.select(method="auto")``.
@@ -165,12 +173,17 @@ class AutoSelector(SplittingSelector):
         self.selector_ = self._fitted(members, problem, target, every_row, seed)
         paths = self._paths(members, self.selector_, problem)
         sizes = self._sizes_to_try(paths, problem.n_features_to_select)
-        scores, selected = self._score_folds(members, problem, target, splits, sizes, seed)
+        ranked = self._rank_folds(members, problem, target, splits, seed)
+        plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
+        scores, selected = self._score_folds(plan, ranked, splits, problem.progress)
         self.method_scores_ = {name: found.mean(axis=1) for name, found in scores.items()}
         at = {name: choose_size(found, self.rule) for name, found in scores.items()}
         self.method_sizes_ = {name: int(sizes[place]) for name, place in at.items()}
         self.chosen_ = choose_method(self.method_scores_)
         self.cv_results_ = summary(sizes, scores[self.chosen_], selected[self.chosen_], splits)
+        is_small = problem.n_samples <= MOST_SAMPLES_OF_A_KERNEL
+        if self.estimator is None and self.task == "classification" and "relief" in scores and is_small:
+            self._warn_of_curves(plan, ranked, splits, scores[self.chosen_])
         return replace(paths[self.chosen_], own_size=self.method_sizes_[self.chosen_])
 
     def _sizes_to_try(self, paths: dict[str, SelectionPath], fixed: int | None) -> IntArray:
@@ -231,16 +244,15 @@ class AutoSelector(SplittingSelector):
             for name, order in orders.items()
         }
 
-    def _score_folds(
+    def _rank_folds(
         self,
         members: list[tuple[str, Any]],
         problem: Problem,
         target: NDArray[Any],
         splits: list[Split],
-        sizes: IntArray,
         seed: int,
-    ) -> tuple[dict[str, FloatArray], dict[str, list[Any]]]:
-        """Scores (greater is better) and subsets of all methods: one row per fold, one column per size."""
+    ) -> list[dict[str, SelectionPath]]:
+        """The paths of all methods on the training part of each fold."""
 
         def ranked(split: Split) -> dict[str, SelectionPath]:
             with warnings.catch_warnings():
@@ -248,19 +260,25 @@ class AutoSelector(SplittingSelector):
                 fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index)
             return self._paths(members, fitted, problem)
 
-        found = Parallel(n_jobs=self.n_jobs)(delayed(ranked)(split) for split in splits)
-        plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
+        return list(Parallel(n_jobs=self.n_jobs)(delayed(ranked)(split) for split in splits))
+
+    def _score_folds(
+        self,
+        plan: FoldPlan,
+        ranked: list[dict[str, SelectionPath]],
+        splits: list[Split],
+        progress: Progress,
+    ) -> tuple[dict[str, FloatArray], dict[str, list[Any]]]:
+        """Scores (greater is better) and subsets of all methods: one row per fold, one column per size."""
         metric = plan.metrics[0]
         tasks = [
             CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}")
-            for split, paths in zip(splits, found, strict=True)
+            for split, paths in zip(splits, ranked, strict=True)
             for name, path in paths.items()
         ]
-        cells = run_cells(
-            plan, tasks, n_jobs=self.n_jobs, progress=problem.progress, description="Cross-validating"
-        )
+        cells = run_cells(plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating")
         scores, selected = {}, {}
-        for name in found[0]:
+        for name in ranked[0]:
             rows = [cells[f"{name}\n{split.index}"]["sizes"] for split in splits]
             scores[name] = np.asarray(
                 [[metric.score(cell["metrics"][metric.name]) for cell in row] for row in rows],
@@ -268,6 +286,33 @@ class AutoSelector(SplittingSelector):
             )
             selected[name] = [[np.asarray(cell["selected"], dtype=np.intp) for cell in row] for row in rows]
         return scores, selected
+
+    def _warn_of_curves(
+        self,
+        plan: FoldPlan,
+        ranked: list[dict[str, SelectionPath]],
+        splits: list[Split],
+        chosen: FloatArray,
+    ) -> None:
+        """Warn where few features of relief with a Gaussian machine are clearly better than what was chosen."""
+        few = [i for i, size in enumerate(plan.sizes) if size is not None and size <= FEW_FEATURES]
+        sizes = tuple(plan.sizes[i] for i in few)
+        if not few or len(splits) < 2:
+            return
+        curved = replace(plan, sizes=sizes, estimator=StandardizedSVC(random_state=0), unset_in_estimator=[])
+        relief = [{"relief": paths["relief"]} for paths in ranked]
+        found = self._score_folds(curved, relief, splits, Progress())[0]["relief"].mean(axis=1)
+        gain = found - chosen[:, few].mean(axis=1)
+        error = float(np.std(gain, ddof=1)) / np.sqrt(gain.size)
+        if gain.mean() > max(CLEARLY * error, WORTH_A_WORD):
+            warnings.warn(
+                f"AutoSelector found that a Gaussian machine on the features of relief predicts better (mean score "
+                f"{found.mean():.2f}) than a linear machine on those of {self.chosen_} "
+                f"({(found - gain).mean():.2f}): no line separates the classes well. Give it a nonlinear estimator, "
+                "such as make_pipeline(StandardScaler(), SVC()).",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _candidates(self, problem: Problem) -> list[tuple[str, Any]]:
         """Names and unfitted selectors that serve the target."""
