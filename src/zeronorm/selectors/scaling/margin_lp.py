@@ -12,7 +12,7 @@ from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
+from zeronorm.solvers.l1_svm.dual import l1_svm_program
 
 
 @register(
@@ -104,7 +104,8 @@ class MarginLP(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         # Of identical columns the program could use any: it sees the first.
         distinct = distinct_columns(first_copies(problem.design))
-        program = L1SvmProgram(problem.design.take(distinct), problem.signs, C=problem.sample_costs(self.C))
+        design = problem.design.take(distinct)
+        program = l1_svm_program(design, problem.signs, C=problem.sample_costs(self.C))
         machine = program.solve()
         if machine.status in NO_SOLUTION:
             machine.status.check("MarginLP with a hard margin (C=inf)")
