@@ -160,7 +160,7 @@ def test_patients_are_pointed_out_until_they_are_used(tmp_path):
     assert not any(name.startswith("patient") for name in result.features)
     warned = [text for text in result.warnings if "belong together" in text]
     assert len(warned) == 1
-    assert "'patient', 'batch'" in warned[0]
+    assert "'patient', 'batch' look like" in warned[0]
     assert "sample_groups='patient'" in warned[0]
     used = zeronorm.select(frame, "y", sample_groups="patient", **QUICK)
     assert not any("belong together" in text for text in used.warnings)
