@@ -114,6 +114,14 @@ def test_a_duplicated_sample_equals_a_doubled_weight():
     assert copies.objective == pytest.approx(weights.objective, rel=1e-9)
 
 
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.csc_matrix])
+def test_stored_columns_of_every_kind_of_sparse_data(form):
+    """For an array of SciPy * multiplies entries, for a matrix it is the product of matrices."""
+    design = as_design(form(np.random.default_rng(0).poisson(0.5, size=(9, 4)).astype(float))).standardized()
+    kept, shift = design.stored_columns(np.arange(4))
+    np.testing.assert_allclose(kept.toarray() - shift, design.block(np.arange(4)), atol=1e-12)
+
+
 @pytest.mark.parametrize("epsilon", [None, 0.1])
 def test_sparse_columns_give_the_machine_of_dense_ones(epsilon):
     """More features than are in the program from the start, and means that differ from zero."""

@@ -145,7 +145,8 @@ class SparseDesign(Design):
         out[part.indices, column_of] = part.data
 
     def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
-        return self._csc[:, columns].astype(np.float64), np.zeros(columns.size)
+        # An array: for a matrix of SciPy * is the product of matrices.
+        return sparse.csc_array(self._csc[:, columns], dtype=np.float64), np.zeros(columns.size)
 
     def _surely_finite(self) -> bool:
         return is_surely_finite(self._matrix.data)
