@@ -374,7 +374,31 @@ def _table(results: Results) -> list[Section]:
         "The published probes are among the features of the challenge; ours are appended (the rows of the data in "
         "another order, as many as features), so the last two columns cannot be compared with each other."
     )
-    return [Section("Tables 2 and 4", (note,), PageTable(header, tuple(rows)))]
+    return [Section("Tables 2 and 4", (note,), PageTable(header, tuple(rows))), _third_opening(results)]
+
+
+def _shown(results: Results, name: str, arm: str) -> str:
+    try:
+        row = results.rows_of(name, arm, None)[0]
+    except NotMeasured:
+        return "–"
+    return "–" if row.get(BER) is None else f"{100 * row[BER]:.2f} (features: {row['n_selected']})"
+
+
+def _third_opening(results: Results) -> Section:
+    rows = tuple(
+        (name, f"{OFW[name]} ({OFW_SHARE[name]} % of the features)",
+         *(_shown(results, name, arm) for arm in (WEIGHTED, AUTOMATIC)))
+        for name in SETS
+    )  # fmt: skip
+    note = (
+        "The third opening, on 2026-11-16. It was made with a judge that turned out to be bad: its columns are scaled "
+        "and not centred, and the default width of its Gaussian kernel counts their means as spread, so that on "
+        "MADELON it is nearly linear. Few features seemed as good as many, and few were taken. This was found "
+        "afterwards, on the training part; it was not repaired, since that would be a fourth opening."
+    )
+    header = ("data", "BER of OFW as published, %", WEIGHTED, AUTOMATIC)
+    return Section("OFW in the paper's own way, and auto", (note,), PageTable(header, rows))
 
 
 STUDY = Study(
@@ -398,7 +422,7 @@ STUDY = Study(
         "the training part. The row of auto takes the method and the size that auto chooses from its default "
         "roster, judged by such a machine. Both rows came last, so that their figures are a third opening."
     ),
-    cost="about an hour on one core, most of it for OFW; a cell is capped at 30 minutes.",
+    cost="about two hours on one core, most of it for OFW on DOROTHEA; a cell is capped at 30 minutes.",
     full=full,
     quick=quick,
     expectations=(
