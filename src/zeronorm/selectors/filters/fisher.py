@@ -42,7 +42,8 @@ class FisherScore(WeightedSelector):
     n_features_to_select
         None: half of the features.
     variant
-        The formulas are above.
+        "between" compares the class means with each other, weighted by class size; "overall" compares each with the
+        overall mean.
 
     Examples
     --------

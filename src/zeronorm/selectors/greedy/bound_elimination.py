@@ -88,7 +88,8 @@ class BoundElimination(BaseSelector):
     bound
         Both bound the leave-one-out error.
     rule
-        How the value of a feature is computed; see above.
+        How the value of a feature is computed: from the slope of the bound, by taking it out of the kernel, or by
+        training without it.
     sign
         Used with ``rule="derivative"``.
     C
