@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import available_threads, require_memory, run_in_threads
+from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import column_kernels
 from zeronorm.design.index import Index, Selection, as_index, as_selector
@@ -27,7 +26,6 @@ _PREFERRED_BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK_BYTES = 32 << 20
 _SMALLEST_BLOCK_BYTES = 1 << 18
 _FEWEST_COLUMNS = 512  # fewer make products of many threads wait for each other
-_FILLED_BYTES_PER_THREAD = 1 << 20
 _DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
 
 
@@ -56,7 +54,6 @@ class Design(ABC):
     """
 
     is_sparse: bool = False
-    _fills_in_threads: bool = False  # whether threads may fill parts of a block side by side, and are faster
 
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], feature_names: NDArray[Any] | None = None
@@ -177,7 +174,6 @@ class Design(ABC):
     def _scratch_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield contiguous blocks that share one scratch memory: use or change each before the next."""
         n, memory = self.n_samples, np.empty(0)
-        n_threads = available_threads() if self._fills_in_threads else 1
         for outer, source in self._sources():
             width = min(source._scratch_width(), max(1, source.n_features))
             if memory.size < n * width:
@@ -185,21 +181,8 @@ class Design(ABC):
             for columns in source._column_slices(width):
                 m = columns.stop - columns.start
                 scratch = memory[: n * m].reshape((n, m), order=self._order)
-                source._fill_side_by_side(columns, scratch, n_threads)
+                source._fill(range(columns.start, columns.stop), scratch)
                 yield slice(outer.start + columns.start, outer.start + columns.stop), scratch
-
-    def _fill_side_by_side(self, columns: slice, out: FloatArray, n_threads: int) -> None:
-        """Write the columns into ``out``, by several threads where that is much."""
-        n_parts = min(n_threads, out.nbytes // _FILLED_BYTES_PER_THREAD)
-        if n_parts <= 1:
-            self._fill(range(columns.start, columns.stop), out)
-            return
-        bounds = np.linspace(0, out.shape[1], n_parts + 1).astype(int).tolist()
-
-        def fill(start: int, stop: int) -> None:
-            self._fill(range(columns.start + start, columns.start + stop), out[:, start:stop])
-
-        run_in_threads(fill, list(itertools.pairwise(bounds)), n_parts)
 
     def _sources(self) -> Iterator[tuple[slice, Design]]:
         """Yield all columns in order as designs in memory: this one, or what is read of it at a time."""

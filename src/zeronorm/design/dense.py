@@ -39,8 +39,6 @@ class DenseDesign(Design):
     Selections are kept as indices into the original array and gathered block by block.
     """
 
-    _fills_in_threads = True
-
     def __init__(
         self,
         array: NDArray[Any],

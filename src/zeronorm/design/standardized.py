@@ -99,10 +99,6 @@ class StandardizedDesign(Design):
     def _order(self) -> Literal["C", "F"]:
         return self.base._order
 
-    @property
-    def _fills_in_threads(self) -> bool:  # type: ignore[override]
-        return self.base._fills_in_threads
-
     def _sources(self) -> Iterator[tuple[slice, Design]]:
         for columns, source in self.base._sources():
             if source is self.base:

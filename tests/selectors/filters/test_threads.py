@@ -57,8 +57,6 @@ def test_parts_of_a_vector_cover_it_once(monkeypatch, size):
 @pytest.fixture
 def three_threads(monkeypatch):
     """Three threads, also for little work."""
-    monkeypatch.setattr("zeronorm.design.base.available_threads", lambda: 3)
-    monkeypatch.setattr("zeronorm.design.base._FILLED_BYTES_PER_THREAD", 1 << 10)
     monkeypatch.setattr("zeronorm.design.dense._reading_threads", lambda n_bytes: 3)
     for module in ("search", "hits_and_misses"):
         monkeypatch.setattr(f"zeronorm.engines.neighbours.{module}.useful_threads", lambda n_jobs, work: 3)
@@ -71,8 +69,6 @@ def wide(order, dtype=np.float32):
 
 
 OPERATIONS = {
-    "gram": lambda design: design.gram(),
-    "standardized gram": lambda design: design.standardized().gram(np.linspace(0.5, 1.0, design.n_features)),
     "range": lambda design: np.array(design.column_range()),
     "statistics": lambda design: design.column_stats(np.arange(24) % 2).class_variance,
     "finite": lambda design: np.array(design._surely_finite()),
