@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from zeronorm.design import DenseDesign, StandardizedDesign, as_design
+from zeronorm.design import DenseDesign, StandardizedDesign, as_design, column_kernels
 from zeronorm.testing import check_design
 
 SHAPES = [(13, 29), (40, 5), (1, 7), (9, 1), (1, 1)]
@@ -177,6 +177,46 @@ def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
         results.append((as_design(X).transpose_dot(v), as_design(X).dot(w)))
     for one, three in zip(*results, strict=True):
         assert np.array_equal(one, three)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sums_of_outer_squares_in_parts_do_not_depend_on_the_number_of_threads(order, monkeypatch):
+    """Several parts of unequal size, each summed by one thread, columns of large mean, weights with zeros."""
+    monkeypatch.setattr(column_kernels, "_PAIRS_PER_PART", 20_000)
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(31, 901)) + 5.0, dtype=np.float32, order=order)
+    columns, rows = np.arange(901) % 4 / 3, np.arange(31) % 3 / 2
+    assert len(column_kernels.outer_square_parts(31, 901)) == 16
+    assert len(column_kernels.outer_square_parts(901, 31)) > 1
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(column_kernels, "available_threads", lambda n=n_threads: n)
+        design = as_design(X)
+        standardized = design.standardized()
+        results.append(
+            (design.gram(), design.gram(columns), standardized.gram(columns), standardized.sandwich(rows))
+        )
+    exact = X.astype(float)
+    Z = (exact - exact.mean(axis=0)) / exact.std(axis=0)
+    wanted = (exact @ exact.T, (exact * columns) @ exact.T, (Z * columns) @ Z.T, (Z.T * rows) @ Z)
+    for one, three, right in zip(*results, wanted, strict=True):
+        assert np.array_equal(one, three)
+        np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-9)
+
+
+def test_parts_of_outer_squares_take_little_memory():
+    """A matrix for each part: none of its own where it would be large against the data."""
+    assert column_kernels.outer_square_parts(10_000, 20_000) == [range(20_000)]
+    for side, depth in ((200, 10**6), (2000, 200_000), (60, 2000), (0, 5), (5, 0)):
+        parts = column_kernels.outer_square_parts(side, depth)
+        assert parts[0].start == 0
+        assert parts[-1].stop == depth
+        assert (len(parts) - 1) * 8 * side**2 <= max(32 << 20, side * depth)
+
+
+def test_an_outer_square_refuses_memory_that_blas_cannot_read():
+    with pytest.raises(ValueError, match="contiguous"):
+        column_kernels.add_outer_square(np.zeros((4, 4), order="F"), np.ones((8, 8))[::2, ::2])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -239,11 +239,32 @@ class Design(ABC):
 
     def _gram_of_blocks(self, scale: FloatArray | None) -> FloatArray:
         result = column_kernels.symmetric_accumulator(self.n_samples)
-        for columns, block in self._scratch_blocks():
-            if scale is not None:
-                block *= scale[columns]
-            column_kernels.add_outer_square(result, block)
+        for outer, source in self._sources():
+            own_scale = None if scale is None else scale[outer]
+            source._add_gram(result, own_scale)
         return column_kernels.symmetric_result(result)
+
+    def _add_gram(self, result: FloatArray, scale: FloatArray | None) -> None:
+        """Add the Gram matrix of data in memory to a symmetric accumulator."""
+
+        def add(part: range, accumulator: FloatArray) -> None:
+            for columns, block in self._take(part)._scratch_blocks():
+                if scale is not None:
+                    block *= scale[part.start + columns.start : part.start + columns.stop]
+                column_kernels.add_outer_square(accumulator, block)
+
+        column_kernels.add_in_parts(result, add, self._outer_square_parts(self.n_samples, self.n_features))
+
+    def _outer_square_parts(self, side: int, depth: int) -> list[range]:
+        """Parts of a sum of outer squares; one where several threads must not read the data at the same time."""
+        if not self._in_one_array:
+            return [range(depth)]
+        return column_kernels.outer_square_parts(side, depth)
+
+    @property
+    def _in_one_array(self) -> bool:
+        """Whether the data are an array in memory, which several threads may read."""
+        return False
 
     def cross_gram(self, other: Design, scale_sq: ArrayLike | None = None) -> FloatArray:
         r"""Return :math:`X \operatorname{diag}(s) Z^\top`, of shape (n, m), for the other design Z."""
@@ -321,9 +342,13 @@ class Design(ABC):
             return self._sandwich(np.maximum(d, 0.0)) - self._sandwich(np.maximum(-d, 0.0))
         result = column_kernels.symmetric_accumulator(self.n_features)
         root = np.sqrt(d)
-        for rows, block in self._row_blocks():
-            block *= root[rows, None]
-            column_kernels.add_outer_square(result, block.T)
+
+        def add(part: range, accumulator: FloatArray) -> None:
+            for rows, block in self._take_rows(part)._row_blocks():
+                block *= root[part.start + rows.start : part.start + rows.stop, None]
+                column_kernels.add_outer_square(accumulator, block.T)
+
+        column_kernels.add_in_parts(result, add, self._outer_square_parts(self.n_features, self.n_samples))
         return column_kernels.symmetric_result(result)
 
     # Differences of samples, where a device is faster than compiled loops over blocks

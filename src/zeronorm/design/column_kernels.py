@@ -6,13 +6,19 @@ nearly as the float does.
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm, dsyrk
+from scipy.linalg import cython_blas
+from scipy.linalg.blas import dgemm
 
 from zeronorm._jit import kernel, reduction
+from zeronorm._threads import available_threads, one_thread, run_in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design.stats_kernels import CENTER_SAMPLES
 
@@ -244,10 +250,67 @@ def add_outer_square(accumulator: FloatArray, block: FloatArray) -> None:
     """Add ``block @ block.T`` to the lower triangle; ``block`` is C- or Fortran-contiguous."""
     if block.size == 0:
         return
-    if block.flags.f_contiguous:
-        dsyrk(1.0, block, beta=1.0, c=accumulator, overwrite_c=1, lower=1)
-    else:
-        dsyrk(1.0, block.T, beta=1.0, c=accumulator, overwrite_c=1, lower=1, trans=1)
+    by_column = block.flags.f_contiguous
+    if not (by_column or block.flags.c_contiguous):
+        raise ValueError("The block must be C- or Fortran-contiguous.")
+    side, depth = (ctypes.c_int(size) for size in block.shape)
+    one, leading = ctypes.c_double(1.0), side if by_column else depth
+    _dsyrk()(
+        *(b"L", b"N" if by_column else b"T", side, depth, one, block.ctypes.data, leading),
+        *(one, accumulator.ctypes.data, side),
+    )
+
+
+@cache
+def _dsyrk() -> Any:
+    """The product of SciPy's BLAS, called so that other threads run meanwhile: ``scipy.linalg.blas`` keeps the lock."""
+    capsule = ctypes.py_object(cython_blas.__pyx_capi__["dsyrk"])
+    python = ctypes.pythonapi
+    python.PyCapsule_GetName.restype = ctypes.c_char_p
+    python.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    address = python.PyCapsule_GetPointer(capsule, ctypes.c_char_p(python.PyCapsule_GetName(capsule)))
+    integer, number = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
+    character, matrix = ctypes.c_char_p, ctypes.c_void_p
+    return ctypes.CFUNCTYPE(
+        *(None, character, character, integer, integer, number, matrix, integer, number, matrix, integer)
+    )(address)
+
+
+# A thread multiplies so many pairs in some 10 ms.
+_PAIRS_PER_PART = 1 << 28
+_MOST_PARTS = 16
+_FEWEST_PART_BYTES = 32 << 20
+
+
+def outer_square_parts(side: int, depth: int) -> list[range]:
+    """Parts of ``depth`` vectors of length ``side`` whose outer squares are summed apart, one thread for each.
+
+    They follow from the sizes alone, and so does the sum. A matrix for each part takes at most a quarter of the
+    memory of the vectors; where that leaves one part, the threads of BLAS share the work.
+    """
+    by_memory = max(_FEWEST_PART_BYTES, side * depth) // max(1, 8 * side**2)
+    n_parts = max(1, min(_MOST_PARTS, by_memory, side**2 * depth // _PAIRS_PER_PART))
+    return [
+        range(start, stop) for start, stop in pairwise(depth * part // n_parts for part in range(n_parts + 1))
+    ]
+
+
+def add_in_parts(total: FloatArray, add: Callable[[range, FloatArray], None], parts: list[range]) -> None:
+    """Let ``add`` sum each part into a matrix of its own, in threads, and add these to ``total`` in their order."""
+    if len(parts) == 1:
+        add(parts[0], total)
+        return
+    sums: dict[range, FloatArray] = {}
+
+    def work(part: range) -> None:
+        sums[part] = symmetric_accumulator(len(total))
+        add(part, sums[part])
+
+    n_threads = min(available_threads(), len(parts))
+    with one_thread():
+        run_in_threads(work, [(part,) for part in parts], n_threads)
+    for part in parts:
+        total += sums.pop(part)
 
 
 def add_product(accumulator: FloatArray, left: FloatArray, right: FloatArray) -> None:

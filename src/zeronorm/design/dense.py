@@ -83,6 +83,10 @@ class DenseDesign(Design):
         row_stride, column_stride = (abs(stride) for stride in self._array.strides)
         return "C" if column_stride < row_stride else "F"
 
+    @property
+    def _in_one_array(self) -> bool:
+        return True
+
     def _view(self, columns: Index) -> NDArray[Any]:
         """Return the selected columns; a view when the selection is made of ranges, else gathered."""
         chosen = compose(self._columns, columns)

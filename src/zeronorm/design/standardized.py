@@ -99,6 +99,10 @@ class StandardizedDesign(Design):
     def _order(self) -> Literal["C", "F"]:
         return self.base._order
 
+    @property
+    def _in_one_array(self) -> bool:
+        return self.base._in_one_array
+
     def _sources(self) -> Iterator[tuple[slice, Design]]:
         for columns, source in self.base._sources():
             if source is self.base:
