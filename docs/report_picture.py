@@ -22,7 +22,7 @@ WIDTH = 1200
 PARTS = (
     "h1",
     ".key-figures .tile",
-    ".key-figures .tile:nth-child(4)",
+    ".key-figures .tile:last-child",
     "[data-figure=error] h2",
     "[data-figure=features] h2",
     "#features-title",

@@ -2,23 +2,21 @@
 Select genes and state the error honestly
 =========================================
 
-The table has 60 samples and 2000 columns, as a small expression study has. We name ten columns and measure how
-well the *whole procedure*, selection included, predicts samples it has not seen.
+The table comes with the package: 122 blood cells of a healthy donor, cytotoxic or regulatory T cells, with the
+expression of 765 genes. We name ten genes and measure how well the *whole procedure*, selection included, predicts
+cells it has not seen.
 """
 
 # %%
-# Ten of the columns differ between the classes; the others are noise that is correlated in blocks of ten.
 import matplotlib.pyplot as plt
 import numpy as np
 
 from zeronorm import AROM, FisherScore, RandomSelector, evaluate
+from zeronorm.datasets import load_dataset
 
-rng = np.random.default_rng(0)
-n, p = 60, 2000
-y = np.repeat(["normal", "tumour"], n // 2)
-X = 0.7 * np.repeat(rng.normal(size=(n, p // 10)), 10, axis=1) + 0.7 * rng.normal(size=(n, p))
-relevant = np.arange(0, 100, 10)
-X[np.ix_(y == "tumour", relevant)] += 1.0
+table = load_dataset("t-cells")
+X, y = table.to_frame(), table.y
+print(table.class_counts, "cells,", table.n_features, "genes")
 
 # %%
 # ``evaluate`` repeats the selection inside every training part. Each method is fitted once per split, however many
@@ -31,19 +29,27 @@ methods = {
 records = evaluate(methods, X, y, cv=5, sizes=[2, 5, 10, 20, 50], random_state=0)
 
 # %%
-# The mean error on samples that took no part in the selection:
+# The mean error on cells that took no part in the selection:
 fig, ax = plt.subplots()
 for name in methods:
     rows = [row for row in records.iter_rows(named=True) if row["method"] == name]
     sizes = sorted({row["size"] for row in rows})
     error = [np.mean([row["error_rate"] for row in rows if row["size"] == size]) for size in sizes]
     ax.plot(sizes, error, "o-", label=name)
-ax.axhline(0.5, color="grey", linestyle=":", label="chance")
-ax.set(xscale="log", xlabel="number of features", ylabel="error rate on unseen samples")
+chance = 1 - max(table.class_counts.values()) / table.n_samples
+ax.axhline(chance, color="grey", linestyle=":", label="always the larger class")
+ax.set(xscale="log", xlabel="number of genes", ylabel="error rate on unseen cells", ylim=(0, None))
 ax.legend()
 
 # %%
-# The final set comes from all samples:
+# The final set comes from all cells. NKG7, GNLY and CST7 belong to the granules with which cytotoxic cells kill, and
+# CD8B is part of the receptor they are named after.
 selector = AROM(n_features_to_select=10).fit(X, y)
-found = selector.get_support(indices=True)
-print(f"{np.isin(found, relevant).sum()} of the 10 selected columns are relevant: {found}")
+print(selector.get_feature_names_out())
+fig, ax = plt.subplots(figsize=(7, 3.6))
+for label, shift in (("cytotoxic", -0.2), ("regulatory", 0.2)):
+    values = table.X[y == label][:, selector.get_support(indices=True)]
+    ax.bar(np.arange(10) + shift, values.mean(axis=0), width=0.4, label=label)
+ax.set_xticks(range(10), selector.get_feature_names_out(), rotation=45)
+ax.set(ylabel="mean expression (log scale)")
+ax.legend()

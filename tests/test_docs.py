@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from zeronorm import as_design
+from zeronorm.datasets.catalogue import BUNDLED
 from zeronorm.registry import all_methods
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -172,6 +173,13 @@ def test_the_column_about_a_gpu_is_what_the_code_does(cards, name):
 
 def test_error_control_is_stated_for_registered_methods_only(cards):
     assert set(cards.ERROR_CONTROL) <= {method.name for method in all_methods()}
+
+
+def test_the_data_of_the_package_are_listed_with_their_sizes():
+    page = (DOCS / "guide" / "command_line.rst").read_text(encoding="utf-8")
+    for name, entry in BUNDLED.items():
+        row = f"* - ``{name}``\n     - {entry.n_samples} × {entry.n_features}\n"
+        assert (row in page) == bool(entry.file)
 
 
 def test_the_ranks_of_the_systematic_study_are_read(cards):

@@ -47,5 +47,5 @@ def test_the_example_runs(capsys):
         warnings.simplefilter("ignore")
         exec(code, {})
     printed = capsys.readouterr().out
-    assert "worst" in printed
+    assert "NKG7" in printed
     assert "error_rate" in printed

@@ -15,7 +15,7 @@ import pytest
 
 from zeronorm.datasets import DataError, known_names, load_dataset
 from zeronorm.datasets import catalogue as openml
-from zeronorm.datasets.catalogue import BUNDLED, KNOWN, describe, find_local
+from zeronorm.datasets.catalogue import BUNDLED, FILES, KNOWN, describe, find_local
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -114,13 +114,49 @@ def test_real_files(name):
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_data_of_scikit_learn_need_no_network(name, monkeypatch):
+def test_data_of_the_packages_need_no_network(name, monkeypatch):
     monkeypatch.setattr(openml.fetch, "__defaults__", ("http://127.0.0.1:9/",))
     table = load_dataset(name)
     assert (table.n_samples, table.n_features) == (BUNDLED[name].n_samples, BUNDLED[name].n_features)
-    assert table.task == ("regression" if name == "diabetes" else "classification")
+    is_regression = name in ("diabetes", "fermentation-spectra")
+    assert table.task == ("regression" if is_regression else "classification")
     assert table.target_name == BUNDLED[name].target
-    assert describe(name)["where"] == "with scikit-learn"
+    home = "scikit-learn" if BUNDLED[name].loader else "zeronorm"
+    assert describe(name)["where"] == f"with {home}"
+
+
+# What was checked against the packages the data are from.
+SHA256 = {
+    "blood-cells.npz": "e6ffecb40d3ddcdc8b418808c0ccc718353dcacb1f706225cf6bd24a7d4b2d28",
+    "coffee-spectra.npz": "4e00dba816582b539d66c657265ee20f467838ec9f11eb36aff6e689dfbed319",
+    "fermentation-spectra.npz": "a93885fabb974a51806e9a38c077565d0c23bf082cccf3323e653570702120d6",
+}
+SHIPPED = [name for name, entry in BUNDLED.items() if entry.file]
+
+
+def test_the_files_of_the_package_are_those_that_were_checked():
+    found = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in FILES.glob("*.npz")}
+    assert found == SHA256
+    assert {BUNDLED[name].file for name in SHIPPED} == set(SHA256)
+    assert sum(file.stat().st_size for file in FILES.iterdir()) < 1_000_000
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_data_of_this_package_are_complete_and_named(name):
+    table = load_dataset(name)
+    assert np.isfinite(table.X).all()
+    assert len(set(table.feature_names)) == table.n_features
+    assert name == "blood-cells" or table.n_features > 5 * table.n_samples
+    assert (np.ptp(table.X, axis=0) > 0).mean() > 0.9
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_data_of_this_package_state_origin_and_licence(name):
+    how, notice = describe(name)["how"], (FILES / "LICENCES.md").read_text(encoding="utf-8")
+    assert "CC BY 4.0" in how or "MIT licence" in how
+    assert f"## {BUNDLED[name].file}" in notice
+    assert "Copyright (c) 2026 Pau Cabaneros" in notice
+    assert "Copyright (c) 2017 F. Alexander Wolf" in notice
 
 
 @pytest.mark.parametrize("name", KNOWN)

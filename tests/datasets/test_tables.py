@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -138,6 +139,25 @@ def test_rows_without_a_label_are_dropped_on_request_only():
         table_of(columns)
     assert table_of(columns, missing="drop-rows").n_samples == 8
     assert table_of(columns, drop_unlabelled=True).n_samples == 8
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_features_as_a_data_frame(library, monkeypatch):
+    pytest.importorskip(library)
+    if library == "pandas":
+        monkeypatch.setitem(sys.modules, "polars", None)
+    table = table_of({"g1": [0.5, 1.0] * 4, "g2": [3.0, 4.0] * 4, "y": LABELS})
+    frame = table.to_frame()
+    assert type(frame).__module__.startswith(library)
+    assert list(frame.columns) == ["g1", "g2"]
+    np.testing.assert_array_equal(frame.to_numpy(), table.X)
+
+
+def test_sparse_features_are_no_data_frame():
+    X = sp.csr_matrix(np.eye(4))
+    raw = RawTable.from_matrix(X, targets={"y": np.asarray([0, 1, 0, 1])}, default_target="y")
+    with pytest.raises(DataError, match="feature_names"):
+        build_table(raw, TableOptions()).to_frame()
 
 
 def test_missing_entries_of_sparse_data_get_the_median_with_its_zeros():

@@ -1,7 +1,8 @@
-"""Data sets by name: with scikit-learn, from the folder ``ZERONORM_DATA``, the user's cache, or OpenML."""
+"""Data sets by name: of this package or scikit-learn, in the folder ``ZERONORM_DATA`` or the cache, from OpenML."""
 
 from __future__ import annotations
 
+import csv
 import difflib
 import hashlib
 import json
@@ -21,6 +22,7 @@ from zeronorm.datasets.readers import read_raw
 from zeronorm.datasets.table import DataError, Table, shown, shown_list
 
 DATA_VARIABLE = "ZERONORM_DATA"
+FILES = Path(__file__).parent / "files"  # with their origin and licence in LICENCES.md
 
 
 @dataclass(frozen=True)
@@ -36,109 +38,18 @@ class KnownData:
 
 
 def _entries() -> dict[str, KnownData]:
-    rows = [
-        KnownData("arcene", "cancer or normal from mass spectra", 100, 10_000, 'UCI repository, "Arcene"'),
-        KnownData(
-            "breast_cancer_wisconsin_original",
-            "benign or malignant",
-            699,
-            9,
-            'UCI repository, "Breast Cancer Wisconsin (Original)"',
-            openml=15,
-        ),
-        KnownData(
-            "brown_yeast",
-            "function of yeast genes, 5 classes",
-            208,
-            79,
-            "Brown et al. 2000, in the example data of PyML",
-        ),
-        KnownData(
-            "colon",
-            "colon tumour or normal tissue",
-            62,
-            2_000,
-            "Alon et al. 1999, the colon data of Princeton University",
-        ),
-        KnownData("dexter", "texts about acquisitions (sparse)", 300, 20_000, 'UCI repository, "Dexter"'),
-        KnownData("dorothea", "binding to thrombin (sparse)", 800, 100_000, 'UCI repository, "Dorothea"'),
-        KnownData(
-            "gisette_train_first1000",
-            "digits 4 or 9, first 1000 features",
-            6_000,
-            1_000,
-            'UCI repository, "Gisette", features 1 to 1000 of the training part',
-        ),
-        KnownData(
-            "ionosphere", "good or bad radar returns", 351, 34, 'UCI repository, "Ionosphere"', openml=59
-        ),
-        KnownData(
-            "leukemia",
-            "ALL or AML, training part",
-            38,
-            7_129,
-            "Golub et al. 1999, in the Bioconductor package golubEsets (training part)",
-        ),
-        KnownData(
-            "lung_gordon",
-            "mesothelioma or adenocarcinoma",
-            181,
-            12_533,
-            "Gordon et al. 2002, in the R package datamicroarray",
-        ),
-        KnownData(
-            "lymphoma",
-            "lymphoid malignancies, 9 classes, values missing",
-            96,
-            4_026,
-            "Alizadeh et al. 2000, with the classes of Peng et al. 2005",
-        ),
-        KnownData("lymphoma62", "DLBCL, FL or CLL", 62, 4_026, "Alizadeh et al. 2000, in the R package spls"),
-        KnownData("madelon", "artificial XOR-like problem", 2_000, 500, 'UCI repository, "Madelon"'),
-        KnownData("mit_cbcl_faces", "face or not, 19 x 19 images", 6_977, 361, "CBCL Face Database 1, MIT"),
-        KnownData(
-            "prostate_seldi_binned",
-            "prostate cancer from smoothed spectra",
-            654,
-            264,
-            "Adam et al. 2002, in the R package gamair",
-        ),
-        KnownData(
-            "prostate_seldi_peaks",
-            "prostate cancer from spectral peaks",
-            652,
-            779,
-            "Adam et al. 2002, in the R package msProstate",
-        ),
-        KnownData(
-            "sonar", "mines or rocks", 208, 60, 'UCI repository, "Connectionist Bench (Sonar)"', openml=40
-        ),
-        KnownData("spambase", "spam e-mail", 4_601, 57, 'UCI repository, "Spambase"', openml=44),
-        KnownData(
-            "titanic",
-            "survival, 3 coded features",
-            2_201,
-            3,
-            "Dawson 1995, in the Delve archive",
-            openml=40704,
-        ),
-        KnownData(
-            "twonorm",
-            "Breiman's twonorm, Delve sample",
-            7_400,
-            20,
-            "Breiman 1996, in the Delve archive",
-            openml=1507,
-        ),
-        KnownData(
-            "usps",
-            "handwritten digits 16 x 16",
-            7_291,
-            256,
-            'the web page of The Elements of Statistical Learning, "ZIP code"',
-        ),
-    ]
-    return {row.name: row for row in rows}
+    with (FILES / "elsewhere.csv").open(encoding="utf-8", newline="") as stream:
+        return {
+            row["name"]: KnownData(
+                name=row["name"],
+                about=row["about"],
+                n_samples=int(row["n_samples"]),
+                n_features=int(row["n_features"]),
+                origin=row["origin"],
+                openml=int(row["openml"]) if row["openml"] else None,
+            )
+            for row in csv.DictReader(stream)
+        }
 
 
 KNOWN = _entries()
@@ -146,23 +57,67 @@ KNOWN = _entries()
 
 @dataclass(frozen=True)
 class Bundled:
-    """A real data set in the files of scikit-learn: no download, free to use."""
+    """A real data set that needs no download: in the files of this package, or of scikit-learn."""
 
-    loader: str
     about: str
     target: str
     n_samples: int
     n_features: int
+    loader: str = ""  # the function of scikit-learn; none for a file of this package
+    file: str = ""
+    classes: tuple[
+        tuple[str, str], ...
+    ] = ()  # these classes of the file, with shorter names; none: all of it
+    origin: str = ""
 
+
+_CELLS = (
+    "Part of the 68,000 blood cells of a healthy donor of Zheng et al. 2017 (Nature Communications 8, 14049), "
+    "published by 10x Genomics under CC BY 4.0, as reduced in the package scanpy (BSD 3-Clause): logarithm of the "
+    "counts of 765 genes, scaled to the same total for each cell. The types of the cells follow from their genes."
+)
+_CHEMOTOOLS = "It is from the package chemotools of Pau Cabaneros Lopez (MIT licence)."
 
 BUNDLED = {
-    "breast-cancer": Bundled(
-        "load_breast_cancer", "benign or malignant, from images of cells", "diagnosis", 569, 30
+    "t-cells": Bundled(
+        "cytotoxic or regulatory T cells, from genes",
+        "cell type",
+        122,
+        765,
+        file="blood-cells.npz",
+        classes=(("CD8+ Cytotoxic T", "cytotoxic"), ("CD4+/CD25 T Reg", "regulatory")),
+        origin=_CELLS,
     ),
-    "diabetes": Bundled("load_diabetes", "progression after a year (regression)", "progression", 442, 10),
-    "digits": Bundled("load_digits", "handwritten digits 8 x 8", "digit", 1_797, 64),
-    "iris": Bundled("load_iris", "three species of iris", "species", 150, 4),
-    "wine": Bundled("load_wine", "three cultivars, from chemical analyses", "cultivar", 178, 13),
+    "blood-cells": Bundled(
+        "ten types of blood cells, from genes", "cell type", 700, 765, file="blood-cells.npz", origin=_CELLS
+    ),
+    "coffee-spectra": Bundled(
+        "country of a coffee, from infrared spectra",
+        "country",
+        60,
+        1_841,
+        file="coffee-spectra.npz",
+        origin=f"Mid-infrared spectra of brewed coffee from three countries. {_CHEMOTOOLS} Its guide says that not all "
+        "were brewed in the same way, so the classes may differ in more than the country.",
+    ),
+    "fermentation-spectra": Bundled(
+        "glucose in a fermentation broth, from infrared spectra (regression)",
+        "glucose",
+        21,
+        1_047,
+        file="fermentation-spectra.npz",
+        origin=f"Mid-infrared spectra of mixtures made in the laboratory, with glucose in g/L by liquid "
+        f"chromatography. {_CHEMOTOOLS} Described by Cabaneros Lopez et al. 2020 (doi:10.1002/bit.27586).",
+    ),
+    "breast-cancer": Bundled(
+        "benign or malignant, from images of cells", "diagnosis", 569, 30, loader="load_breast_cancer"
+    ),
+    "diabetes": Bundled(
+        "progression after a year (regression)", "progression", 442, 10, loader="load_diabetes"
+    ),
+    "digits": Bundled("handwritten digits 8 x 8", "digit", 1_797, 64, loader="load_digits"),
+    "iris": Bundled("three species of iris", "species", 150, 4, loader="load_iris"),
+    "wine": Bundled("three cultivars, from chemical analyses", "cultivar", 178, 13, loader="load_wine"),
 }
 
 
@@ -216,8 +171,8 @@ def load_dataset(name: str, *, download: bool = True, random_state: int | None =
     Examples
     --------
     >>> from zeronorm.datasets import load_dataset
-    >>> load_dataset("linear-toy").X.shape
-    (30, 202)
+    >>> load_dataset("coffee-spectra").X.shape
+    (60, 1841)
     """
     if name in GENERATORS:
         return _generated(name, random_state, options)
@@ -250,15 +205,32 @@ def _generated(name: str, random_state: int | None, options: dict[str, Any]) -> 
 
 
 def _bundled(name: str, options: dict[str, Any]) -> Table:
+    entry = BUNDLED[name]
+    X, y, names = _of_scikit_learn(entry) if entry.loader else _of_this_package(entry)
+    raw = RawTable.from_matrix(
+        X, [str(feature) for feature in names], targets={entry.target: y}, default_target=entry.target
+    )
+    source = f"{name} (of scikit-learn)" if entry.loader else name
+    return build_table(raw, TableOptions(**options), source=source)
+
+
+def _of_scikit_learn(entry: Bundled) -> tuple[Any, Any, Any]:
     import sklearn.datasets
 
-    entry = BUNDLED[name]
     data = getattr(sklearn.datasets, entry.loader)()
     classes = getattr(data, "target_names", None)
     y = data.target if classes is None else np.asarray(classes).astype(str)[data.target]
-    names = [str(feature) for feature in data.feature_names]
-    raw = RawTable.from_matrix(data.data, names, targets={entry.target: y}, default_target=entry.target)
-    return build_table(raw, TableOptions(**options), source=f"{name} (of scikit-learn)")
+    return data.data, y, data.feature_names
+
+
+def _of_this_package(entry: Bundled) -> tuple[Any, Any, Any]:
+    with np.load(FILES / entry.file, allow_pickle=False) as arrays:
+        X, y, names = arrays["X"], arrays["y"], arrays["feature_names"]
+    if entry.classes:
+        names_of = dict(entry.classes)
+        kept = np.isin(y, list(names_of))
+        X, y = X[kept], np.asarray([names_of[label] for label in y[kept]])
+    return X.astype(np.float64), y, names
 
 
 def how_to_get(entry: KnownData) -> str:
@@ -314,8 +286,9 @@ def describe(name: str) -> dict[str, Any]:
         return _row(name, doc, None, None, "synthetic", "It is drawn anew from the seed.")
     if name in BUNDLED:
         found = BUNDLED[name]
-        how = "It comes with scikit-learn."
-        return _row(name, found.about, found.n_samples, found.n_features, "with scikit-learn", how)
+        home = "scikit-learn" if found.loader else "zeronorm"
+        how = f"It comes with {home}. {found.origin}".rstrip()
+        return _row(name, found.about, found.n_samples, found.n_features, f"with {home}", how)
     entry, local = KNOWN[name], find_local(name)
     if local is not None:
         where, how = "on this machine", f"It is in {local}. It is from {entry.origin}."

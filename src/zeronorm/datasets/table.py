@@ -130,6 +130,27 @@ class Table:
         classes, counts = np.unique(self.y, return_counts=True)
         return {str(c): int(n) for c, n in zip(classes, counts, strict=True)}
 
+    def to_frame(self) -> Any:
+        """The features with their names, so that a selector names what it chose.
+
+        Returns
+        -------
+        DataFrame
+            Of polars where it is installed, else of pandas.
+        """
+        if not isinstance(self.X, np.ndarray):
+            raise DataError(
+                "Only dense features fit into a data frame. Use the attributes X and feature_names."
+            )
+        names = [str(name) for name in self.feature_names]
+        try:
+            import polars
+        except ImportError:
+            import pandas
+
+            return pandas.DataFrame(self.X, columns=names)
+        return polars.DataFrame(self.X, schema=names, orient="row")
+
 
 # -- The target: finding it, checking it, and telling classes from numbers --
 

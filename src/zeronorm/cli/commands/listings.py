@@ -24,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
         methods
     )
     app.command(
-        "datasets", epilog=o.examples("zeronorm datasets colon", "zeronorm select breast-cancer --features 5")
+        "datasets", epilog=o.examples("zeronorm datasets colon", "zeronorm select t-cells --features 10")
     )(datasets)
 
 
@@ -151,4 +151,4 @@ def datasets(
         for entry in found
     ]
     print_table("Data sets", ["name", "samples × features", "about", "where"], rows)
-    say("How to get one: zeronorm datasets NAME. Use one: zeronorm select breast-cancer")
+    say("How to get one: zeronorm datasets NAME. Use one: zeronorm select t-cells")
