@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-REPEAT = 3
+REPEAT = 2
 SEEDS = 64  # parts in which the data are drawn
 
 
@@ -114,9 +114,11 @@ def compare(n: int, p: int) -> Callable[[], Any]:
     X, y = normal(n, p), labels(n)
     X[:, :20] += y[:, None]
 
-    def run(n_columns: int = p, repeats: int = 4) -> Any:
+    def run(n_columns: int = p, repeats: int = 8) -> Any:
         some = X[:, :n_columns]
-        return zeronorm.compare(some, y, methods=("fisher", "rfe"), features=20, repeats=repeats, n_jobs=-1)
+        return zeronorm.compare(
+            some, y, methods=("fisher", "rfe", "arom"), features=20, repeats=repeats, n_jobs=-1
+        )
 
     run(100, 1)  # compiles
     return run
@@ -132,7 +134,7 @@ JOBS: dict[str, tuple[Callable[[int, int], Callable[[], Any]], int, int]] = {
     "standardized-gram": (standardized_gram, 2000, 200_000),
     "relief-wide": (relief, 200, 1_000_000),
     "relief": (relief, 2000, 50_000),
-    "compare": (compare, 100, 10_000),
+    "compare": (compare, 200, 20_000),
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
+from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats
 from zeronorm.selection.problem import Problem, column_index
@@ -21,11 +22,9 @@ from zeronorm.selection.problem import Problem, column_index
 
 def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """0/0 is 0; a positive number over 0 is the largest finite ratio, doubled."""
-    if denominator.min(initial=np.inf) > 0:
-        with np.errstate(over="ignore"):
-            plain = numerator / denominator
-        if plain.max(initial=0.0) < np.inf:
-            return plain
+    plain = _plain_ratio(numerator, denominator)
+    if plain is not None:
+        return plain
     ratio = np.zeros_like(numerator)
     proper = denominator > 0
     with np.errstate(over="ignore"):  # a denominator next to zero counts as zero
@@ -36,10 +35,32 @@ def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return ratio
 
 
+def _plain_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray | None:
+    """The quotients, by several threads where there are many; None where one is not finite or not defined."""
+    ratio, usual = np.empty_like(numerator), []
+
+    def divide(first: int, last: int) -> None:
+        below, here = denominator[first:last], ratio[first:last]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            np.divide(numerator[first:last], below, out=here)
+            usual.append(below.min(initial=np.inf) > 0 and here.max(initial=0.0) < np.inf)
+
+    in_threads(divide, numerator.size)
+    return ratio if all(usual) else None
+
+
 def two_class_score(stats: ColumnStats) -> FloatArray:
     """Squared distance of the two class means over the sum of the class variances."""
     mean, variance = stats.class_mean, stats.class_variance
-    return safe_ratio((mean[1] - mean[0]) ** 2, variance[1] + variance[0])
+    distance, spread = np.empty(mean.shape[1]), np.empty(mean.shape[1])
+
+    def compute(first: int, last: int) -> None:
+        np.subtract(mean[1, first:last], mean[0, first:last], out=distance[first:last])
+        np.square(distance[first:last], out=distance[first:last])
+        np.add(variance[1, first:last], variance[0, first:last], out=spread[first:last])
+
+    in_threads(compute, distance.size)
+    return safe_ratio(distance, spread)
 
 
 def between_over_within(stats: ColumnStats) -> FloatArray:

@@ -72,11 +72,20 @@ def frame_of_rows(rows: list[Row]) -> Any:
 
 
 def columns_of(records: Any) -> dict[str, list[Any]]:
-    """Records, as a polars or pandas frame, as plain lists."""
+    """Records, as a polars or pandas frame, as plain lists; plain lists stay what they are."""
+    if isinstance(records, dict):
+        return records
     if hasattr(records, "iloc"):
         columns = records.astype(object).where(records.notna(), None)
         return {str(name): columns[name].tolist() for name in columns}
     return {str(name): values for name, values in records.to_dict(as_series=False).items()}
+
+
+def own_rows_of(columns: dict[str, list[Any]], method: str) -> dict[str, list[Any]]:
+    """The rows of one method at its own size, the procedure as asked for."""
+    pairs = enumerate(zip(columns["method"], columns["size"], strict=True))
+    rows = [row for row, (name, size) in pairs if name == method and size is None]
+    return {name: [values[row] for row in rows] for name, values in columns.items()}
 
 
 def metric_columns(records: Any) -> list[str]:

@@ -173,12 +173,13 @@ def nogueira_stability(
     """
     masks = as_masks(selections, n_features)
     _mean_share(masks)
-    m = len(masks)
+    m, p = masks.shape
+    masks = _selected_once(masks)
     counts = masks.sum(axis=0)
-    estimate = _stability(counts, m)
+    estimate = _stability(counts, m, p)
     if m < FEWEST_RUNS:
         return EffectSize(estimate, np.nan, np.nan, confidence)
-    without = np.asarray([_stability(counts - mask, m - 1) for mask in masks])
+    without = np.asarray([_stability(counts - mask, m - 1, p) for mask in masks])
     variance = (m - 1) / m * float(np.sum((without - without.mean()) ** 2))
     if not variance > 0.0:
         return EffectSize(estimate, np.nan, np.nan, confidence)
@@ -186,13 +187,17 @@ def nogueira_stability(
     return EffectSize(estimate, max(-1.0, estimate - half), min(1.0, estimate + half), confidence)
 
 
-def _stability(counts: NDArray[Any], n_runs: int) -> float:
-    """The measure from the number of runs that select each feature; NaN where it is not defined."""
-    frequency = counts / n_runs
-    share = float(frequency.mean())
-    if share in (0.0, 1.0):
+def _stability(counts: NDArray[Any], n_runs: int, p: int) -> float:
+    """The measure from the number of runs that select each of some features, all others of p being in none.
+
+    NaN where it is not defined.
+    """
+    total = int(counts.sum())
+    if total in (0, n_runs * p):
         return float("nan")
-    return 1 - n_runs / (n_runs - 1) * float(np.mean(frequency * (1 - frequency))) / (share * (1 - share))
+    frequency, share = counts / n_runs, total / (n_runs * p)
+    variance = n_runs / (n_runs - 1) * float(np.sum(frequency * (1 - frequency))) / p
+    return 1 - variance / (share * (1 - share))
 
 
 def correlation_stability(
@@ -332,8 +337,13 @@ def stability_of_records(records: Any, n_features: int, *, confidence: float = 0
 
 
 def _intersections(masks: BoolArray) -> NDArray[np.float64]:
-    as_float = masks.astype(np.float64)
+    as_float = _selected_once(masks).astype(np.float64)
     return as_float @ as_float.T
+
+
+def _selected_once(masks: BoolArray) -> BoolArray:
+    """The columns that some run selects: a few of very many."""
+    return masks[:, masks.any(axis=0)]
 
 
 def _mean_of_pairs(values: NDArray[np.float64]) -> float:

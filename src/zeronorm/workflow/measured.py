@@ -9,7 +9,7 @@ import numpy as np
 
 from zeronorm.datasets.table import counted
 from zeronorm.evaluation import summary
-from zeronorm.evaluation.records import columns_of
+from zeronorm.evaluation.records import columns_of, own_rows_of
 from zeronorm.resampling.metrics import METRICS, as_metric
 from zeronorm.workflow.chance import BASELINE, LEVEL, PermutationTest, chance_level, direction
 from zeronorm.workflow.procedures import Settings, primary_metric_of
@@ -33,7 +33,8 @@ def measure(
 ) -> dict[str, Any]:
     """One procedure on the outer folds: error with interval, chance, p-value, stability, sizes."""
     metric = primary_metric_of(table, settings)
-    own = next((c.own for c in summary.error_curves(records, metric) if c.method == label), None)
+    rows = own_rows_of(columns_of(records), label)
+    own = next((curve.own for curve in summary.error_curves(rows, metric)), None)
     chance = chance_level(columns_of(baseline), metric)
     found: dict[str, Any] = {
         "method": label,
@@ -49,9 +50,9 @@ def measure(
         "p_value": None if permuted is None else permuted.p_value,
         "n_permutations": 0 if permuted is None else len(permuted.values),
         "permutation_values": None if permuted is None else list(permuted.values),
-        "also": _other_metrics(records, label, metric),
-        "stability": _stability(records, label, table.n_features),
-        **_per_fold(records, label),
+        "also": _other_metrics(rows, metric),
+        "stability": _stability(rows, table.n_features),
+        **_per_fold(rows),
     }
     found["beats_chance"] = beats_chance(found)
     return found
@@ -78,34 +79,25 @@ def beats_chance(measured: dict[str, Any]) -> bool | None:
     return bool(sign * worse_end > sign * chance)
 
 
-def _other_metrics(records: Any, label: str, metric: str) -> dict[str, float]:
-    """Means of the other recorded metrics at the procedure's own size."""
-    columns = columns_of(records)
-    rows = _own_rows(columns, label)
-    others = [name for name in METRICS if name in columns and name != metric]
-    means = {name: [columns[name][row] for row in rows if columns[name][row] is not None] for name in others}
+def _other_metrics(rows: dict[str, list[Any]], metric: str) -> dict[str, float]:
+    """Means of the other recorded metrics."""
+    others = [name for name in METRICS if name in rows and name != metric]
+    means = {name: [value for value in rows[name] if value is not None] for name in others}
     return {name: float(np.mean(values)) for name, values in means.items() if values}
 
 
-def _own_rows(columns: dict[str, list[Any]], label: str) -> list[int]:
-    pairs = enumerate(zip(columns["method"], columns["size"], strict=True))
-    return [row for row, (method, size) in pairs if method == label and size is None]
-
-
-def _per_fold(records: Any, label: str) -> dict[str, Any]:
+def _per_fold(rows: dict[str, list[Any]]) -> dict[str, Any]:
     """Numbers of features per training part, time, and what failed."""
-    columns = columns_of(records)
-    rows = _own_rows(columns, label)
-    seconds = [columns["fit_seconds"][row] for row in rows if columns["fit_seconds"][row] is not None]
+    seconds = [value for value in rows["fit_seconds"] if value is not None]
     return {
-        "sizes": [columns["n_selected"][row] for row in rows if columns["n_selected"][row] is not None],
+        "sizes": [size for size in rows["n_selected"] if size is not None],
         "seconds": float(np.mean(seconds)) if seconds else None,
-        "failed": [columns["error"][row] for row in rows if columns["error"][row] is not None],
+        "failed": [error for error in rows["error"] if error is not None],
     }
 
 
-def _stability(records: Any, label: str, n_features: int) -> dict[str, Any]:
-    points = [p for p in summary.stabilities(records, n_features) if p.size is None and p.method == label]
+def _stability(rows: dict[str, list[Any]], n_features: int) -> dict[str, Any]:
+    points = summary.stabilities(rows, n_features)
     if not points:
         return {"value": None, "low": None, "high": None}
     return {"value": points[0].nogueira, "low": points[0].low, "high": points[0].high}
@@ -269,9 +261,7 @@ def check_something_worked(records: Any, metric: str, methods: Sequence[str]) ->
     for label in methods:
         if label == BASELINE:
             continue
-        rows = _own_rows(columns, label)
-        if all(columns[metric][row] is None for row in rows):
-            reason = next(
-                (columns["error"][row] for row in rows if columns["error"][row]), "no reason was recorded"
-            )
+        rows = own_rows_of(columns, label)
+        if all(value is None for value in rows[metric]):
+            reason = next((error for error in rows["error"] if error), "no reason was recorded")
             raise ValueError(f"The method {label!r} failed on every fold: {reason}")

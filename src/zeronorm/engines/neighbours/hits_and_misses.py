@@ -11,6 +11,7 @@ from zeronorm._threads import run_in_threads, useful_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.neighbours.kernels import (
     MISMATCH,
+    BlockMemory,
     add_differences,
     fill_class_pairs,
     merge_mutual,
@@ -101,7 +102,7 @@ def mean_differences(
     for part in parts:
         if not has_missing and _set_where_data_live(part, pairs, means):
             continue
-        add = partial(_add_block, part, pairs, means, has_missing)
+        add = partial(_add_block, part, pairs, means, has_missing, BlockMemory())
         slices = part.columns.slices(part.columns.design.n_samples, n_threads)
         run_in_threads(add, [(columns,) for columns in slices], n_threads)
     return means
@@ -129,10 +130,11 @@ def _add_block(
     pairs: tuple[WeightedPairs, ...],
     means: tuple[FloatArray, ...],
     has_missing: bool,
+    scratch: BlockMemory,
     columns: slice,
 ) -> None:
     n, m = part.columns.design.n_samples, columns.stop - columns.start
-    rows = part.columns.rows(columns)[:n]
+    rows = part.columns.rows(columns, scratch)[:n]
     mismatch = part.kind == MISMATCH
     for mean, chosen in zip(means, pairs, strict=True):
         total = np.zeros(m)

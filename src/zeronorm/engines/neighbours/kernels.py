@@ -8,6 +8,7 @@ time; differences of single features run along the rows without a sum.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -289,31 +290,43 @@ class ScaledColumns:
         width = min(max(narrowest, block_width(n_samples)), -(-p // (64 * n_threads)) * 64)
         return (slice(start, min(start + width, p)) for start in range(0, p, width))
 
-    def rows(self, columns: slice) -> FloatArray:
+    def rows(self, columns: slice, scratch: BlockMemory | None = None) -> FloatArray:
         """These columns, one sample per row: the rows start at cache lines, and their number is even.
 
-        Not to be written to. Where one block holds all columns it is kept, as it is asked for twice.
+        Not to be written to. Where one block holds all columns it is kept, as it is asked for twice. With
+        ``scratch`` they are good until the thread asks for the next ones: new memory for every block would make
+        many threads wait for the system.
         """
-        return self._all_rows if columns == slice(0, self.design.n_features) else self._fill(columns)
+        if columns == slice(0, self.design.n_features):
+            return self._all_rows
+        return self._fill(columns, BlockMemory() if scratch is None else scratch)
 
     @cached_property
     def _all_rows(self) -> FloatArray:
-        return self._fill(slice(0, self.design.n_features))
+        return self._fill(slice(0, self.design.n_features), BlockMemory())
 
-    def _fill(self, columns: slice) -> FloatArray:
+    def _fill(self, columns: slice, scratch: BlockMemory) -> FloatArray:
         n, m = self.design.n_samples, columns.stop - columns.start
-        rows = aligned_empty(n + n % 2, -(-m // 8) * 8)
+        rows = scratch.aligned(n + n % 2, -(-m // 8) * 8)
         rows[n:] = 0.0
         self.design.block(columns, rows[:n, :m])
         scale_columns(rows[:n], self.shift[columns], self.factor[columns])
         return rows
 
 
-def aligned_empty(n_rows: int, n_columns: int) -> FloatArray:
-    """An array whose rows start at cache lines when ``n_columns`` is a multiple of eight."""
-    memory = np.empty(n_rows * n_columns + _CACHE_LINE_BYTES // 8)
-    start = -memory.ctypes.data % _CACHE_LINE_BYTES // 8
-    return memory[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
+class BlockMemory(threading.local):
+    """Memory for one block in each thread."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(0)
+
+    def aligned(self, n_rows: int, n_columns: int) -> FloatArray:
+        """An array whose rows start at cache lines when ``n_columns`` is a multiple of eight."""
+        size = n_rows * n_columns + _CACHE_LINE_BYTES // 8
+        if self._memory.size < size:
+            self._memory = np.empty(size)
+        start = -self._memory.ctypes.data % _CACHE_LINE_BYTES // 8
+        return self._memory[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def block_width(n_samples: int) -> int:

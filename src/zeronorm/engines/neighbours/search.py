@@ -20,6 +20,7 @@ from zeronorm.engines.neighbours.kernels import (
     COLUMNS_PER_SUM,
     MISMATCH,
     SQUARED,
+    BlockMemory,
     ScaledColumns,
     add_distances,
     offer_neighbours,
@@ -127,10 +128,11 @@ class _Tiles:
         bounds = np.linspace(0, len(self.blocks), n_sums + 1).astype(int).tolist()
         sums = np.zeros((n_sums, *distance.shape))
         counts = None if shared is None else np.zeros_like(sums)
+        left, right = BlockMemory(), BlockMemory()
 
         def add(place: int, start: int, stop: int) -> None:
             for block in self.blocks[start:stop]:
-                x, z = self._rows(block)
+                x, z = self._rows(block, left, right)
                 self._add(x, z, block, sums[place], 0, len(distance))
                 if counts is not None:
                     counts[place] += _both_present(x, z, block)
@@ -152,9 +154,11 @@ class _Tiles:
             if shared is not None:
                 shared += _both_present(x, z, block)
 
-    def _rows(self, block: slice) -> tuple[FloatArray, FloatArray]:
-        x = self.first.rows(block)
-        return x, x if self.same else self.second.rows(block)
+    def _rows(
+        self, block: slice, left: BlockMemory | None = None, right: BlockMemory | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        x = self.first.rows(block, left)
+        return x, x if self.same else self.second.rows(block, right)
 
     def _add(
         self, x: FloatArray, z: FloatArray, block: slice, total: FloatArray, first: int, last: int
