@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from zeronorm.engines.factor_descent.descent import ConstantSum, UnitBox, descend
+from zeronorm.engines.factor_descent.criterion import ConstantSum, UnitBox, descend
 
 
 def quadratic(seed=0, p=25):

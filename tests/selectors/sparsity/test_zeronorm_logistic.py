@@ -11,8 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
+from zeronorm.engines.logistic_exchanges import screening
 from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
-from zeronorm.engines.logistic_exchanges.splicing import _largest
+from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures, largest
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, tangent_factors
 from zeronorm.solvers.logistic import CoupledLogistic, L1Logistic
@@ -303,4 +304,60 @@ def test_the_largest_of_many_values_are_those_of_a_sort(kind, count):
     if kind == "few large":
         values = np.where(np.arange(20_000) % 1000 == 7, values, -1.0)
     expected = np.lexsort((np.arange(20_000), -values))[:count]
-    assert _largest(values, count).tolist() == expected.tolist()
+    assert largest(values, count).tolist() == expected.tolist()
+
+
+def hostile_columns(rng, n, p):
+    """Noise, of which some columns have an outlier, are copies of others, or do not vary."""
+    X = rng.standard_normal((n, p))
+    X[3, 10:40] = 60.0
+    X[:, 50:60] = X[:, 60:70]
+    X[:, 80:85] = 2.0
+    return X
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("n_vectors", [1, 3])
+def test_the_coarse_copy_finds_the_strongest_features(order, standardize, n_vectors, monkeypatch):
+    """Against a sort of all products, without a reading of the data; vectors are spread or held by few samples."""
+    monkeypatch.setattr(screening, "COARSE_FROM", 1)
+    monkeypatch.setattr(screening, "MOST_IN_DOUBT", 0.2)
+    rng = np.random.default_rng(0)
+    X = hostile_columns(rng, 60, 5000)
+    X[:, 100] += 5.0 * X[:, 101]
+    design = as_design(np.asarray(X, dtype=np.float32, order=order))
+    design = design.standardized() if standardize else design
+    variance = np.maximum(design.column_stats().variance, 1e-12)
+    eligible = np.setdiff1d(np.arange(5000), [0, 1, *range(80, 85)])
+    model = LogisticSubsets(design, np.ones((60, 1)), np.ones(60), 1e-6)
+    strongest = StrongestFeatures(model, eligible, variance)
+    spread = rng.standard_normal((n_vectors, 60))
+    few = spread * np.exp(-np.arange(60.0))[rng.permutation(60)]
+    similar = np.repeat(X[None, :, 101] - X[:, 101].mean(), n_vectors, axis=0)
+    monkeypatch.setattr(design, "transpose_dot", None)
+    values = design.block(slice(None))
+    queries = [(spread, 30), (few, 30), (similar, 11)]
+    for (vectors, count), found in zip(queries, strongest.search(queries), strict=True):
+        score = ((vectors @ values) ** 2).sum(axis=0)[eligible] / variance[eligible]
+        score = np.round(score / score.max(), 12)
+        expected = eligible[np.lexsort((eligible, -score))[:count]]
+        assert found.tolist() == expected.tolist()
+
+
+def test_the_coarse_copy_changes_no_subset(monkeypatch):
+    X, y = logistic_problem(11, n=60, p=1500, k=6)
+    without = ZeroNormLogistic(8).fit(X, y).path_
+    monkeypatch.setattr(screening, "COARSE_FROM", 1)
+    with_copy = ZeroNormLogistic(8).fit(X, y).path_
+    assert [s.tolist() for s in with_copy.subsets] == [s.tolist() for s in without.subsets]
+    np.testing.assert_allclose(with_copy.objective, without.objective, rtol=1e-9)
+
+
+def test_data_that_bytes_cannot_hold_are_read(monkeypatch):
+    """Without standardising, one step for a column far from zero is larger than its deviations."""
+    X, y = logistic_problem(3, n=60, p=400, k=3)
+    expected = ZeroNormLogistic(3, standardize=False).fit(X + 1000.0, y).path_
+    monkeypatch.setattr(screening, "COARSE_FROM", 1)
+    found = ZeroNormLogistic(3, standardize=False).fit(X + 1000.0, y).path_
+    assert [s.tolist() for s in found.subsets] == [s.tolist() for s in expected.subsets]

@@ -21,8 +21,16 @@ from zeronorm.criteria import (
 from zeronorm.criteria.base import with_ridge
 from zeronorm.criteria.span import bordered_inverse, support_of
 from zeronorm.engines.elimination.loop import count_to_remove
-from zeronorm.engines.factor_descent.criterion import ScaledCriterion, is_zero, standing
-from zeronorm.engines.factor_descent.descent import ConstantSum, Descent, Region, UnitBox, descend
+from zeronorm.engines.factor_descent.criterion import (
+    ConstantSum,
+    Descent,
+    Region,
+    ScaledCriterion,
+    UnitBox,
+    descend,
+    is_zero,
+    standing,
+)
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Progress
 from zeronorm.solvers.geometry import EnclosingSphere

@@ -223,3 +223,90 @@ def add_squares(products, start_anew, factor, values, first, last):
     if factor.shape[0] > 0:
         for i in range(first, last):
             values[i] *= factor[i]
+
+
+# -- A copy of the data with one byte for each number --
+
+LARGEST_BYTE = 127
+TILE = 4096  # features whose sums stay close to the processor
+
+
+@kernel
+def to_bytes(block, factor, out, step, lost, length):
+    """Write columns times their factors as multiples of steps, what is lost of each, and the length of what is left."""
+    n, p = block.shape
+    top, error, square, inverse = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p)
+    for i in range(n):
+        for j in range(p):
+            block[i, j] *= factor[j]
+            top[j] = max(top[j], abs(block[i, j]))
+    for j in range(p):
+        step[j] = top[j] / LARGEST_BYTE
+        inverse[j] = 1.0 / np.float64(step[j]) if step[j] > 0.0 else 0.0
+    for i in range(n):
+        for j in range(p):
+            whole = np.floor(block[i, j] * inverse[j] + 0.5)
+            difference = block[i, j] - whole * step[j]
+            out[i, j] = np.int8(whole)
+            error[j] += difference * difference
+            square[j] += whole * whole
+    for j in range(p):
+        lost[j] = np.sqrt(error[j]) * (1.0 + 1e-6)
+        length[j] = np.sqrt(square[j]) * step[j] * (1.0 + 1e-6)
+
+
+@kernel
+def coarse_lengths(values, rows, V, step, out, first, last):
+    """Length of the products of some features with the rows of V, from some samples of the bytes."""
+    m, in_eights = rows.shape[0], rows.shape[0] // 8 * 8
+    sums, total = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
+    for begin in range(first, last, TILE):
+        end = min(begin + TILE, last)
+        width = end - begin
+        total[:] = 0.0
+        for q in range(V.shape[0]):
+            sums[:] = 0.0
+            for t in range(0, in_eights, 8):
+                r, v = rows[t : t + 8], V[q, t : t + 8]
+                x0, x1, x2 = values[r[0], begin:end], values[r[1], begin:end], values[r[2], begin:end]
+                x3, x4, x5 = values[r[3], begin:end], values[r[4], begin:end], values[r[5], begin:end]
+                x6, x7 = values[r[6], begin:end], values[r[7], begin:end]
+                a, b, c, d, e, f, g, h = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+                for j in range(width):
+                    one = (a * np.float32(x0[j]) + b * np.float32(x1[j])) + (
+                        c * np.float32(x2[j]) + d * np.float32(x3[j])
+                    )
+                    two = (e * np.float32(x4[j]) + f * np.float32(x5[j])) + (
+                        g * np.float32(x6[j]) + h * np.float32(x7[j])
+                    )
+                    sums[j] += one + two
+            for t in range(in_eights, m):
+                x, factor = values[rows[t], begin:end], V[q, t]
+                for j in range(width):
+                    sums[j] += factor * np.float32(x[j])
+            for j in range(width):
+                total[j] += sums[j] * sums[j]
+        for j in range(width):
+            out[begin + j] = np.sqrt(total[j]) * step[begin + j]
+
+
+@kernel
+def may_reach(estimate, lost, factor, length, rest, least, found):
+    """Write the features that may reach the least length in question to ``found``; returns how many there are."""
+    count = 0
+    for j in range(estimate.shape[0]):
+        if estimate[j] + factor * lost[j] + rest * length[j] >= least:
+            found[count] = j
+            count += 1
+    return count
+
+
+@kernel
+def exact_squares(rows, V, factor, out):
+    """Sum of squared products of each of the rows with those of V, times its factor."""
+    for k in range(rows.shape[0]):
+        total = 0.0
+        for q in range(V.shape[0]):
+            product = inner_product(rows[k], V[q])
+            total += product * product
+        out[k] = total * factor[k]

@@ -9,7 +9,6 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.logistic_exchanges.exchanges import (
     Additions,
@@ -19,7 +18,7 @@ from zeronorm.engines.logistic_exchanges.exchanges import (
     Removals,
     SubsetFit,
 )
-from zeronorm.engines.logistic_exchanges.kernels import add_squares
+from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures
 from zeronorm.selection.path import order_by_score
 from zeronorm.selection.problem import Advance
 
@@ -36,16 +35,11 @@ TAKEN_OVER = 60  # candidates of the best subset of a beam that the others look 
 LOOKED_AT = 20  # of these, the steepest, whose gain is predicted
 NEIGHBOURS = 10  # candidates by correlation, for each feature of a subset
 BEYOND = 3  # sizes above the largest, so that it is reached from both sides, too
-TOGETHER = 8  # products in one reading of the data
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
 FEWEST_STORED, STORED_BYTES = 200, 1 << 28  # of many samples fewer columns, but what one size needs
 PASSES = 10
-SAMPLED, OVERSAMPLED = 4096, 4  # of many values, to find the largest of them
-
-
-_NO_FACTOR = np.empty(0)
 
 
 class SubsetSearch:
@@ -73,9 +67,7 @@ class SubsetSearch:
         self.forced = forced
         self.variance = variance
         self.beams: dict[int, list[SubsetFit]] = {forced.size: [model.fit(forced)]}
-        self._precision = 1.0 / variance
-        self._values = np.empty(variance.size)
-        self._not_eligible = np.setdiff1d(np.arange(variance.size), eligible, assume_unique=True)
+        self._strongest = StrongestFeatures(model, eligible, variance)
         self._known_removals: dict[bytes, Removals] = {}
         self._promising: dict[bytes, IntArray] = {}
         self._neighbours: dict[int, IntArray] = {}
@@ -232,32 +224,17 @@ class SubsetSearch:
             return np.setdiff1d(self.eligible, fit.columns, assume_unique=True)
         residuals, _ = self.model.residuals(fit, self.model.rows_and_ones(fit.columns))
         missing = np.asarray([c for c in fit.columns.tolist() if c not in self._neighbours], dtype=np.intp)
-        products = self._products(np.vstack([residuals, self._centred(missing)]))
-        slopes = [next(products) for _ in residuals]
-        steepest = self._strongest(slopes, SCREENED + fit.size)
-        for column, covariances in zip(missing.tolist(), products, strict=True):
-            self._neighbours[column] = self._strongest([covariances], NEIGHBOURS + 1)
+        queries = [(residuals, SCREENED + fit.size)]
+        queries += [(vector[None], NEIGHBOURS + 1) for vector in self._centred(missing)]
+        steepest, *found = self._strongest.search(queries)
+        self._neighbours.update(zip(missing.tolist(), found, strict=True))
         similar = [self._neighbours[column] for column in fit.columns.tolist()]
         return np.setdiff1d(np.concatenate([steepest, *similar]), fit.columns)
-
-    def _products(self, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Products of all features with each of the vectors; several of these share one reading of the data."""
-        for start in range(0, len(vectors), TOGETHER):
-            yield from self.model.design.transpose_dot(vectors[start : start + TOGETHER].T).T
 
     def _centred(self, columns: IntArray) -> FloatArray:
         """Columns without their means, times the weights of the samples, one per row."""
         values, weight = self.model.rows(columns), self.model.weight
         return np.asarray(weight * (values - (values @ weight / weight.sum())[:, None]))
-
-    def _strongest(self, products: list[FloatArray], count: int) -> IntArray:
-        """The eligible features with the largest sum of squared products over their variance, in this order."""
-        values = self._values
-        for place, product in enumerate(products):
-            factor = self._precision if place == len(products) - 1 else _NO_FACTOR
-            in_threads(partial(add_squares, product, place == 0, factor, values), values.size)
-        values[self._not_eligible] = -1.0
-        return _largest(values, min(count, self.eligible.size))
 
     def _save_memory(self, size: int) -> None:
         """Keep what is known of the subsets in the beams alone, and few columns."""
@@ -267,25 +244,6 @@ class SubsetSearch:
         fitting = max(FEWEST_STORED, STORED_BYTES // (8 * self.model.design.n_samples))
         if self.model.n_stored > min(max(STORED, int(STORED_SHARE * self.variance.size)), fitting):
             self.model.forget(np.unique(np.concatenate([fit.columns for fit in self.beams[size]])))
-
-
-def _largest(values: FloatArray, count: int) -> IntArray:
-    """Places of the largest values, the largest first; of equal ones the first.
-
-    A sample tells a value that few, but enough, of many are expected to reach.
-    """
-    stride = values.size // SAMPLED
-    chosen: IntArray = np.arange(values.size)
-    if stride > 1:
-        sample = values[::stride]
-        rank = min(sample.size, 1 + OVERSAMPLED * count // stride + OVERSAMPLED)
-        reached = np.flatnonzero(values >= np.partition(sample, sample.size - rank)[sample.size - rank])
-        chosen = reached if reached.size >= count else chosen
-    found = values[chosen]
-    if chosen.size > 4 * count:
-        kept = np.flatnonzero(found >= np.partition(found, found.size - count)[found.size - count])
-        chosen, found = chosen[kept], found[kept]
-    return chosen[np.lexsort((chosen, -found))[:count]]
 
 
 def _beam_width(size: int) -> int:

@@ -11,13 +11,14 @@ from zeronorm.criteria import SoftMargin
 from zeronorm.engines.factor_descent.criterion import (
     CONSTANT,
     COPY,
+    ConstantSum,
     ScaledCriterion,
     chosen_kernel,
+    descend,
     distinct_columns,
     is_zero,
     standing,
 )
-from zeronorm.engines.factor_descent.descent import ConstantSum, descend
 from zeronorm.registry import register
 from zeronorm.selection.kinds import exceptions, number
 from zeronorm.selection.path import SelectionPath

@@ -1,0 +1,166 @@
+r"""The features with the largest products with a vector, found in a copy of the data with one byte for each number.
+
+With :math:`z_k = \tilde z_k + e_k`, where :math:`\tilde z_k` are the bytes times a step, and the large entries of v
+apart from its rest r,
+
+.. math:: \bigl| z_k \cdot v - \tilde z_k \cdot (v - r) \bigr| \le \|e_k\|\,\|v\| + \|\tilde z_k\|\,\|r\| .
+
+A fit that separates the classes leaves large residuals in few samples, so that few rows of the bytes are read. The
+features that the bound leaves in doubt are read as they are: the answer is that of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._threads import available_bytes, in_threads
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.design.dense import DenseDesign
+from zeronorm.design.standardized import StandardizedDesign
+from zeronorm.engines.logistic_exchanges.exchanges import LogisticSubsets
+from zeronorm.engines.logistic_exchanges.kernels import (
+    add_squares,
+    coarse_lengths,
+    exact_squares,
+    may_reach,
+    to_bytes,
+)
+
+Query = tuple[FloatArray, int]  # vectors, one per row, and how many features are wanted
+
+TOGETHER = 8  # products in one reading of the data
+COARSE_FROM = 1 << 22  # numbers: of fewer a copy would not pay
+COARSE_SHARE = 1 / 4  # of the free memory, that the copy may take
+REST = 0.004  # of the length of a vector, in samples that are not read
+MOST_IN_DOUBT = 1 / 256  # of the features: to read more of them one by one takes longer than to read all
+BLOCK_NUMBERS = 1 << 17
+SAMPLED, OVERSAMPLED = 4096, 4  # of many values, to find the largest of them
+
+_NO_FACTOR = np.empty(0)
+
+
+class StrongestFeatures:
+    """Answers which eligible features have the largest sum of squared products over their variance."""
+
+    def __init__(self, model: LogisticSubsets, eligible: IntArray, variance: FloatArray) -> None:
+        self.model = model
+        self.n_eligible = eligible.size
+        self._precision = 1.0 / variance
+        self._not_eligible = np.setdiff1d(np.arange(variance.size), eligible, assume_unique=True)
+        self._values = np.empty(variance.size)
+        self._coarse: CoarseCopy | None = None
+        self._may_copy = _worth_a_copy(model.design)
+
+    def search(self, queries: list[Query]) -> list[IntArray]:
+        """For each query its features, the strongest first."""
+        if self._may_copy and self._coarse is None:
+            factor = np.sqrt(self._precision)
+            factor[self._not_eligible] = 0.0
+            self._coarse = CoarseCopy(self.model.design, factor)
+        wanted = [(vectors, min(count, self.n_eligible)) for vectors, count in queries]
+        found = [None if self._coarse is None else self._screened(*query) for query in wanted]
+        exact = self._by_reading([query for query, known in zip(wanted, found, strict=True) if known is None])
+        return [next(exact) if known is None else known for known in found]
+
+    def _screened(self, vectors: FloatArray, count: int) -> IntArray | None:
+        assert self._coarse is not None
+        doubtful = np.setdiff1d(self._coarse.in_doubt(vectors, count), self._not_eligible, assume_unique=True)
+        if doubtful.size > max(4 * count, int(MOST_IN_DOUBT * self._values.size)):
+            return None
+        values = np.empty(doubtful.size)
+        exact_squares(self.model.rows(doubtful), vectors, self._precision[doubtful], values)
+        return doubtful[np.lexsort((doubtful, -values))[:count]]
+
+    def _by_reading(self, queries: list[Query]) -> Iterator[IntArray]:
+        products = self._products(np.vstack([vectors for vectors, _ in queries])) if queries else iter(())
+        for vectors, count in queries:
+            for place in range(len(vectors)):
+                factor = self._precision if place == len(vectors) - 1 else _NO_FACTOR
+                add = partial(add_squares, next(products), place == 0, factor, self._values)
+                in_threads(add, self._values.size)
+            self._values[self._not_eligible] = -1.0
+            yield largest(self._values, count)
+
+    def _products(self, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Products of all features with each of the vectors; several of these share one reading of the data."""
+        for start in range(0, len(vectors), TOGETHER):
+            yield from self.model.design.transpose_dot(vectors[start : start + TOGETHER].T).T
+
+
+def _worth_a_copy(design: Design) -> bool:
+    """Large data that lie densely in memory, beside which there is room."""
+    home = design.base if isinstance(design, StandardizedDesign) else design
+    n_bytes, free = design.n_samples * design.n_features, available_bytes()
+    return (
+        isinstance(home, DenseDesign)
+        and n_bytes >= COARSE_FROM
+        and n_bytes <= COARSE_SHARE * (free or np.inf)
+    )
+
+
+class CoarseCopy:
+    """The features times their factors, a byte for each number, with what each of them has lost."""
+
+    def __init__(self, design: Design, factor: FloatArray) -> None:
+        n, p = design.shape
+        self._bytes: NDArray[np.int8] = np.empty((n, p), dtype=np.int8)
+        self._step, self._lost, self._length = np.empty((3, p), dtype=np.float32)
+        width = max(1, BLOCK_NUMBERS // n)
+
+        def copy(first: int, last: int) -> None:
+            for start in range(first, last, width):
+                columns = slice(start, min(start + width, last))
+                block = design.block(columns, out=np.empty((n, columns.stop - start)))
+                out = (array[..., columns] for array in (self._bytes, self._step, self._lost, self._length))
+                to_bytes(block, factor[columns], *out)
+
+        in_threads(copy, p)
+
+    def in_doubt(self, vectors: FloatArray, count: int) -> IntArray:
+        """Features that may be among the ``count`` strongest, in order."""
+        rows, rest = _large_rows(vectors)
+        estimate = np.empty(self._step.size, dtype=np.float32)
+        shares = np.ascontiguousarray(vectors[:, rows], dtype=np.float32)
+        in_threads(partial(coarse_lengths, self._bytes, rows, shares, self._step, estimate), estimate.size)
+        total = float(np.linalg.norm(vectors))
+        rest += float(np.finfo(np.float32).eps) * (rows.size + 4) * total
+        first = largest(estimate, count)
+        least = (estimate[first] - total * self._lost[first] - rest * self._length[first]).min()
+        found = np.empty(estimate.size, dtype=np.intp)
+        return found[: may_reach(estimate, self._lost, total, self._length, rest, least, found)]
+
+
+def _large_rows(vectors: FloatArray) -> tuple[IntArray, float]:
+    """Samples that hold nearly all of the vectors, and the length of the rest; all where it would be most of them."""
+    squares = (vectors**2).sum(axis=0)
+    order = np.argsort(-squares, kind="stable")
+    rest = np.cumsum(squares[order][::-1])[::-1]
+    n_large = int(np.count_nonzero(rest > REST**2 * rest[0]))
+    if 2 * n_large > order.size:
+        return np.arange(order.size), 0.0
+    return np.sort(order[:n_large]), float(np.sqrt(rest[n_large]))
+
+
+def largest(values: FloatArray | NDArray[np.float32], count: int) -> IntArray:
+    """Places of the largest values, the largest first; of equal ones the first.
+
+    A sample tells a value that few, but enough, of many are expected to reach.
+    """
+    stride = values.size // SAMPLED
+    chosen: IntArray = np.empty(0, dtype=np.intp)
+    if stride > 1:
+        sample = values[::stride]
+        rank = min(sample.size, 1 + OVERSAMPLED * count // stride + OVERSAMPLED)
+        chosen = np.flatnonzero(values >= np.partition(sample, sample.size - rank)[sample.size - rank])
+    if chosen.size < count:
+        chosen = np.arange(values.size)
+    found = values[chosen]
+    if chosen.size > 4 * count:
+        kept = np.flatnonzero(found >= np.partition(found, found.size - count)[found.size - count])
+        chosen, found = chosen[kept], found[kept]
+    return chosen[np.lexsort((chosen, -found))[:count]]
