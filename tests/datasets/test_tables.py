@@ -13,6 +13,7 @@ from zeronorm.datasets import DataError, TableOptions, build_table, read_feature
 from zeronorm.datasets.encoding import column_medians, fill
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.table import infer_task
+from zeronorm.workflow.checks import data_warnings
 
 NAN = float("nan")
 
@@ -103,7 +104,7 @@ def test_numeric_identifiers_are_kept_and_reported(name, values):
     table = table_of({name: values, "x": [3, 1, 2, 2, 2, 5, 1, 0], "y": LABELS})
     assert table.id_columns == (name,)
     assert name in table.feature_names
-    assert any(name in note and "'ignore'" in note for note in table.notes)
+    assert any(name in text and "'ignore'" in text for text in data_warnings(table))
 
 
 def test_measurements_are_not_identifiers():

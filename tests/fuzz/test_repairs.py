@@ -54,7 +54,7 @@ def test_elimination_takes_a_target_of_one_column():
     assert np.array_equal(column.support_, RFECV(cv=2).fit(X, Y).support_)
 
 
-@pytest.mark.filterwarnings("ignore:The least populated class")
+@pytest.mark.filterwarnings("ignore:The (least populated|smallest) class")
 @pytest.mark.parametrize("selector", [RFECV(cv=2), IntervalSelector(cv=2)])
 def test_a_training_part_of_one_class_is_named(selector):
     with pytest.raises(ValueError, match=r"holds only the class 0.*Use fewer folds"):

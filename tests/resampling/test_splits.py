@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -152,3 +154,15 @@ def test_the_one_standard_error_rule_reaches_the_selection():
     mean = scores.mean(axis=0)
     threshold = mean.max() - scores[:, mean.argmax()].std(ddof=1) / np.sqrt(len(scores))
     assert chosen["one_se"] == 1 + int(np.flatnonzero(mean >= threshold)[0]) < chosen["best"]
+
+
+def test_a_class_with_fewer_samples_than_folds_is_named_once_with_a_remedy():
+    y = np.repeat([0, 1], [20, 3])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make_splits(5, y, None, classification=True, seed=0)
+        make_splits(3, y, None, classification=True, seed=0)
+        make_splits(ShuffleSplit(5, random_state=0), y, None, classification=True, seed=0)
+    (text,) = [str(warning.message) for warning in caught]
+    assert "has 3 samples for 5 folds" in text
+    assert "use fewer folds" in text

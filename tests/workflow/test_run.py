@@ -369,3 +369,19 @@ def test_without_a_method_auto_compares_a_few_and_says_so(task, names):
     note = next(note for note in result.notes if note.startswith("No method was named, so auto compares"))
     assert names in note
     assert any("methods" in note and "were compared on the same inner folds" in note for note in result.notes)
+
+
+def test_a_warning_that_differs_in_its_numbers_only_appears_once():
+    """The training parts have other numbers of samples per class than the whole table."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["often", "rare"], [30, 9])
+    result = zeronorm.select(rng.normal(size=(39, 6)), y, **{**QUICK, "method": "relief"})
+    (text,) = [text for text in result.warnings if text.startswith("Relief found fewer than")]
+    assert "'rare' (9 samples" in text
+
+
+def test_a_column_like_an_identifier_is_pointed_out_once():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1000 + np.arange(40), rng.normal(size=(40, 5))])
+    result = zeronorm.select(X, np.arange(40) % 2, **QUICK)
+    assert sum("identifier" in text for text in [*result.notes, *result.warnings]) == 1

@@ -115,11 +115,6 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
             "table holds measurements."
         )
     numeric_ids = [str(names[i]) for i in encoding.numeric_identifiers(X, names)]
-    if numeric_ids:
-        draft = draft.noted(
-            f"These columns of numbers look like identifiers but were kept: {shown_list(numeric_ids)}. Leave them out "
-            "(parameter 'ignore') if they are."
-        )
     if draft.groups is None:
         grouping += encoding.groupings_apart(draft.raw.targets, draft.target_name)
         grouping += [

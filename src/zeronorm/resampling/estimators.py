@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +20,22 @@ from sklearn.utils.validation import has_fit_parameter
 from zeronorm.selection.path import SelectionPath
 
 LARGEST_KERNEL_PROBLEM = 5000
+
+
+@contextmanager
+def quiet_inside(*kinds: type[Warning], starting: str = "") -> Iterator[None]:
+    """Keep back warnings of a fit inside another one, which judges the same and can name a remedy that works.
+
+    Warning filters are global to the process, so threads leave them to the caller.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with warnings.catch_warnings():
+        for kind in kinds:
+            warnings.filterwarnings("ignore", starting, kind)
+        yield
+
 
 # -- Seeds for the random parts of wrapped estimators --
 

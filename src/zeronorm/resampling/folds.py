@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import threading
 import time
-import warnings
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.resampling.estimators import fitted_path, group_params, own_support, seeded_clone
+from zeronorm.resampling.estimators import fitted_path, group_params, own_support, quiet_inside, seeded_clone
 from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
 from zeronorm.resampling.splits import Split, take_columns, take_rows
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Progress
+from zeronorm.selection.problem import EmptyAnswerWarning, Progress
 
 Cell = dict[str, Any]
 
@@ -128,7 +126,10 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     try:
         selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
         groups = None if plan.groups is None else plan.groups[split.train]
-        selector.fit(X_train, y_train, **group_params(selector, groups))
+        # Convergence is recorded; the own size of a selector is of no interest where sizes are given.
+        kinds = [ConvergenceWarning] if None in plan.sizes else [ConvergenceWarning, EmptyAnswerWarning]
+        with quiet_inside(*kinds):
+            selector.fit(X_train, y_train, **group_params(selector, groups))
         path = fitted_path(selector, int(plan.X.shape[1]))
     except Exception as error:
         if plan.is_strict:
@@ -228,15 +229,6 @@ def _limited_threads(plan: FoldPlan) -> AbstractContextManager[Any]:
     return limit
 
 
-@contextmanager
-def _quiet_convergence(plan: FoldPlan) -> Iterator[None]:
-    """Convergence is recorded per cell and summed up once at the end, not warned about in each cell.
-
-    Warning filters are global to the process, so threads leave them to the caller.
-    """
-    if plan.is_strict or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
+def _quiet_convergence(plan: FoldPlan) -> AbstractContextManager[None]:
+    """Convergence is recorded per cell and summed up once at the end, not warned about in each cell."""
+    return nullcontext() if plan.is_strict else quiet_inside(ConvergenceWarning)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from zeronorm._types import IntArray
 from zeronorm.design import Design
+from zeronorm.resampling.estimators import quiet_inside
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,9 @@ def make_splits(
     for repeat in range(repeats):
         splitter = _splitter(cv, y, groups, classification, seed + repeat)
         first = len(splits)
-        for train, test in splitter.split(placeholder, y, groups):
+        with quiet_inside(UserWarning, starting="The least populated class"):
+            parts = list(splitter.split(placeholder, y, groups))
+        for train, test in parts:
             i = len(splits)
             splits.append(Split(i, _rows(train, n_samples, i, "training"), _rows(test, n_samples, i, "test")))
             _check_disjoint(splits[-1], groups)
@@ -67,7 +71,20 @@ def make_splits(
             )
     if not splits:
         raise ValueError("The 'cv' parameter gave no splits at all; it must give at least one.")
+    if isinstance(splitter, StratifiedKFold | StratifiedGroupKFold):
+        _warn_of_rare_classes(y, splitter.n_splits)
     return splits
+
+
+def _warn_of_rare_classes(y: NDArray[Any], n_folds: int) -> None:
+    fewest = int(np.unique(y, return_counts=True)[1].min())
+    if fewest < n_folds:
+        warnings.warn(
+            f"The smallest class has {fewest} samples for {n_folds} folds, so some folds are without it. Leave the "
+            "class out, or use fewer folds ('cv').",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> Any:

@@ -288,12 +288,16 @@ def _codes_by_appearance(labels: list[Any]) -> IntArray:
     return np.asarray([seen.setdefault(label, len(seen)) for label in labels], dtype=np.intp)
 
 
+class EmptyAnswerWarning(UserWarning):
+    """A method selects nothing by its own rule, which does not matter to one that only uses its order."""
+
+
 def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
     """Say that the method selects nothing by itself; a selector always keeps at least one feature."""
     if problem.n_features_to_select is None and problem.always_keep.size == 0:
         warnings.warn(
             f"{type(selector).__name__} selects no feature by its own rule; the one that came closest is kept. "
             f"To change that, {remedy}, or ask for a number of features.",
-            UserWarning,
+            EmptyAnswerWarning,
             stacklevel=6,
         )

@@ -6,13 +6,14 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
-from zeronorm.resampling.estimators import fitted_path, group_params, seeded_clone
+from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import EmptyAnswerWarning, Problem
 from zeronorm.selectors.base import BaseSelector
 
 
@@ -60,7 +61,8 @@ class MetaSelector(BaseSelector):
     ) -> Any:
         """A fitted clone of the wrapped selector."""
         data = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
-        return seeded_clone(self.selector, rng).fit(data, target, **group_params(self.selector, groups))
+        with quiet_inside(ConvergenceWarning, EmptyAnswerWarning):
+            return seeded_clone(self.selector, rng).fit(data, target, **group_params(self.selector, groups))
 
     def _wrapped_path(
         self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -174,11 +175,14 @@ def _plain(value: Any) -> Any:
 
 
 def _messages(caught: list[Any]) -> list[str]:
-    """Warnings of the computation, each once, in one line."""
+    """Warnings of the computation, in one line; those of the folds that differ in numbers only, once."""
     relevant = [
         w for w in caught if w.category.__name__ not in ("DeprecationWarning", "PendingDeprecationWarning")
     ]
-    return list(dict.fromkeys(" ".join(str(w.message).split()) for w in relevant))
+    found: dict[str, str] = {}
+    for text in (" ".join(str(w.message).split()) for w in relevant):
+        found.setdefault(re.sub(r"\d+(\.\d+)?", "0", text), text)
+    return list(found.values())
 
 
 # -- Selection ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm import AutoSelector, FisherScore, RandomSelector, SelectorCV, evaluate
+from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, SelectorCV, evaluate
 from zeronorm.selectors.meta.auto import choose_method
 
 
@@ -135,3 +135,14 @@ def test_it_can_be_evaluated_as_a_whole():
     records = evaluate({"auto": AutoSelector(["fisher", "random"], cv=2, sizes=[1, 2, 4])}, X, y, cv=3)
     assert records["error"].null_count() == 3
     assert records["error_rate"].mean() < 0.2
+
+
+def test_methods_inside_say_nothing_that_the_user_of_auto_cannot_follow():
+    X, y = problem(n_samples=40)
+    methods = [("fast", AROM(max_iter=1)), ("none", L1SVM(C=1e-7))]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        AutoSelector(methods, cv=3, random_state=0).fit(X, y)
+    (text,) = [str(warning.message) for warning in caught]
+    assert text.startswith("AutoSelector did not converge: fast stopped early")
+    assert "'selectors'" in text

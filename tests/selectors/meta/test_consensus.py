@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from zeronorm import Consensus, FisherScore, SelectionPath
+from zeronorm import AROM, L1SVM, Consensus, FisherScore, SelectionPath
 from zeronorm.registry import register
+from zeronorm.selection.problem import EmptyAnswerWarning
 from zeronorm.selectors.base import BaseSelector
 
 
@@ -131,3 +134,27 @@ def test_a_bound_needs_halves():
     X, y = noise()
     with pytest.raises(ValueError, match="needs frequencies on halves"):
         Consensus([FisherScore()]).fit(X, y).false_selections()
+
+
+def test_own_rules_of_the_selectors_inside_are_of_no_interest():
+    X, y = noise()
+    with pytest.warns(EmptyAnswerWarning, match="L1SVM selects no feature"):
+        L1SVM(C=1e-7).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Consensus([FisherScore(), L1SVM(C=1e-7)], n_subsamples=2, random_state=0).fit(X, y)
+
+
+def test_one_warning_names_the_selectors_that_stopped_early_and_a_remedy_that_works():
+    X, y = noise()
+    X[:, 0] += 3.0 * y
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = Consensus([("first", AROM(max_iter=1)), ("second", FisherScore())]).fit(X, y)
+    assert not fitted.converged_
+    (text,) = [str(warning.message) for warning in caught]
+    assert text.startswith("Consensus did not converge: first stopped early")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Consensus([("first", AROM(max_iter=200)), ("second", FisherScore())]).fit(X, y).converged_
+        assert Consensus([("second", FisherScore())]).fit(X, y).converged_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import joblib
 import numpy as np
@@ -25,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm import FisherScore, RandomSelector, SelectionPath, SelectorCV
+from zeronorm import AROM, L1SVM, FisherScore, RandomSelector, SelectionPath, SelectorCV
 from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
@@ -276,3 +277,18 @@ def test_bad_input(case):
     params, message = BAD_INPUT[case]
     with pytest.raises(ValueError, match=message):
         SelectorCV(FisherScore(), **params).fit(X, y)
+
+
+def test_one_warning_names_the_selector_that_stopped_early():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 12))
+    X[:, 0] += 3.0 * y
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SelectorCV(AROM(max_iter=1), cv=2, random_state=0).fit(X, y)
+        SelectorCV(L1SVM(C=1e-7), cv=2, random_state=0).fit(X, y)  # its own size is not used
+    (text,) = [str(warning.message) for warning in caught]
+    assert text == (
+        "SelectorCV did not converge: AROM inside it stopped early; there, raise max_iter or loosen tol."
+    )

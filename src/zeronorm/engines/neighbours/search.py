@@ -219,9 +219,10 @@ def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> i
         )
     small = np.flatnonzero(sizes <= k)
     if small.size:
-        labels = "all samples" if problem.classes is None else f"class {str(problem.classes[small[0]])!r}"
+        fewest = int(sizes.argmin())
+        labels = "all samples" if problem.classes is None else f"class {str(problem.classes[fewest])!r}"
         warnings.warn(
-            f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[small[0]]} samples; "
+            f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[fewest]} samples; "
             f"{small.size} such classes), so it used those it found. Lower n_neighbors to treat all classes alike.",
             UserWarning,
             stacklevel=5,

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import get_method, register
-from zeronorm.resampling.estimators import StandardizedSVC
+from zeronorm.resampling.estimators import StandardizedSVC, quiet_inside
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
@@ -220,7 +220,8 @@ class AutoSelector(SplittingSelector):
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
-        return consensus.fit(problem.design.take_rows(rows), target[rows], groups=groups)
+        with quiet_inside(ConvergenceWarning):  # the path says it, and this selector warns
+            return consensus.fit(problem.design.take_rows(rows), target[rows], groups=groups)
 
     def _weights(self, members: list[tuple[str, Any]]) -> list[float]:
         outside = OUTSIDE[self.task] if self.selectors is None else ()
@@ -255,9 +256,7 @@ class AutoSelector(SplittingSelector):
         """The paths of all methods on the training part of each fold."""
 
         def ranked(split: Split) -> dict[str, SelectionPath]:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the fit on all samples warns
-                fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index)
+            fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index)
             return self._paths(members, fitted, problem)
 
         return list(Parallel(n_jobs=self.n_jobs)(delayed(ranked)(split) for split in splits))

@@ -9,15 +9,16 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.registry import Registered, get_method, register
-from zeronorm.resampling.estimators import fitted_path, group_params, seeded_clone
+from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
 from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
+from zeronorm.selection.problem import EmptyAnswerWarning, Problem
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.wrapping import labels_of
 
@@ -152,17 +153,18 @@ class Consensus(SplittingSelector):
         target = labels_of(problem)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
-        converged = True
+        stopped: dict[str, None] = {}  # selectors that did not converge, in order
         with problem.progress.task("Ranking", len(tasks)) as advance:
             fits = (delayed(_rank)(s, problem, target, rows, rng) for s, rows, rng in tasks)
             for i, (rank, has_converged) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
-                converged = converged and has_converged
+                if not has_converged:
+                    stopped[named[i % len(named)][0]] = None
                 advance(1)
         self.ranks_ = ranks[0] if len(parts) == 1 else ranks.mean(axis=0)
-        return self._path(ranks, converged)
+        return self._path(ranks, list(stopped))
 
-    def _path(self, ranks: NDArray[np.int32], converged: bool) -> SelectionPath:
+    def _path(self, ranks: NDArray[np.int32], stopped: list[str]) -> SelectionPath:
         """The path of the consensus; ``ranks`` by sample, selector and feature."""
         is_first = ranks <= self.subset_size_
         self.weights_ = self._weights(is_first)
@@ -180,8 +182,9 @@ class Consensus(SplittingSelector):
             order=np.lexsort(keys),
             scores=-keys[-1],
             n_iter=ranks.shape[0] * ranks.shape[1],
-            converged=converged,
-            remedy="give the selectors inside more iterations or a looser tol.",
+            converged=not stopped,
+            remedy=f"{' and '.join(stopped)} stopped early, so the ranking is approximate. Leave that out of "
+            "'selectors', or give it there with a larger max_iter.",
         )
 
     def _frequencies(self, is_first: NDArray[np.bool_], log_ranks: FloatArray) -> FloatArray:
@@ -279,6 +282,7 @@ def _rank(
         design, target = design.take_rows(rows), target[rows]
         groups = None if groups is None else groups[rows]
     data = design if isinstance(selector, BaseSelector) else design.block(slice(None))
-    fitted = seeded_clone(selector, rng).fit(data, target, **group_params(selector, groups))
+    with quiet_inside(ConvergenceWarning, EmptyAnswerWarning):
+        fitted = seeded_clone(selector, rng).fit(data, target, **group_params(selector, groups))
     path = fitted_path(fitted, design.n_features)
     return (path.position() + 1).astype(np.int32), path.converged

@@ -126,9 +126,15 @@ class SelectorCV(MetaSelector, SplittingSelector):
             classification=problem.task != "regression",
             seed=seed,
         )
-        scores, selected = self._score_folds(problem, target, splits, sizes, seed)
+        scores, selected, all_converged = self._score_folds(problem, target, splits, sizes, seed)
         self.cv_results_ = summary(sizes, scores, selected, splits)
-        return replace(path, own_size=int(sizes[choose_size(scores, self.rule)]))
+        return replace(
+            path,
+            own_size=int(sizes[choose_size(scores, self.rule)]),
+            converged=path.converged and all_converged,
+            remedy=f"{type(self._innermost()).__name__} inside it stopped early; there, "
+            f"{path.remedy or 'raise max_iter or loosen tol.'}",
+        )
 
     def _sizes_to_try(self, path: SelectionPath) -> NDArray[np.intp]:
         p = path.n_features
@@ -142,8 +148,8 @@ class SelectorCV(MetaSelector, SplittingSelector):
 
     def _score_folds(
         self, problem: Problem, target: NDArray[Any], splits: list[Split], sizes: NDArray[np.intp], seed: int
-    ) -> tuple[FloatArray, list[list[NDArray[np.intp]]]]:
-        """Scores (greater is better) and subsets of all sizes in all folds."""
+    ) -> tuple[FloatArray, list[list[NDArray[np.intp]]], bool]:
+        """Scores (greater is better) and subsets of all sizes in all folds, and whether all fits converged."""
         design = problem.design
         X = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
         plan = plan_of_sizes(self, problem, X, target, sizes, seed)
@@ -160,7 +166,8 @@ class SelectorCV(MetaSelector, SplittingSelector):
         results = [found[task.key]["sizes"] for task in tasks]
         scores = [[metric.score(result["metrics"][metric.name]) for result in row] for row in results]
         selected = [[np.asarray(result["selected"], dtype=np.intp) for result in row] for row in results]
-        return np.asarray(scores, dtype=np.float64), selected
+        all_converged = all(found[task.key]["converged"] for task in tasks)
+        return np.asarray(scores, dtype=np.float64), selected, all_converged
 
 
 def plan_of_sizes(
