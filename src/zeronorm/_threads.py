@@ -51,6 +51,14 @@ def one_thread_for_little_work(n: int, p: int) -> AbstractContextManager[Any]:
     return one_thread() if n * p * min(n, p) <= LITTLE_WORK else nullcontext()
 
 
+SMALL_FACTOR = 2000
+
+
+def one_thread_for_factors(side: int) -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread for a Cholesky factor: several wait for each other at each of its many small steps."""
+    return nullcontext() if side > SMALL_FACTOR else one_thread()
+
+
 def one_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread."""
     limit: AbstractContextManager[Any] = thread_controller().limit(limits=1, user_api="blas")

@@ -243,11 +243,20 @@ def is_surely_finite(values: NDArray[Any]) -> bool:
 
 def require_finite_stats(design: Design, stats: ColumnStats) -> None:
     """Raise an error that names the first value or column for which the statistics cannot be trusted."""
-    usual = np.isfinite(stats.mean) & (stats.minimum >= -LARGEST_VALUE) & (stats.maximum <= LARGEST_VALUE)
-    if not usual.all():
+    unusual: list[bool] = []
+    spread = np.empty(stats.mean.size)
+
+    def look(first: int, last: int) -> None:
+        mean, low, high = (v[first:last] for v in (stats.mean, stats.minimum, stats.maximum))
+        usual = np.isfinite(mean) & (low >= -LARGEST_VALUE) & (high <= LARGEST_VALUE)
+        unusual.append(not usual.all())
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.subtract(high, low, out=spread[first:last])
+
+    in_threads(look, spread.size)
+    if any(unusual):
         require_finite(design)
         return
-    spread = stats.maximum - stats.minimum
     if spread.min(initial=np.inf) < SMALLEST_RANGE:
         small = (spread < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
         if small.any():

@@ -31,7 +31,9 @@ def order_by_score(scores: ArrayLike) -> IntArray:
     close = np.flatnonzero(~apart)
     if close.size == 0:
         return by_value
-    places = np.union1d(close, close + 1) if close.size < values.size // 8 else np.arange(values.size)
+    near = np.zeros(values.size, dtype=bool)
+    near[close], near[close + 1] = True, True
+    places = np.flatnonzero(near)
     starts_new_tie = np.ones(places.size, dtype=bool)
     starts_new_tie[places > 0] = apart[places[places > 0] - 1]
     members = by_value[places]

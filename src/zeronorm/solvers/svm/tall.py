@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from zeronorm._jit import reduction, sweep
-from zeronorm._threads import one_thread_for_little_work, one_thread_if_small
+from zeronorm._threads import one_thread_for_factors, one_thread_for_little_work
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
 from zeronorm.solvers.status import Certified, Status
@@ -431,7 +431,7 @@ def _factor(hessian: FloatArray) -> Any:
     for jitter in (0.0, 1e-15, 1e-13, 1e-11):
         hessian.flat[:: hessian.shape[0] + 1] += jitter * largest
         try:
-            with one_thread_if_small(hessian.shape[0]):
+            with one_thread_for_factors(hessian.shape[0]):
                 return cho_factor(hessian, check_finite=False)
         except LinAlgError:
             continue
