@@ -47,6 +47,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
+    "capture_repr": (),  # what a script prints, not the addresses of objects
     "show_memory": False,
     "min_reported_time": 0,
     "write_computation_times": False,  # that page would fetch scripts from elsewhere

@@ -39,6 +39,8 @@ for name in methods:
 chance = 1 - max(table.class_counts.values()) / table.n_samples
 ax.axhline(chance, color="grey", linestyle=":", label="always the larger class")
 ax.set(xscale="log", xlabel="number of genes", ylabel="error rate on unseen cells", ylim=(0, None))
+ax.set_xticks(sizes, sizes)
+ax.minorticks_off()
 ax.legend()
 
 # %%
@@ -46,10 +48,10 @@ ax.legend()
 # CD8B is part of the receptor they are named after.
 selector = AROM(n_features_to_select=10).fit(X, y)
 print(selector.get_feature_names_out())
-fig, ax = plt.subplots(figsize=(7, 3.6))
+fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for label, shift in (("cytotoxic", -0.2), ("regulatory", 0.2)):
     values = table.X[y == label][:, selector.get_support(indices=True)]
     ax.bar(np.arange(10) + shift, values.mean(axis=0), width=0.4, label=label)
-ax.set_xticks(range(10), selector.get_feature_names_out(), rotation=45)
+ax.set_xticks(range(10), selector.get_feature_names_out(), rotation=45, ha="right")
 ax.set(ylabel="mean expression (log scale)")
 ax.legend()

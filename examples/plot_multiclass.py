@@ -14,7 +14,8 @@ from zeronorm import RFE, FisherScore, RandomSelector, evaluate
 from zeronorm.datasets import load_dataset
 
 table = load_dataset("blood-cells", min_class_size=10)
-print(table.class_counts)
+for name, count in table.class_counts.items():
+    print(f"{count:4d} {name}")
 methods = {"RFE": RFE(step=0.2), "Fisher": FisherScore(), "random": RandomSelector(random_state=0)}
 sizes = [5, 10, 20, 40, 80]
 records = evaluate(methods, table.X, table.y, cv=3, sizes=sizes, random_state=0)

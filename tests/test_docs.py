@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import shutil
 import sys
 import textwrap
 import warnings
@@ -173,6 +175,18 @@ def test_the_column_about_a_gpu_is_what_the_code_does(cards, name):
 
 def test_error_control_is_stated_for_registered_methods_only(cards):
     assert set(cards.ERROR_CONTROL) <= {method.name for method in all_methods()}
+
+
+def test_the_short_table_of_trust_follows_from_the_long_ones(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "trust"))
+    simulate = importlib.import_module("simulate")
+    try:
+        for name in simulate.SUMMARIES:
+            shutil.copy(DOCS / "trust" / f"{name}.csv", tmp_path)
+        for file in (simulate.summarise(tmp_path), simulate.shorten(tmp_path)):
+            assert file.read_bytes() == (DOCS / "trust" / file.name).read_bytes()
+    finally:
+        sys.modules.pop("simulate", None)
 
 
 def test_the_data_of_the_package_are_listed_with_their_sizes():

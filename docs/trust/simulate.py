@@ -655,6 +655,49 @@ def summarise(folder: Path = FOLDER) -> Path:
     return write("summary", lines, folder)
 
 
+# The statements of the short table: the words, what should hold, and where in the summary.
+STATEMENTS = (
+    *(
+        (f"95 % interval of {words}", "at least 0.95", ("coverage", "edges"), f"{metric},", "covers the expected value")
+        for metric, words in (
+            ("error_rate", "an error rate"), ("balanced_error_rate", "a balanced error rate"),
+            ("auc", "an area under the curve"), ("mse", "a mean squared error"), ("mae", "a mean absolute error"),
+            ("r2", "R²"),
+        )
+    ),
+    ("95 % interval of the stability", "about 0.95", ("stability",), "", "covered"),
+    ("paired test rejects equal methods", "at most 0.05", ("size",), "paired,", "rejected"),
+    ("corrected t test rejects equal methods", "at most 0.05", ("size",), "corrected t,", "rejected"),
+    ("a comparison claims a false difference", "at most 0.05", ("verdict",), "", "claims a false one"),
+    ("share of false features with knockoffs, level 0.2", "at most 0.2", ("discoveries",), "", "false discovery rate"),
+)  # fmt: skip
+
+
+def shorten(folder: Path = FOLDER) -> Path:
+    """One row for each statement: the worst setting, and the mean over settings."""
+    with (folder / "summary.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    lines = []
+    for words, promise, tables, start, share in STATEMENTS:
+        same = [
+            row
+            for row in rows
+            if row["table"] in tables and row["kind"].startswith(start) and row["share"] == share
+        ]
+        counts = [int(row["rows"]) for row in same]
+        worst = (
+            max(float(row["highest"]) for row in same)
+            if promise.startswith("at most")
+            else min(float(row["lowest"]) for row in same)
+        )
+        mean = float(np.average([float(row["mean"]) for row in same], weights=counts))
+        lines.append({
+            "statement": words, "should be": promise, "settings": sum(counts), "worst setting": worst,
+            "mean of the settings": round(mean, 3),
+        })  # fmt: skip
+    return write("short", lines, folder)
+
+
 def main() -> None:
     """Run the tables named on the command line, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -668,6 +711,7 @@ def main() -> None:
     for name in arguments.tables or TABLES:
         print(write(name, TABLES[name](sets=arguments.sets, seed=arguments.seed, n_jobs=arguments.jobs)))
     print(summarise())
+    print(shorten())
 
 
 if __name__ == "__main__":
