@@ -8,12 +8,16 @@ import itertools
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # The same examples in every run, and no limit of time for one of them: a machine may be busy.
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("repeatable")
+# hypothesis would also try the numbers that stand in the sources loaded so far: others after other tests, and seconds
+# of reading in each process.
+providers._get_local_constants = lambda: providers._local_constants
 
 _numbered, _made_by_numpy = itertools.count(), np.random.default_rng
 

@@ -46,7 +46,16 @@ def written(folder, X, home="h5ad", **options):
     return path
 
 
-@pytest.mark.parametrize(("home", "form"), [("h5ad", "dense"), ("h5ad", "csr"), ("zarr", "csc")])
+@pytest.mark.parametrize(
+    ("home", "form"),
+    [
+        ("h5ad", "dense"),
+        ("h5ad", "csr"),
+        ("h5ad", "csc"),
+        # It opens 1,400 files; that the values are right follows below.
+        pytest.param("zarr", "csc", marks=pytest.mark.slow),
+    ],
+)
 def test_the_contract(tmp_path, home, form):
     path = written(tmp_path, FORMS[form](numbers()), home)
     design = as_design(path, memory_budget=SMALL)

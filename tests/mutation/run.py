@@ -16,7 +16,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -162,33 +161,60 @@ def _swap(operator: ast.AST, start: int, end: int, text: str) -> Iterator[tuple[
 
 
 class Copy:
-    """The package, its tests and its settings in a folder of their own."""
+    """The package, its tests and its settings in a folder of their own, which is always the same one.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    Compiled code is filed under the folder and the times of its sources: it serves the next fault, and the next run.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.folder, self.compiled, self.altered = place / "copy", place / "numba", place / "numba-altered"
+        shutil.rmtree(self.folder, ignore_errors=True)
         for name in ("src", "tests", "benchmarks", "docs", "examples"):
             ignored = shutil.ignore_patterns("__pycache__", "_build", "auto_examples")
-            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+            shutil.copytree(ROOT / name, self.folder / name, ignore=ignored)
         for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile"):
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy(ROOT / name, self.folder / name)
+        self.compiled.mkdir(exist_ok=True)
+        self.passed: set[tuple[str, ...]] = set()
 
     def outcome(self, file: Path, text: str, parts: list[tuple[str, ...]], limit_s: int) -> str:
         """Whether the tests notice that the file has another text; the later parts run if the first do not."""
-        original = file.read_text(encoding="utf-8")
+        original, when = file.read_text(encoding="utf-8"), file.stat().st_mtime_ns
+        compiled = self.compiled
+        if "zeronorm._jit" in original:
+            self._compile_for(parts, limit_s)
+            compiled = self._altered_code()
         file.write_text(text, encoding="utf-8")
         try:
-            outcomes = (self._run(tests, limit_s) for tests in parts if tests)
+            outcomes = (self._run(tests, compiled, limit_s) for tests in parts if tests)
             return next((outcome for outcome in outcomes if outcome != SURVIVED), SURVIVED)
         finally:
             file.write_text(original, encoding="utf-8")
+            os.utime(file, ns=(when, when))
 
-    def _run(self, tests: tuple[str, ...], limit_s: int) -> str:
+    def _compile_for(self, parts: list[tuple[str, ...]], limit_s: int) -> None:
+        """Run the tests once without a fault: each fault then compiles only what it changes."""
+        tests = tuple(sorted(test for part in parts for test in part))
+        if tests not in self.passed:
+            self.passed.add(tests)
+            if self._run(tests, self.compiled, 10 * limit_s) != SURVIVED:
+                raise RuntimeError(f"The tests fail without a fault: {' '.join(tests)}")
+
+    def _altered_code(self) -> Path:
+        """A place for compiled code that the next fault does not see."""
+        shutil.rmtree(self.altered, ignore_errors=True)
+        shutil.copytree(self.compiled, self.altered, copy_function=os.link)
+        return self.altered
+
+    def _run(self, tests: tuple[str, ...], compiled: Path, limit_s: int) -> str:
         environment = {
             **os.environ,
             "PYTHONPATH": str(self.folder / "src"),
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "NUMBA_CACHE_DIR": str(compiled),
             "OMP_NUM_THREADS": "1",
         }
+        # Otherwise the sources of Python would be compiled anew for each fault.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [
             sys.executable,
             "-m",
@@ -246,10 +272,9 @@ def try_named(copy: Copy, chosen: str, limit_s: int) -> list[tuple[str, str]]:
 
 
 def try_random(
-    copy: Copy, packages: list[str], seed: int, deadline: float, limit_s: int
+    copy: Copy, packages: list[str], seed: int, chosen: slice, deadline: float, limit_s: int
 ) -> list[tuple[str, str]]:
     source = copy.folder / "src" / "zeronorm"
-    rng = random.Random(seed)
     pools = {}
     for package in packages:
         files = (
@@ -258,13 +283,14 @@ def try_random(
             else [source / f"{package}.py"]
         )
         pools[package] = [mutant for file in files for mutant in mutants_of(file)]
-        rng.shuffle(pools[package])
+        random.Random(f"{seed} {package}").shuffle(pools[package])
+        pools[package] = pools[package][chosen]
     results = []
     while any(pools.values()) and time.monotonic() < deadline:
         for package in packages:
             if not pools[package] or time.monotonic() >= deadline:
                 continue
-            mutant = pools[package].pop()
+            mutant = pools[package].pop(0)
             text = mutant.applied_to(mutant.file.read_text(encoding="utf-8"))
             outcome = copy.outcome(mutant.file, text, tests_of(mutant.file, source), limit_s)
             where = f"{mutant.file.relative_to(source)}:{mutant.line}"
@@ -292,13 +318,17 @@ def main() -> int:
         "--limit", type=int, default=300, help="seconds of the processor for the tests of one fault"
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the first random fault of each package to try")
+    parser.add_argument("--count", type=int, default=10**9, help="how many random faults of each package")
     parser.add_argument("--named", default="", help="only named faults with this text; '-' for none")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Copy(Path(folder))
-        results = try_named(copy, options.named, options.limit)
-        deadline = time.monotonic() + 60.0 * options.minutes
-        results += try_random(copy, options.packages, options.seed, deadline, options.limit)
+    place = ROOT / ".cache" / "mutation"
+    place.mkdir(parents=True, exist_ok=True)
+    copy = Copy(place)
+    results = try_named(copy, options.named, options.limit)
+    chosen = slice(options.first, options.first + options.count)
+    deadline = time.monotonic() + 60.0 * options.minutes
+    results += try_random(copy, options.packages, options.seed, chosen, deadline, options.limit)
     print(summary(results))
     return int(any(outcome == LOST or (name == "named" and outcome == SURVIVED) for name, outcome in results))
 

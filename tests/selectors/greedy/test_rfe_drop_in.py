@@ -65,7 +65,8 @@ def test_the_tests_of_scikit_learn(function, case, monkeypatch):
 
 CLASSIFIERS = {
     "svc": SVC(kernel="linear", tol=1e-8),
-    "svc weighted": SVC(kernel="linear", C=0.1, class_weight={0: 1.0, 1: 2.0}, tol=1e-8),
+    # libsvm has kernel values in single precision: on these data 1e-8 takes it 75 million steps, 1e-7 takes 69.
+    "svc weighted": SVC(kernel="linear", C=0.1, class_weight={0: 1.0, 1: 2.0}, tol=1e-7),
     "linear svc": LinearSVC(tol=1e-10, max_iter=10**6, dual=False),
     "linear svc scaled": LinearSVC(
         C=0.05, intercept_scaling=3.0, class_weight="balanced", tol=1e-10, dual=False

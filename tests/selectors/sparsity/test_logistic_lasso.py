@@ -9,6 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import l1_logistic
 from zeronorm import LogisticLasso
+from zeronorm.selectors.sparsity import logistic_lasso
+from zeronorm.solvers.lasso import penalty_at_bound
 
 
 def classes(seed, n=60, p=80):
@@ -32,6 +34,20 @@ def test_norm_bound_is_the_constrained_problem(seed, bound):
     assert np.abs(w).sum() == pytest.approx(bound, rel=1e-6)
     assert np.mean(np.logaddexp(0, -signs * (X @ w + b))) == pytest.approx(value, rel=1e-5)
     assert np.array_equal(selector.support_, w != 0)
+
+
+def test_the_bound_is_sought_between_the_penalties_around_it(monkeypatch):
+    """Far smaller ones take many steps, most of all where a line separates the classes."""
+    X, y = classes(0)
+    around = []
+
+    def noted(norm, high, low, bound):
+        around.append((low / high, norm(high) <= bound < norm(low)))
+        return penalty_at_bound(norm, high, low, bound)
+
+    monkeypatch.setattr(logistic_lasso, "penalty_at_bound", noted)
+    LogisticLasso(norm_bound=0.3, n_alphas=10).fit(X, y)
+    assert around == [(pytest.approx(logistic_lasso.WIDE_GRID_END ** (1 / 9)), True)]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -269,11 +269,12 @@ def _grid_path(
     if norm_bound is None:
         return steps
     inside = [step for step in steps if np.abs(step.weights).sum() <= norm_bound]
+    low = steps[len(inside)].penalty if len(inside) < len(steps) else SMALLEST_PENALTY * largest
 
     def norm(penalty: float) -> float:
         return float(np.abs(_descend(X, Y, np.asarray([penalty]), BOUND_TOL)[0].weights).sum())
 
-    last = penalty_at_bound(norm, inside[-1].penalty, SMALLEST_PENALTY * largest, norm_bound)
+    last = penalty_at_bound(norm, inside[-1].penalty, low, norm_bound)
     return inside + _descend(X, Y, np.asarray([last]), REPAIR_TOL if exact else BOUND_TOL)
 
 

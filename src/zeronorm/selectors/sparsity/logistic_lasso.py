@@ -155,11 +155,12 @@ class _PenaltyWalk:
 
     def meet(self, norm_bound: float) -> None:
         """Replace what lies beyond the bound by the solution at the bound."""
+        low = SMALLEST_PENALTY * self.machines.largest_penalty
         while self.norms and self.norms[-1] > norm_bound:
+            low = self.penalties[-1]
             for remembered in (self.penalties, self.supports, self.strengths, self.norms):
                 remembered.pop()
         high = self.penalties[-1] if self.penalties else self.machines.largest_penalty
-        low = SMALLEST_PENALTY * self.machines.largest_penalty
         if high > low:
             self.visit(penalty_at_bound(self._norm_at, high, low, norm_bound))
 
