@@ -317,7 +317,7 @@ GOOD = {
     "patients": Good(
         "d.csv",
         table_text(rows=LONG_ROWS, header=("x", "patient", "y")),
-        "sample_groups='patient'",
+        "categorical='patient'",
         names=("x",),
         values=columns([row[0] for row in LONG_ROWS]),
         labels=[row[2] for row in LONG_ROWS],

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from zeronorm.evaluation import METRICS, area_under_curve, balanced_error_rate, error_rate, probe_fraction
-from zeronorm.resampling.metrics import explained_variation
+from zeronorm.evaluation.significance import metric_interval
+from zeronorm.resampling.metrics import as_metric, explained_variation
 
 labels = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
 
@@ -77,3 +79,30 @@ def test_probe_fraction():
     assert metric.response == "selected"
     assert metric.function([0, 5, 7, 1]) == 0.5
     assert metric.function(np.array([0, 1])) == 0.0
+
+
+CLASSIFIERS = [
+    *("accuracy", "balanced_accuracy", "average_precision", "f1", "f1_macro", "jaccard", "matthews_corrcoef"),
+    *("neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc"),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "explained_variance", "neg_mean_squared_error", "r2"])
+def test_values_of_scorers_lie_within_their_bounds(name, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 3))
+    y = rng.permutation(np.arange(30) % 2) if name in CLASSIFIERS else rng.normal(size=30)
+    model = LogisticRegression() if name in CLASSIFIERS else LinearRegression()
+    value = sk.get_scorer(name)(model.fit(X[:15], y[:15]), X[15:], y[15:])
+    low, high = as_metric(name).bounds
+    assert low <= value <= high
+    assert high < np.inf
+
+
+def test_the_interval_of_a_scorer_stays_within_its_bounds():
+    rows = [
+        {"roc_auc": value, "n_train": 40, "n_test": 10, "split": i} for i, value in enumerate([1.0, 0.9, 1.0])
+    ]
+    low, high = metric_interval(as_metric("roc_auc"), rows)
+    assert 0.0 <= low < 0.97 < high == 1.0

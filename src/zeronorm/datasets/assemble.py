@@ -300,7 +300,7 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
             f"These text columns look like identifiers and were left out: {shown_list(names)}. Nearly every sample "
             "has its own value there."
         )
-    draft = draft.noted(*(encoding.grouping_note(raw.names[p], raw.texts[p], draft.groups) for p in grouping))
+    draft = draft.noted(*(encoding.grouping_note(raw.names[p], raw.texts[p]) for p in grouping))
     if raw.sample_ids is None and identifiers:
         raw = replace(raw, sample_ids=["" if cell is None else cell for cell in raw.texts[identifiers[0]]])
     grouping_names = [raw.names[place] for place in grouping]

@@ -225,12 +225,12 @@ def _of_scikit_learn(entry: Bundled) -> tuple[Any, Any, Any]:
 
 def _of_this_package(entry: Bundled) -> tuple[Any, Any, Any]:
     with np.load(FILES / entry.file, allow_pickle=False) as arrays:
-        X, y, names = arrays["X"], arrays["y"], arrays["feature_names"]
+        X, y, names = arrays["X"] / arrays["scale"], arrays["y"], arrays["feature_names"]
     if entry.classes:
         names_of = dict(entry.classes)
         kept = np.isin(y, list(names_of))
         X, y = X[kept], np.asarray([names_of[label] for label in y[kept]])
-    return X.astype(np.float64), y, names
+    return X, y, names
 
 
 def how_to_get(entry: KnownData) -> str:

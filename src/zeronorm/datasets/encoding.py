@@ -115,14 +115,13 @@ def is_text_grouping(cells: Sequence[str | None]) -> bool:
     return levels >= FEWEST_GROUPS and levels * MOST_SAMPLES_PER_GROUP >= len(cells)
 
 
-def grouping_note(name: str, cells: Sequence[str | None], groups: Any) -> str:
+def grouping_note(name: str, cells: Sequence[str | None]) -> str:
     """What is said about a column that was set aside because it looks like a patient or a batch."""
     levels = len({cell for cell in cells if cell is not None})
-    remedy = "" if groups is not None else f"; to keep its samples together, set sample_groups={name!r}"
     return (
         f"The text column {shown(name)} seems to hold patients or batches: it has {levels} different values, with "
         f"about {len(cells) / levels:.1f} samples each. It is not used as a feature. To use it as one, encode it "
-        f"(categorical={name!r}){remedy}."
+        f"(categorical={name!r})."
     )
 
 

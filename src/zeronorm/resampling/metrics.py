@@ -348,7 +348,7 @@ def as_metric(metric: Any, parameter: str = "metrics") -> Metric:
         if metric in SHARES:
             return SHARES[metric]
         if metric in get_scorer_names():
-            return _of_scorer(get_scorer(metric), metric)
+            return replace(_of_scorer(get_scorer(metric), metric), bounds=_bounds_of_scorer(metric))
         raise ValueError(
             f"The '{parameter}' parameter names {metric!r}, which is not known. Use one of {sorted(METRICS)}, "
             "a scorer name of scikit-learn, or a Metric (register_metric makes its name known)."
@@ -374,9 +374,24 @@ def _balanced_share_right(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 # Scorers of scikit-learn that are asked for thousands of times, without its checks of the labels each time: those
 # take longer than fitting a small predictor.
 SHARES = {
-    "accuracy": Metric("accuracy", _share_right, greater_is_better=True),
-    "balanced_accuracy": Metric("balanced_accuracy", _balanced_share_right, greater_is_better=True),
+    "accuracy": Metric("accuracy", _share_right, greater_is_better=True, bounds=(0.0, 1.0)),
+    "balanced_accuracy": Metric(
+        "balanced_accuracy", _balanced_share_right, greater_is_better=True, bounds=(0.0, 1.0)
+    ),
 }
+BETWEEN_0_AND_1 = ("average_precision", "f1", "jaccard", "precision", "recall", "roc_auc", "top_k_accuracy")
+
+
+def _bounds_of_scorer(name: str) -> tuple[float, float]:
+    """Values that a scorer of scikit-learn can take, so that no interval and no axis goes beyond them."""
+    if name.startswith("neg_"):
+        return (-math.inf, 0.0)
+    if name.startswith(BETWEEN_0_AND_1):
+        return (0.0, 1.0)
+    if name == "matthews_corrcoef":
+        return (-1.0, 1.0)
+    is_share_explained = name in ("r2", "explained_variance") or name.startswith("d2_")
+    return (-math.inf, 1.0 if is_share_explained else math.inf)
 
 
 def _of_scorer(scorer: Any, name: str) -> Metric:

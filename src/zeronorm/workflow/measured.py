@@ -171,11 +171,10 @@ def error_sentence(found: dict[str, Any]) -> str:
 def permutation_sentence(p_value: float, n_permutations: int) -> str:
     """How often the procedure did as well on permuted targets."""
     as_good = round(p_value * (1 + n_permutations)) - 1
-    times = {0: "never", 1: "once"}.get(as_good, f"{as_good} times")
-    return (
-        f"The whole procedure was repeated on {n_permutations} permuted targets; it {times} did as well there (p = "
-        f"{p_value:.2g})."
+    outcome = {0: "it never did as well there", 1: "it did as well there once"}.get(
+        as_good, f"it did as well there {as_good} times"
     )
+    return f"The whole procedure was repeated on {n_permutations} permuted targets; {outcome} (p = {p_value:.2g})."
 
 
 def size_sentence(result: Result) -> str:

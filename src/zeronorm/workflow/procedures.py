@@ -202,13 +202,18 @@ def _check_serves(info: MethodInfo, table: Table) -> None:
     if info.kind not in ("selector", "meta"):
         raise ValueError(
             f"The method {info.name!r} is a {info.kind}, not a selector. Use one of "
-            f"{', '.join(list(usable_methods(table))[:8])}."
+            f"{_names_that_serve(table)}."
         )
     if task_kind(table) not in info.tasks:
         raise ValueError(
             f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {task_kind(table)}. "
-            f"Use one of {', '.join(list(usable_methods(table))[:8])}."
+            f"Use one of {_names_that_serve(table)}."
         )
+
+
+def _names_that_serve(table: Table) -> str:
+    """All of them, the default first: a list that ends before the usual ones would mislead."""
+    return ", ".join(dict.fromkeys((default_method(table), *usable_methods(table))))
 
 
 def build_selector(info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]) -> Any:
