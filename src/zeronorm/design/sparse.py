@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm._jit import kernel
+from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design, read_in_turn
 from zeronorm.design.chunked import BYTES_WORTH_A_THREAD
+from zeronorm.design.column_kernels import symmetric_result
 from zeronorm.design.index import Index, as_index, as_selector, as_slice, compose
 from zeronorm.design.stats import StatsAccumulator, is_surely_finite, read_only
 
@@ -52,6 +54,32 @@ def sparse_gram_adjoint(
                 product += row[indices[b]] * data[b]
             total += data[a] * product
         result[j] = total
+
+
+@kernel
+def sparse_sandwich(
+    columns: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    rows: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    d: FloatArray,
+    result: FloatArray,
+    first: int,
+    last: int,
+) -> None:
+    """Write rows ``first`` to ``last`` of ``X' diag(d) X``, each up to the diagonal.
+
+    One row of the result at a time stays close to the processor; rows of the data are sorted.
+    """
+    data, indices, indptr = columns
+    row_data, row_indices, row_indptr = rows
+    for j in range(first, last):
+        out = result[j]
+        for a in range(indptr[j], indptr[j + 1]):
+            i = indices[a]
+            value = d[i] * data[a]
+            for b in range(row_indptr[i], row_indptr[i + 1]):
+                if row_indices[b] > j:
+                    break
+                out[row_indices[b]] += value * row_data[b]
 
 
 # -- Structures that would send compiled loops astray --
@@ -114,6 +142,7 @@ def _index_fault(indices: NDArray[Any], size: int, name: str) -> str | None:
 
 # One multiplication costs about this many times more on stored pairs than in a dense product.
 _PAIR_COST = 30.0
+_MOST_PARTS, _VALUES_PER_PART = 32, 1 << 15  # of products that threads share
 _LARGEST_COLUMN_GAP = 64  # columns that are read in vain rather than skipped
 
 
@@ -129,6 +158,12 @@ class SparseDesign(Design):
     @functools.cached_property
     def _csc(self) -> Any:
         return self._matrix.tocsc()
+
+    @functools.cached_property
+    def _csr(self) -> Any:
+        rows = self._matrix.tocsr()
+        rows.sort_indices()
+        return rows
 
     def _take(self, columns: Index) -> SparseDesign:
         return SparseDesign(_select_major(self._csc, columns), self._names_of(columns))
@@ -172,8 +207,7 @@ class SparseDesign(Design):
         return result
 
     def _column_arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        csc = self._csc
-        return read_only(csc.data), read_only(csc.indices), read_only(csc.indptr)
+        return _arrays_of(self._csc)
 
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         if not isinstance(other, SparseDesign):
@@ -188,7 +222,11 @@ class SparseDesign(Design):
         return np.asarray(self._matrix.T @ V)
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
-        return _dense(self._matrix.T @ self._matrix.multiply(d[:, None]).tocsr())
+        result, weight = np.zeros((self.n_features, self.n_features)), read_only(np.ascontiguousarray(d))
+        columns, rows = self._column_arrays(), _arrays_of(self._csr)
+        tasks = [(columns, rows, weight, result, *bounds) for bounds in _even_parts(columns[2])]
+        run_in_threads(sparse_sandwich, tasks, available_threads() if len(tasks) > 1 else 1)
+        return symmetric_result(result).T
 
     def squared_norms(self) -> FloatArray:
         values = self._csc.data.astype(np.float64)
@@ -197,6 +235,17 @@ class SparseDesign(Design):
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         accumulator.add_sparse(*self._column_arrays())
+
+
+def _arrays_of(compressed: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    return read_only(compressed.data), read_only(compressed.indices), read_only(compressed.indptr)
+
+
+def _even_parts(indptr: NDArray[Any]) -> list[tuple[int, int]]:
+    """Bounds of consecutive columns with about as many stored values each; one part of few values."""
+    n_parts = min(_MOST_PARTS, 1 + int(indptr[-1]) // _VALUES_PER_PART)
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], n_parts + 1)[1:-1]).tolist()
+    return [pair for pair in itertools.pairwise([0, *cuts, indptr.size - 1]) if pair[1] > pair[0]]
 
 
 def _canonical(matrix: Any) -> Any:

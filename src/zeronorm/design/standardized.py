@@ -130,7 +130,7 @@ class StandardizedDesign(Design):
             return None
         stored, shift = found
         factor = self._factor[columns]
-        return stored * factor[None, :], (shift + self.mean[columns]) * factor
+        return (stored * factor[None, :]).tocsc(), (shift + self.mean[columns]) * factor
 
     # Products of the data as they are, corrected for the means
 

@@ -19,6 +19,7 @@ from zeronorm.selection.problem import Problem
 
 DEPENDENT = 1e-10  # share of its squared norm below which a projected column counts as dependent
 EXPLAINED = 1e-7  # share of its norm below which a direction of the target counts as explained
+FIRST_ROOM = 15  # directions; the room for them doubles as they come
 STALE = 1e-3  # shrinking of the residual after which products with it are computed afresh
 
 
@@ -49,7 +50,7 @@ class OrthogonalSearch:
         self.weight = np.ones(n) if sample_weight is None else sample_weight
         self.n_effective = float(self.weight.sum())
         self._root_weight = np.sqrt(self.weight)
-        self._basis = np.empty((n, min(n, p) + 1), order="F")
+        self._basis = np.empty((n, min(n, p, FIRST_ROOM) + 1), order="F")
         self.rank = 0
         self.selected: list[int] = []
         self.independent: list[int] = []  # the selected columns that added a direction
@@ -170,6 +171,10 @@ class OrthogonalSearch:
         return np.asarray(projected / np.sqrt(length_sq))
 
     def _extend_basis(self, direction: FloatArray) -> None:
+        if self.rank == self._basis.shape[1]:
+            grown = np.empty((len(direction), 2 * self.rank), order="F")
+            grown[:, : self.rank] = self._basis
+            self._basis = grown
         self._basis[:, self.rank] = direction
         self.rank += 1
 

@@ -85,7 +85,7 @@ def test_blocks_do_not_change_the_scores(monkeypatch):
     X, y = problem()
     selector = MutualInformation(discrete_features=[7], random_state=0)
     whole = selector.fit(X, y).scores_
-    monkeypatch.setattr(module, "COLUMNS_AT_A_TIME", 2)
+    monkeypatch.setattr(module, "MOST_COLUMNS", 2)
     np.testing.assert_allclose(selector.fit(X, y).scores_, whole, atol=1e-6)
 
 

@@ -6,12 +6,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.integrate import quad
 from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.engines.logistic_exchanges import screening
+from zeronorm.engines.logistic_exchanges import exchanges, screening
 from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
 from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures, largest
 from zeronorm.selection.problem import Problem
@@ -117,7 +118,7 @@ def test_predicted_exchanges_are_exact_for_small_changes():
     X = np.column_stack([X, np.random.default_rng(1).normal(size=(400, 2))])
     model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(400), 1e-6)
     fit = model.fit(np.arange(5))
-    gain = QuadraticModel(model, fit).additions(Candidates(model, np.asarray([5, 6]))).gain
+    gain = QuadraticModel(model, fit).additions(Candidates.of(model, np.asarray([5, 6]))).gain
     with_first, with_second = (
         model.fit(np.asarray([0, 1, 2, 3, 4, 5])),
         model.fit(np.asarray([0, 1, 2, 3, 4, 6])),
@@ -127,7 +128,7 @@ def test_predicted_exchanges_are_exact_for_small_changes():
     back = QuadraticModel(model, with_first)
     assert back.removals().loss[-1] == pytest.approx(gain[0], rel=0.05)
     exact = with_first.objective - with_second.objective
-    swap_gains = back.swap_gains(Candidates(model, np.asarray([6])))
+    swap_gains = back.swap_gains(Candidates.of(model, np.asarray([6])))
     assert swap_gains[0, -1] == pytest.approx(exact, rel=0.05)
 
 
@@ -140,7 +141,7 @@ def test_predicted_weights_are_one_newton_step(n_classes):
     model = LogisticSubsets(as_design(X), signs, np.ones(200), 0.5)
     fit = model.fit(np.asarray([0, 2, 5]))
     quadratic = QuadraticModel(model, fit)
-    additions = quadratic.additions(Candidates(model, np.arange(8)))
+    additions = quadratic.additions(Candidates.of(model, np.arange(8)))
     assert additions.columns.tolist() == [1, 3, 4, 6, 7]
 
     def step(columns, frozen):
@@ -170,7 +171,10 @@ def test_predicted_weights_are_one_newton_step(n_classes):
 def test_the_steepest_candidates_have_the_same_predictions():
     X, y = logistic_problem(4, n=100, p=30)
     model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(100), 1e-6)
-    quadratic, candidates = QuadraticModel(model, model.fit(np.arange(5))), Candidates(model, np.arange(30))
+    quadratic, candidates = (
+        QuadraticModel(model, model.fit(np.arange(5))),
+        Candidates.of(model, np.arange(30)),
+    )
     every, some = quadratic.additions(candidates), quadratic.additions(candidates, 8)
     assert some.columns.size == 8
     place = np.searchsorted(every.columns, some.columns)
@@ -184,13 +188,13 @@ def test_dependent_features_have_finite_predictions():
     X = np.column_stack([X, X[:, 0], X[:, 1]])
     model = LogisticSubsets(as_design(X), (2.0 * y - 1.0)[:, None], np.ones(100), 1e-12)
     quadratic = QuadraticModel(model, model.fit(np.asarray([0, 1, 2, 6])))
-    found = quadratic.additions(Candidates(model, np.asarray([3, 7])))
+    found = quadratic.additions(Candidates.of(model, np.asarray([3, 7])))
     alone = QuadraticModel(model, model.fit(np.asarray([0, 1, 2]))).additions(
-        Candidates(model, np.asarray([3]))
+        Candidates.of(model, np.asarray([3]))
     )
     assert found.gain[0] == pytest.approx(alone.gain[0], rel=1e-4)
     assert found.gain[1] == pytest.approx(0.0, abs=1e-6)
-    assert np.all(np.isfinite(quadratic.swap_gains(Candidates(model, np.asarray([3, 7])))))
+    assert np.all(np.isfinite(quadratic.swap_gains(Candidates.of(model, np.asarray([3, 7])))))
     assert np.all(np.isfinite(quadratic.removals().loss))
 
 
@@ -361,3 +365,15 @@ def test_data_that_bytes_cannot_hold_are_read(monkeypatch):
     monkeypatch.setattr(screening, "COARSE_FROM", 1)
     found = ZeroNormLogistic(3, standardize=False).fit(X + 1000.0, y).path_
     assert [s.tolist() for s in found.subsets] == [s.tolist() for s in expected.subsets]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_candidates_that_stay_sparse_change_no_subset(n_classes, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.poisson(0.15, size=(150, 400)) * rng.uniform(0.5, 2.0, size=(150, 400))
+    y = np.argmax(X[:, :n_classes] @ np.eye(n_classes) + 0.3 * rng.normal(size=(150, n_classes)), axis=1)
+    dense = ZeroNormLogistic(4).fit(X, y).path_
+    monkeypatch.setattr(exchanges, "SMALL_COPY_BYTES", 0)
+    sparse_path = ZeroNormLogistic(4).fit(sparse.csr_array(X), y).path_
+    assert [s.tolist() for s in sparse_path.subsets] == [s.tolist() for s in dense.subsets]
+    np.testing.assert_allclose(sparse_path.objective, dense.objective, rtol=1e-6)

@@ -301,10 +301,11 @@ class GramMachines(LinearValue):
     def _block_size(self, ascending: FloatArray, tie: float) -> int:
         """All candidates when they fit, else a part; never a cut through tied values."""
         n_all = ascending.size
-        resident = max(self.small_block, self.design.n_features // BLOCK_SHARE)
-        if n_all <= resident:
+        # The block is dense: of sparse data it takes no more than the share of the Gram matrix.
+        most = self.design.n_samples if self.design.is_sparse else self.design.n_features
+        if n_all <= max(self.small_block, most // BLOCK_SHARE):
             return n_all
-        size = max(self.small_block, n_all // BLOCK_SHARE)
+        size = max(self.small_block, min(n_all, most) // BLOCK_SHARE)
         while size < n_all and ascending[size] <= ascending[size - 1] + 2.0 * tie:
             size += 1
         return size

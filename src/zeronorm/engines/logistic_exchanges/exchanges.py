@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
+from zeronorm.design.base import SMALL_COPY_BYTES
 from zeronorm.engines.logistic_exchanges.kernels import expand_machines, fit_logistic
 
 # -- Logistic machines on subsets of the features: the columns in memory, and exact fits --
@@ -149,10 +151,52 @@ COLLINEAR = 1e-9  # share of its curvature that must remain of a feature given t
 class Candidates:
     """Features that may enter, sorted, with their values and the squares of these, one feature per row."""
 
-    def __init__(self, model: LogisticSubsets, columns: IntArray) -> None:
-        self.columns = columns
-        self.values = model.rows(columns)
-        self.squares = self.values * self.values
+    def __init__(self, columns: IntArray, values: FloatArray, squares: FloatArray) -> None:
+        self.columns, self._values, self._squares = columns, values, squares
+
+    @classmethod
+    def of(cls, model: LogisticSubsets, columns: IntArray) -> Candidates | SparseCandidates:
+        """Dense, or as they are stored where dense ones would be large."""
+        large = 8 * model.design.n_samples * columns.size > SMALL_COPY_BYTES
+        stored = model.design.stored_columns(columns) if large else None
+        if stored is not None:
+            return SparseCandidates(columns, *stored)
+        values = model.rows(columns)
+        return cls(columns, values, values * values)
+
+    def take(self, kept: IntArray) -> Candidates:
+        return Candidates(self.columns[kept], self._values[kept], self._squares[kept])
+
+    def products(self, vectors: FloatArray) -> FloatArray:
+        """Of each vector, a row, with each feature; stacks of vectors give stacks of products, features first."""
+        if vectors.ndim == 2:
+            return np.asarray(vectors @ self._values.T)
+        return np.asarray(self._values @ vectors.transpose(0, 2, 1))
+
+    def square_products(self, vectors: FloatArray) -> FloatArray:
+        """The same with the squares of the values."""
+        return np.asarray(vectors @ self._squares.T)
+
+
+class SparseCandidates:
+    """The same for the sparse columns S and the shift of which S - shift are the values."""
+
+    def __init__(self, columns: IntArray, stored: Any, shift: FloatArray) -> None:
+        self.columns, self._stored, self._shift = columns, stored, shift
+
+    def take(self, kept: IntArray) -> SparseCandidates:
+        return SparseCandidates(self.columns[kept], self._stored[:, kept], self._shift[kept])
+
+    def products(self, vectors: FloatArray) -> FloatArray:
+        if vectors.ndim == 3:
+            return np.stack([self.products(part).T for part in vectors])
+        plain = (self._stored.T @ vectors.T).T
+        return np.asarray(plain - np.outer(vectors.sum(axis=1), self._shift))
+
+    def square_products(self, vectors: FloatArray) -> FloatArray:
+        plain, squares = (self._stored.T @ vectors.T).T, (self._stored.power(2).T @ vectors.T).T
+        total = vectors.sum(axis=1)
+        return np.asarray(squares - 2.0 * self._shift * plain + np.outer(total, self._shift**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,27 +263,27 @@ class QuadraticModel:
     def removals(self) -> Removals:
         return Removals((self.fit.coef[:, :-1] ** 2 / (2.0 * self.spread)).sum(axis=0), self.inverses)
 
-    def additions(self, candidates: Candidates, count: int | None = None) -> Additions:
+    def additions(self, candidates: Candidates | SparseCandidates, count: int | None = None) -> Additions:
         """What the candidates outside the fit would gain, or those ``count`` with the steepest slopes."""
-        slopes = self.residuals @ candidates.values.T
-        bends = self.curvatures @ candidates.squares.T + self.ridge
+        slopes = candidates.products(self.residuals)
+        bends = candidates.square_products(self.curvatures) + self.ridge
         kept = np.flatnonzero(_outside(candidates.columns, self.fit.columns))
         if count is not None and count < kept.size:
             # A lower bound of the gain: correlation with the features of the fit only lessens the bend.
             least = (slopes**2 / bends).sum(axis=0)[kept]
             kept = kept[np.argpartition(-least, count)[:count]]
         slopes, bends = slopes[:, kept], bends[:, kept]
-        projection, remaining = self._project(candidates.values[kept], bends)
+        projection, remaining = self._project(candidates.take(kept), bends)
         floor = COLLINEAR * bends
         gain = _half_square_ratio(slopes, remaining, floor).sum(axis=0)
         weight = np.divide(slopes, remaining, out=np.zeros_like(slopes), where=remaining > floor)
         return Additions(candidates.columns[kept], gain, weight, projection)
 
-    def swap_gains(self, candidates: Candidates) -> FloatArray:
+    def swap_gains(self, candidates: Candidates | SparseCandidates) -> FloatArray:
         """Predicted gain by putting candidate j, none of the fit, in the place of feature i of the fit: [j, i]."""
-        slopes = self.residuals @ candidates.values.T
-        bends = self.curvatures @ candidates.squares.T + self.ridge
-        projection, remaining = self._project(candidates.values, bends)
+        slopes = candidates.products(self.residuals)
+        bends = candidates.square_products(self.curvatures) + self.ridge
+        projection, remaining = self._project(candidates, bends)
         # Leaving out feature i moves the others along the i-th column of the inverse, which changes the slopes.
         own = projection[:, :, :-1]
         ratio = (self.fit.coef[:, :-1] / self.spread)[:, None, :]
@@ -248,9 +292,11 @@ class QuadraticModel:
         gains = _half_square_ratio(slope_without, remaining_without, COLLINEAR * bends[:, :, None])
         return np.asarray(gains.sum(axis=0) - self.removals().loss)
 
-    def _project(self, values: FloatArray, bends: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _project(
+        self, candidates: Candidates | SparseCandidates, bends: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Coefficients of candidates on the features of the fit, and the curvature that is left of them."""
-        cross = values @ self.weighted.transpose(0, 2, 1)
+        cross = candidates.products(self.weighted)
         projection = cross @ self.inverses
         return projection, bends - np.einsum("cji,cji->cj", projection, cross)
 

@@ -38,7 +38,7 @@ BEYOND = 3  # sizes above the largest, so that it is reached from both sides, to
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
-FEWEST_STORED, STORED_BYTES = 200, 1 << 28  # of many samples fewer columns, but what one size needs
+FEWEST_STORED, STORED_BYTES = 32, 1 << 28  # of many samples fewer columns, but what one size needs
 PASSES = 10
 
 
@@ -120,7 +120,7 @@ class SubsetSearch:
         """Subsets with one feature more, the smallest predicted objective first."""
         if not bases:
             return
-        candidates = Candidates(self.model, self._candidates_of_beam(bases[0].size))
+        candidates = Candidates.of(self.model, self._candidates_of_beam(bases[0].size))
         few = self.eligible.size <= FEW_FEATURES
         found: list[Additions] = []
         for base in bases:
@@ -172,7 +172,7 @@ class SubsetSearch:
         """Splice and swap until nothing improves."""
         while fit is not None and fit.key not in self._searched:
             self._searched.add(fit.key)
-            candidates = Candidates(self.model, self._candidates(fit))
+            candidates = Candidates.of(self.model, self._candidates(fit))
             quadratic = QuadraticModel(self.model, fit)
             gain = quadratic.additions(candidates).gain
             promising = candidates.columns[order_by_score(gain)]

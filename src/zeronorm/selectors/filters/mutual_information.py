@@ -21,8 +21,8 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
 
-# Fixed, so that the noise that breaks ties is the same on every backend.
-COLUMNS_AT_A_TIME = 256
+# By the number of samples alone, so that the noise that breaks ties is the same on every backend.
+MOST_COLUMNS, FEWEST_COLUMNS, NUMBERS_AT_A_TIME = 256, 4, 1 << 20
 NOISE = 1e-10  # relative
 OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding its neighbours
 
@@ -104,8 +104,9 @@ class MutualInformation(BaseSelector):
         discrete = parse_discrete_features(self.discrete_features, problem)
         estimate = self._regression if problem.task == "regression" else self._classification
         score = np.empty(problem.n_features)
+        width = min(MOST_COLUMNS, max(FEWEST_COLUMNS, NUMBERS_AT_A_TIME // problem.n_samples))
         with problem.progress.task("Mutual information", problem.n_features) as advance:
-            for columns, block in problem.design.iter_blocks(COLUMNS_AT_A_TIME):
+            for columns, block in problem.design.iter_blocks(width):
                 score[columns] = estimate(block, problem, discrete[columns])
                 advance(block.shape[1])
         constant = problem.design.column_stats().is_constant(problem.design.dtype)
@@ -177,7 +178,10 @@ class MutualInformation(BaseSelector):
 def _with_noise(block: FloatArray, rng: np.random.Generator) -> FloatArray:
     """A copy in which equal values differ, by far less than different ones do."""
     size = np.maximum(block.std(axis=0), np.abs(block).mean(axis=0))
-    return np.asarray(block + NOISE * size * rng.standard_normal(block.shape))
+    noise = rng.standard_normal(block.shape)
+    noise *= NOISE * size
+    noise += block
+    return noise
 
 
 # -- Compiled estimates of the mutual information between columns and classes --

@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from zeronorm._threads import require_memory
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design import Design
 from zeronorm.solvers.sparse_bayes.posterior import (
@@ -218,6 +219,12 @@ class _State:
         self.settled = False
 
     def _work_on(self, candidates: Int64Array) -> None:
+        n_columns = candidates.size + 3 * (self.active.size + _ADDITIONS)
+        require_memory(
+            8 * self.design.n_samples * n_columns,
+            f"The columns of {self.active.size} relevant features of {self.design.n_samples} samples",
+            "select features with a filter first, or use fewer samples.",
+        )
         pool, exhausted = self.design.block(candidates), candidates.size == 0
         enough = self.tol if exhausted else max(self.tol, _LOOSE_TOL)
         for _ in range(min(_SWEEPS, self.max_iter - self.n_iter)):
