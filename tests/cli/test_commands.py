@@ -298,7 +298,7 @@ def test_nothing_selected_is_said_with_a_remedy_and_without_an_empty_table(tmp_p
     printed = capsys.readouterr().out
     assert "No feature of 12 was selected for label." in printed
     assert "┃ rank" not in printed
-    assert "set a less strict level (--param)" in printed
+    assert "set a less strict level (--param level=0.2)" in printed
     assert "Do not use the features" not in printed
 
 
@@ -512,6 +512,7 @@ def test_parameters_of_the_library_are_options_here():
         in_flags("Set delimiter=';' or missing='drop-rows'.") == "Set --delimiter ';' or --missing drop-rows."
     )
     assert in_flags("Raise the parameter 'max_features'.") == "Raise --max-features."
+    assert in_flags("Set a level (params={'level': 0.2}).") == "Set a level (--param level=0.2)."
     assert in_flags("The 'C' parameter of RFE must be positive. Got -1.") == (
         "The 'C' parameter of RFE must be positive. Got -1."
     )

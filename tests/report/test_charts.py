@@ -20,14 +20,14 @@ from zeronorm.report import Facts, render, render_report
 from zeronorm.report.cells import Bar, Bars, Grid
 from zeronorm.report.chart import Chart, chart_classes, charts_of, register_chart
 from zeronorm.report.charts.error import ErrorChart
-from zeronorm.report.charts.features import feature_values
+from zeronorm.report.charts.features import _class_names, feature_values
 from zeronorm.report.charts.importance import ImportanceChart
 from zeronorm.report.charts.path import path_figure
 from zeronorm.report.charts.predictions import ConfusionChart, RocChart, mean_roc
 from zeronorm.report.charts.sizes import SizesChart
 from zeronorm.report.html import facts_of
 from zeronorm.report.lines import Lines, Point, Series, spread
-from zeronorm.report.svg import Axes, log_ticks, value_range
+from zeronorm.report.svg import Axes, label_room, log_ticks, text_width, value_range
 from zeronorm.report.text import is_largest_tried, key_figures, next_steps
 from zeronorm.selection.path import SelectionPath
 
@@ -311,6 +311,30 @@ def test_a_choice_at_the_largest_size_says_so(strange_selection):
     inside = selection_with(strange_selection, size={**size, "at_largest": False}, provenance=provenance)
     assert not is_largest_tried(inside)
     assert not any("--max-features" in step.command for step in next_steps(inside))
+
+
+def test_the_next_commands_have_one_output_folder_each(strange_selection):
+    command = "zeronorm select d.csv -t y --force --out mine -o=other --features 3"
+    result = selection_with(strange_selection, provenance={"command": command, "repeats": 1})
+    commands = [line for step in next_steps(result) for line in step.command.splitlines()]
+    assert commands[0] == "zeronorm select d.csv -t y --features 3 --repeats 10 --out confirmed"
+    assert all(line.count("--out") + line.count("-o=") <= 1 for line in commands)
+    assert not any("mine" in line or "--force" in line for line in commands)
+    nothing = selection_with(strange_selection, provenance=result.provenance, selected=[])
+    assert not any("--save-model" in step.command for step in next_steps(nothing))
+
+
+def test_names_of_classes_stand_under_the_boxes_only_where_they_can_be_read():
+    assert _class_names(["cytotoxic", "regulatory"], 61.0) == ["cytotoxic", "regulatory"]
+    cut = _class_names(["adenocarcinoma", "mesothelioma"], 61.0)
+    assert all(name.endswith("…") and text_width(name, 11.0) <= 61.0 for name in cut)
+    assert _class_names([f"CD{i}+ cells" for i in range(8)], 13.0) == []
+
+
+def test_there_is_room_for_names_in_capitals():
+    room, letters = label_room(["HLA-DPA1", "x"], 520)
+    assert letters == 8
+    assert room >= text_width("HLA-DPA1") + 6 > 8 * 6.6
 
 
 def test_the_report_of_a_hundred_thousand_features_is_small(strange_selection):

@@ -178,6 +178,7 @@ def in_flags(message: str) -> str:
         lambda m: f"{'Pass' if m[1] == 'S' else 'pass'} {flags[m[2]]}",
         message,
     )
+    message = re.sub(r"\bparams=\{'(\w+)': ([^{}]+)\}", r"--param \1=\2", message)
     value = r"""('[^']*'|"[^"]*"|[\w.]+)"""
     return re.sub(
         rf"\b({names})={value}", lambda m: f"{flags[m[1]]} {shlex.quote(m[2].strip(_QUOTES))}", message

@@ -69,10 +69,38 @@ def label_room(
     names: list[str], width: int, share: float = 0.3, letter: float = TEXT_WIDTH
 ) -> tuple[int, int]:
     """Room for names at the side of a chart, and the number of characters that fit."""
-    longest = max((len(visible(name)) for name in names), default=0)
-    room = min(longest * letter + 10, share * width)
-    fitting = longest if longest * letter + 10 <= room else int((room - 8) / WIDE_TEXT)
+    shown = [visible(name) for name in names]
+    longest = max(map(len, shown), default=0)
+    needed = max((max(len(name) * letter, text_width(name)) for name in shown), default=0.0) + 10
+    room = min(needed, share * width)
+    fitting = longest if needed <= room else int((room - 8) / WIDE_TEXT)
     return round(room), max(4, fitting)
+
+
+NARROW_LETTERS, WIDE_LETTERS = set("fijlrtI.,:;!|'()[] "), set("mwMW@%")
+
+
+def text_width(text: str, size: float = 12.0) -> float:
+    """Pixels that a text takes in one of the wider fonts."""
+    ems = (
+        0.4
+        if letter in NARROW_LETTERS
+        else 0.98
+        if letter in WIDE_LETTERS
+        else 0.71
+        if letter.isupper()
+        else 0.62
+        for letter in text
+    )
+    return size * sum(ems)
+
+
+def fitted(text: str, room: float, size: float = 12.0) -> str:
+    """The text, or as much of its start as fits."""
+    letters = len(visible(text))
+    while letters > 1 and text_width(visible(text, letters), size) > room:
+        letters -= 1
+    return visible(text, letters)
 
 
 # -- Scales --

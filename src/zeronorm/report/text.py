@@ -115,6 +115,7 @@ def next_steps(result: Result) -> list[Step]:
         return [Step("Use your own data: one row per sample.", "zeronorm select DATA.csv --target COLUMN")]
     if not command.startswith(("zeronorm select", "zeronorm compare")):
         return []
+    command = _without(command, "--out", "-o", flags=("--force",))
     steps = []
     if run.get("repeats", 1) < CONFIRMING_REPEATS:
         words = "Confirm: measure again on ten times as many splits, which also shows how stable the set is."
@@ -123,7 +124,7 @@ def next_steps(result: Result) -> list[Step]:
         larger = min(4 * max(result.size["tried"]), result.data["n_features"])
         words = "Enlarge: the chosen size is the largest one tried."
         steps.append(Step(words, f"{command} --max-features {larger} --out enlarged"))
-    if result.kind == "selection" and "--save-model" not in command:
+    if result.kind == "selection" and result.selected and "--save-model" not in command:
         words = "Apply: keep the model of the final set, then predict new samples with it."
         again = f"{command} --save-model --out with-model"
         steps.append(Step(words, f"{again}\nzeronorm apply with-model new-samples.csv"))
@@ -138,21 +139,21 @@ def next_steps(result: Result) -> list[Step]:
         words = (
             "Select: run one method and get its features; use the options of the comparison that you need."
         )
-        steps.append(Step(words, _without_methods(chosen)))
+        steps.append(Step(words, f"{_without(chosen, '--methods', '-m')} --method NAME --out selected"))
     return steps
 
 
-def _without_methods(command: str) -> str:
-    """The command without its list of methods and its output folder."""
-    words, kept, skip = shlex.split(command), [], False
-    for word in words:
+def _without(command: str, *options: str, flags: tuple[str, ...] = ()) -> str:
+    """The command without some options, with their values, and flags."""
+    kept, skip = [], False
+    for word in shlex.split(command):
         if skip:
             skip = False
-        elif word in ("--methods", "-m", "--out", "-o"):
+        elif word in options:
             skip = True
-        elif not word.startswith(("--methods=", "--out=")):
+        elif word not in flags and not word.startswith(tuple(f"{option}=" for option in options)):
             kept.append(word)
-    return f"{shlex.join(kept)} --method NAME --out selected"
+    return shlex.join(kept)
 
 
 def new_samples_sentence(facts: Facts) -> str:

@@ -204,7 +204,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
     if size.get("chosen") == 0:
         notes.append(
             "The method selected nothing: no feature passed its control of false selections. Add samples, set a less "
-            "strict level (parameter 'params'), or choose a method that ranks the features."
+            "strict level (params={'level': 0.2}), or choose a method that ranks the features."
         )
     else:
         notes += _doubts_about_chance(found)

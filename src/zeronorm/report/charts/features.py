@@ -11,7 +11,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
-from zeronorm.report.svg import HALF, Box, Scale, element, svg_chart, value_range, visible
+from zeronorm.report.svg import HALF, Box, Scale, element, fitted, svg_chart, value_range, visible
 from zeronorm.workflow.inputs import dense_columns
 
 MOST_FEATURES = 24
@@ -19,6 +19,7 @@ MOST_DOTS = 120
 MOST_CLASSES = 8
 PANEL, WIDEST_PANEL = 170, 240  # pixels
 GAP = 14
+LABEL_SIZE = 11.0  # of .cell-label
 
 
 @register_chart("features", order=15)
@@ -204,6 +205,7 @@ def _boxes(panel: Panel, box: Box) -> list[Markup]:
     scale = Scale(*value_range(values), box.bottom, box.top)
     parts = _value_ticks(box, scale)
     step = (box.right - box.left) / len(panel.boxes)
+    names = _class_names(panel.classes, step - 3)
     for code, (label, five) in enumerate(zip(panel.classes, panel.boxes, strict=True)):
         middle = box.left + (code + 0.5) * step
         half = min(22.0, 0.3 * step)
@@ -228,9 +230,18 @@ def _boxes(panel: Panel, box: Box) -> list[Markup]:
                 class_=f"s{code % 8}",
             )
         )
-        cut = visible(label, max(3, int(step / 7.6)))
-        parts.append(element("text", cut, x=middle, y=box.bottom + 15, class_="tick middle name"))
+        if code < len(names):
+            parts.append(
+                element("text", names[code], x=middle, y=box.bottom + 15, class_="cell-label middle name")
+            )
     return parts
+
+
+def _class_names(classes: list[str], room: float) -> list[str]:
+    """What fits under the boxes; nothing where no name could be told from another, because the legend has them."""
+    names = [fitted(label, room, LABEL_SIZE) for label in classes]
+    is_cut = any(name != visible(label) for name, label in zip(names, classes, strict=True))
+    return [] if is_cut and (min(map(len, names)) < 4 or len(set(names)) < len(names)) else names
 
 
 def _scatter(panel: Panel, box: Box) -> list[Markup]:
