@@ -80,3 +80,15 @@ def test_an_infinite_price_is_refused():
     X, y = regression(10, 5)
     with pytest.raises(ValueError, match="must be finite"):
         solve_svr_dual(X @ X.T, y, C=np.inf)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_common_part_of_the_targets_goes_into_the_bias_alone(loss):
+    """Added to all targets, 1e9 drowned the steps in rounding: the search went on until its limit."""
+    X, y = regression(80, 10)
+    y = np.round(y * 64.0) / 64.0  # exact with the offset too
+    plain, moved = (solve_svr_dual(X @ X.T, y + offset, C=5.0, loss=loss) for offset in (0.0, 2.0**30))
+    np.testing.assert_array_equal(moved.alpha, plain.alpha)
+    assert moved.n_iter == plain.n_iter
+    assert moved.bias == pytest.approx(2.0**30 + plain.bias, rel=1e-15)
+    assert moved.gap == pytest.approx(plain.gap, abs=1e-5)

@@ -377,3 +377,9 @@ def test_candidates_that_stay_sparse_change_no_subset(n_classes, monkeypatch):
     sparse_path = ZeroNormLogistic(4).fit(sparse.csr_array(X), y).path_
     assert [s.tolist() for s in sparse_path.subsets] == [s.tolist() for s in dense.subsets]
     np.testing.assert_allclose(sparse_path.objective, dense.objective, rtol=1e-6)
+
+
+@pytest.mark.parametrize("penalty", ["log", "l0.5", "scad", "mcp"])
+def test_a_penalty_of_zero_has_the_slope_at_zero(penalty):
+    """Constant columns have no pull: the path of penalties starts and ends at zero."""
+    np.testing.assert_array_equal(tangent_factors(penalty, np.zeros(3), 0.0, 0.1), np.ones(3))

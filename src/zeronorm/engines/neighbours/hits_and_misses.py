@@ -102,7 +102,8 @@ def mean_differences(
     for part in parts:
         if not has_missing and _set_where_data_live(part, pairs, means):
             continue
-        add = partial(_add_block, part, pairs, means, has_missing, BlockMemory())
+        weights = tuple(chosen.total_weight() for chosen in pairs)
+        add = partial(_add_block, part, pairs, weights, means, has_missing, BlockMemory())
         slices = part.columns.slices(part.columns.design.n_samples, n_threads)
         run_in_threads(add, [(columns,) for columns in slices], n_threads)
     return means
@@ -128,6 +129,7 @@ def _set_where_data_live(
 def _add_block(
     part: ColumnPart,
     pairs: tuple[WeightedPairs, ...],
+    weights: tuple[float, ...],
     means: tuple[FloatArray, ...],
     has_missing: bool,
     scratch: BlockMemory,
@@ -136,9 +138,9 @@ def _add_block(
     n, m = part.columns.design.n_samples, columns.stop - columns.start
     rows = part.columns.rows(columns, scratch)[:n]
     mismatch = part.kind == MISMATCH
-    for mean, chosen in zip(means, pairs, strict=True):
+    for mean, chosen, weight in zip(means, pairs, weights, strict=True):
         total = np.zeros(m)
-        present = np.full(m, 0.0 if has_missing or mismatch else chosen.total_weight())
+        present = np.full(m, 0.0 if has_missing or mismatch else weight)
         chosen.add_to(total, present, rows, mismatch=mismatch, missing=has_missing)
         np.divide(total, present, out=total, where=present > 0)
         mean[part.index[columns]] = total

@@ -276,5 +276,7 @@ SURROGATES: dict[str, Slope] = {
 
 
 def tangent_factors(name: str, w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
-    """Slopes of the penalty at the absolute weights ``w``, in units of ``penalty``."""
+    """Slopes of the penalty at the absolute weights ``w``, in units of ``penalty``; one where there is no penalty."""
+    if penalty == 0.0:  # no column has any pull
+        return np.ones_like(w)
     return np.maximum(SURROGATES[name](w, penalty, epsilon), SMALLEST_FACTOR)
