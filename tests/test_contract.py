@@ -1,8 +1,8 @@
 """Every registered selector keeps scikit-learn's rules and ours, with no expected failures.
 
 One test holds all checks of one estimator, and names each one that fails: thousands of small tests would cost
-more in pytest than in the methods. scikit-learn's checks run on the first set of parameters of each class;
-the other sets, of which ours run all, follow under the mark ``slow``.
+more in pytest than in the methods. scikit-learn's checks, and ours of what the base class does for all methods, run on
+the first set of parameters of each class; the other sets follow under the mark ``slow``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from zeronorm.testing import selector_checks
 METHODS = [m for kind in ("selector", "meta", "model", "transformer") for m in all_methods(kind)]
 FIRST_SETS = [m.instances()[0] for m in METHODS]
 OTHER_SETS = [instance for m in METHODS for instance in m.instances()[1:]]
-SELECTORS = [instance for m in METHODS if m.kind in ("selector", "meta") for instance in m.instances()]
+FIRST_SELECTORS = [m.instances()[0] for m in METHODS if m.kind in ("selector", "meta")]
+OTHER_SELECTORS = [other for m in METHODS if m.kind in ("selector", "meta") for other in m.instances()[1:]]
 
 
 def _name(estimator):
@@ -44,10 +45,45 @@ def test_scikit_learn_checks(estimator):
     assert sum(r["status"] == "passed" for r in results) > 30  # nothing was skipped as a whole
 
 
-@pytest.mark.parametrize("selector", SELECTORS, ids=_name)
+# What does not depend on the parameters: the base class does it, before or after the method has its say.
+OF_THE_CLASS = {
+    "check_parameters_are_untouched",
+    "check_path_answers_every_size",
+    "check_pickle",
+    "check_fraction_of_features",
+    "check_predict_exists_only_with_an_estimator",
+    "check_works_in_a_pipeline",
+    "check_data_frames",
+    "check_labels_of_any_type",
+    "check_bad_input",
+}
+
+
+def test_the_checks_of_the_class_exist():
+    assert {name for name, _ in selector_checks(FIRST_SELECTORS[0])} > OF_THE_CLASS
+
+
+@pytest.mark.parametrize("selector", FIRST_SELECTORS, ids=_name)
 def test_contract(selector):
+    _keeps(selector)
+
+
+@pytest.mark.parametrize("selector", OTHER_SELECTORS, ids=_name)
+def test_contract_with_other_parameters(selector):
+    _keeps(selector, without=OF_THE_CLASS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", OTHER_SELECTORS, ids=_name)
+def test_whole_contract_with_other_parameters(selector):
+    _keeps(selector)
+
+
+def _keeps(selector, without=()):
     failed = []
     for name, run in selector_checks(selector):
+        if name in without:
+            continue
         try:
             run()
         except SkipTest:

@@ -24,8 +24,15 @@ def peak_bytes(call):
 
 @pytest.mark.parametrize("selection", ["all", "slice", "columns", "rows"])
 @pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    ("order", "dtype"),
+    [
+        ("C", np.float32),
+        ("F", np.float64),
+        pytest.param("C", np.float64, marks=pytest.mark.slow),
+        pytest.param("F", np.float32, marks=pytest.mark.slow),
+    ],
+)
 def test_peak_memory(order, dtype, standardize, selection):
     rng = np.random.default_rng(0)
     X = np.array(rng.standard_normal((N, P), dtype=np.float32) + 20.0, dtype=dtype, order=order)

@@ -198,15 +198,15 @@ def rejected_at_most(share, level, n):
 
 
 def test_intervals_cover_in_a_small_simulation(simulate):
-    rows = list(simulate.coverage(sets=60, seed=1, quick=True))
+    rows = list(simulate.coverage(sets=40, seed=1, quick=True))
     assert min(row["smallest width"] for row in rows) > 0
     for row in rows:
-        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 60), row
+        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 40), row
 
 
 def test_tests_keep_their_size_in_a_small_simulation(simulate):
-    for row in simulate.size(sets=80, seed=1, quick=True):
-        assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 80), row
+    for row in simulate.size(sets=60, seed=1, quick=True):
+        assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 60), row
 
 
 def test_the_verdict_is_true_in_a_small_simulation(simulate):
@@ -222,10 +222,10 @@ def test_stability_covers_in_a_small_simulation(simulate):
 
 def test_further_settings_cover_in_a_small_simulation(simulate):
     """No errors at all, repeats, absolute errors and R², of which training parts of fewer than 45 have no interval."""
-    rows = list(simulate.edges(sets=30, seed=1, quick=True))
+    rows = list(simulate.edges(sets=20, seed=1, quick=True))
     assert {row["metric"] for row in rows} >= {"error_rate", "auc", "mae", "r2"}
     for row in rows:
-        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 30), row
+        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 20), row
 
 
 @pytest.mark.parametrize(("n", "refused"), [(40, True), (60, False)])

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
+from sklearn.base import ClassifierMixin
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from zeronorm.evaluation import METRICS, area_under_curve, balanced_error_rate, error_rate, probe_fraction
 from zeronorm.evaluation.significance import metric_interval
-from zeronorm.resampling.metrics import as_metric, explained_variation
+from zeronorm.resampling.metrics import as_metric, explained_variation, scoring_metric
 
 labels = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
 
@@ -106,3 +108,17 @@ def test_the_interval_of_a_scorer_stays_within_its_bounds():
     ]
     low, high = metric_interval(as_metric("roc_auc"), rows)
     assert 0.0 <= low < 0.97 < high == 1.0
+
+
+def test_without_scoring_the_score_of_the_estimator_counts():
+    class Modest(DummyClassifier):
+        def score(self, X, y, sample_weight=None):
+            return 0.25
+
+    X, y = np.zeros((4, 1)), np.array(["a", "a", "a", "b"])
+    for estimator, expected in ((DummyClassifier(), 0.75), (Modest(), 0.25), (DummyRegressor(), 0.0)):
+        target = y if isinstance(estimator, ClassifierMixin) else np.arange(4.0)
+        model = estimator.fit(X, target)
+        metric = scoring_metric(None, estimator)
+        assert metric.score(metric.measure(model, X, target, model.predict(X), None, [0])) == expected
+        assert model.score(X, target) == expected

@@ -274,13 +274,15 @@ def test_smo_is_callable_from_a_kernel():
     problem = expected.problem
     alpha, f = np.zeros(30), np.zeros(30)
     call = kernel(_call_smo)
-    violation = call(K, problem.ridge, problem.sample, problem.sign, problem.linear, problem.upper, alpha, f)
+    limits = problem.linear, problem.upper
+    violation = call(K, problem.ridge, problem.sample, problem.sign, *limits, alpha, f, 100_000)
     assert violation < 1e-6
     np.testing.assert_allclose(alpha, expected.alpha, atol=1e-12)
 
 
-def _call_smo(K, ridge, sample, sign, linear, upper, alpha, f):
-    _, violation, _ = smo(K, ridge, sample, sign, linear, upper, alpha, f, 1e-6, 100000)
+def _call_smo(K, ridge, sample, sign, linear, upper, alpha, f, max_iter):
+    # A number written here would be a type of its own: numba would compile the solver once more.
+    _, violation, _ = smo(K, ridge, sample, sign, linear, upper, alpha, f, 1e-6, max_iter)
     return violation
 
 

@@ -66,17 +66,21 @@ HOMES = {
 }
 
 
+@pytest.fixture(scope="module")
+def from_arrays(problem):
+    return zeronorm.select(*problem, **QUICK)
+
+
 @pytest.mark.parametrize("home", HOMES)
-def test_every_home_of_the_data_gives_the_same_selection(home, problem, tmp_path):
+def test_every_home_of_the_data_gives_the_same_selection(home, problem, from_arrays, tmp_path):
     data, target = HOMES[home](*problem, tmp_path)
     result = zeronorm.select(data, target, **QUICK)
     assert set(result.features) == {"x1", "x2"}
     assert result.data["class_counts"] == {
         label: int(np.sum(problem[1] == label)) for label in ("down", "up")
     }
-    reference = zeronorm.select(*problem, **QUICK)
-    assert result.procedure["value"] == pytest.approx(reference.procedure["value"])
-    assert result.records["selected"].to_list() == reference.records["selected"].to_list()
+    assert result.procedure["value"] == pytest.approx(from_arrays.procedure["value"])
+    assert result.records["selected"].to_list() == from_arrays.records["selected"].to_list()
 
 
 def test_files_on_disk_are_not_read_into_memory(problem, tmp_path, monkeypatch):

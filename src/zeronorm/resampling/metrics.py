@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics as sk
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 
 from zeronorm._types import FloatArray, IntArray
@@ -112,6 +113,11 @@ class Metric:
 def sample_errors(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
     """1 for every wrong prediction, else 0."""
     return np.asarray(np.asarray(y_true) != np.asarray(y_pred), dtype=np.float64)
+
+
+def share_of_right_predictions(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """What ``score`` of a classifier is."""
+    return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
 
 
 def squared_residuals(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
@@ -434,6 +440,9 @@ def parse_metrics(metrics: Any, task: str) -> tuple[Metric, ...]:
 
 def scoring_metric(scoring: Any, estimator: Any) -> Metric:
     """What a parameter ``scoring`` means; None is the estimator's own ``score``."""
+    if scoring is None and getattr(type(estimator), "score", None) is ClassifierMixin.score:
+        # Without predicting, and checking the predictions, a second time.
+        return Metric("score", share_of_right_predictions, greater_is_better=True)
     if scoring is None:
         return Metric("score", check_scoring(estimator), "model", greater_is_better=True)
     return as_metric(scoring, "scoring")

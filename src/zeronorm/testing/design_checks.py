@@ -169,23 +169,23 @@ class _Check:
 
     def column_selections(self) -> None:
         p = self.X.shape[1]
-        for first in self.selections(p):
+        for turn, first in enumerate(self.selections(p)):
             taken = self.make_design().take(first)
             X = self.X[:, first]
             self.names_follow(taken, first)
             self.operations(taken, X)
-            for second in self.selections(X.shape[1])[:3]:
-                self.operations(taken.take(second), X[:, second])
+            second = self.selections(X.shape[1])[turn % 3]  # each kind after some other
+            self.operations(taken.take(second), X[:, second])
         empty = self.make_design().take([])
         assert empty.shape == (self.X.shape[0], 0)
         self.operations(empty, self.X[:, :0])
 
     def row_selections(self) -> None:
-        for first in self.selections(self.X.shape[0]):
+        for turn, first in enumerate(self.selections(self.X.shape[0])):
             taken = self.make_design().take_rows(first)
             self.operations(taken, self.X[first])
-            for columns in self.selections(self.X.shape[1])[:3]:
-                self.operations(taken.take(columns), self.X[first][:, columns])
+            columns = self.selections(self.X.shape[1])[(turn + 1) % 3]
+            self.operations(taken.take(columns), self.X[first][:, columns])
         some = np.arange(self.X.shape[0])[::2]
         twice = self.make_design().take_rows(some).take_rows(slice(0, 2))
         self.operations(twice, self.X[some][:2])

@@ -42,13 +42,12 @@ ORIGINAL = np.asarray([0, 1, 2, 3, 4, 5, 6, 7, 1, 4])
 
 
 def make_problems(selector: Any) -> tuple[list[NDArray[Any]], NDArray[Any]]:
-    """The plain problem, one with a mirrored copy, -x, and one that also has a complement, 1 - x."""
+    """The plain problem, and one with a mirrored copy, -x, and a complement, 1 - x."""
     X, y = make_problem(selector)
-    mirrored = X.copy()
-    mirrored[:, 8] = -X[:, 1]
-    complement = mirrored.copy()
-    complement[:, 9] = 1.0 - X[:, 4]
-    return [X, mirrored, complement], y
+    with_copies = X.copy()
+    with_copies[:, 8] = -X[:, 1]
+    with_copies[:, 9] = 1.0 - X[:, 4]
+    return [X, with_copies], y
 
 
 def fitted(selector: Any, X: Any, y: Any, **fit_params: Any) -> Any:
@@ -246,5 +245,5 @@ def check_labels_of_any_type(selector: Any) -> None:
         return
     X, y = make_problem(selector)
     expected = supports_of_a_fit(selector, X, y)
-    for labels in (np.where(y == 1, "tumour", "normal"), y * 2 - 1, y.astype(bool), y + 0.0):
+    for labels in (np.where(y == 1, "tumour", "normal"), y * 2.0 - 1.0, y.astype(bool)):
         assert supports(fitted(selector, X, labels)) == expected

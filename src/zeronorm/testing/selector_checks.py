@@ -79,9 +79,9 @@ def check_same_seed_same_result(selector: Any) -> None:
 def check_permuting_columns_permutes_the_path(selector: Any) -> None:
     if accepts(selector, "random_state") or getattr(selector, "_depends_on_column_order", False):
         return
-    (plain, *with_copies), y = make_problems(selector)
+    (plain, with_copies), y = make_problems(selector)
     permutation = np.random.default_rng(1).permutation(N_FEATURES)
-    for X in (plain, *with_copies):
+    for X in (plain, with_copies):
         # Of copies the first is taken, which may be another one after the permutation.
         name = np.arange(N_FEATURES) if X is plain else ORIGINAL
         before, after = supports_of_a_fit(selector, X, y), supports(fitted(selector, X[:, permutation], y))

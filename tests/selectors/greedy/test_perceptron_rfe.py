@@ -53,7 +53,7 @@ def test_rounds_equal_a_direct_loop():
     signs, alive, sizes, margins = 2.0 * y - 1.0, np.arange(X.shape[1]), [], []
     while True:
         power = max(2.0, np.log(alive.size))
-        rows = np.column_stack([X[:, alive], np.ones(len(y))])
+        rows = np.ascontiguousarray(np.column_stack([X[:, alive], np.ones(len(y))]))
         found = solve_alma(rows, signs, power=power, accuracy=0.5, max_epochs=50)
         sizes.append(alive.size)
         margins.append(found.margin)

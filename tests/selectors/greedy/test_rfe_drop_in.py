@@ -81,7 +81,16 @@ REGRESSORS = {
     "least squares": LinearRegression(),
     "svr": SVR(kernel="linear", C=0.5, epsilon=0.2, tol=1e-8),
 }
-SHAPES = [(60, 25), (30, 80)]
+TALL, WIDE = (60, 25), (30, 80)
+# Each step with one of the shapes; what is left of all pairs is slow.
+STEPS_AND_SHAPES = [
+    (1, TALL),
+    (1, WIDE),
+    (3, WIDE),
+    (0.2, TALL),
+    pytest.param(3, TALL, marks=pytest.mark.slow),
+    pytest.param(0.2, WIDE, marks=pytest.mark.slow),
+]
 
 
 def classes(seed, shape, n_classes=2):
@@ -98,8 +107,7 @@ def is_known(estimator, X, y):
     return known_model(estimator, X, y, {}) is not None
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("step", [1, 3, 0.2])
+@pytest.mark.parametrize(("step", "shape"), STEPS_AND_SHAPES)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_known_classifiers_rank_as_in_scikit_learn(name, step, shape):
     X, y = classes(0, shape)
@@ -122,8 +130,7 @@ def test_known_classifiers_with_three_classes(name):
     assert ours.ranking_.tolist() == theirs.ranking_.tolist()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("step", [1, 3, 0.2])
+@pytest.mark.parametrize(("step", "shape"), STEPS_AND_SHAPES)
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_known_regressors_rank_as_in_scikit_learn(name, step, shape):
     X, y = numbers(2, shape)
@@ -151,7 +158,15 @@ def test_sample_weights_reach_known_models(estimator):
 # -- many samples: machines in the weights ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [1, 0.2])
+@pytest.mark.parametrize(
+    ("step", "weighted"),
+    [
+        (1, False),
+        (0.2, True),
+        pytest.param(1, True, marks=pytest.mark.slow),
+        pytest.param(0.2, False, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     ("estimator", "n_classes"),
     [
@@ -162,18 +177,17 @@ def test_sample_weights_reach_known_models(estimator):
         (SVR(kernel="linear", epsilon=0.0, tol=1e-8), 0),
     ],
 )
-def test_machines_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, step, monkeypatch):
+def test_machines_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, step, weighted, monkeypatch):
     monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
     X, y = classes(20, (150, 9), n_classes) if n_classes else numbers(20, (150, 9))
     weight = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
-    for params in ({}, {"sample_weight": weight}):
-        assert isinstance(known_model(estimator, X, y, params), known_models.TallSupportVectors)
-        ours, theirs = (
-            cls(estimator, n_features_to_select=1, step=step).fit(X, y, **params)
-            for cls in (RFE, ReferenceRFE)
-        )
-        assert ours.ranking_.tolist() == theirs.ranking_.tolist()
-        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    params = {"sample_weight": weight} if weighted else {}
+    assert isinstance(known_model(estimator, X, y, params), known_models.TallSupportVectors)
+    ours, theirs = (
+        cls(estimator, n_features_to_select=1, step=step).fit(X, y, **params) for cls in (RFE, ReferenceRFE)
+    )
+    assert ours.ranking_.tolist() == theirs.ranking_.tolist()
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
 @pytest.mark.parametrize("estimator", [SVC(kernel="linear", tol=1e-8), SVR(kernel="linear", tol=1e-8)])
@@ -512,9 +526,19 @@ def test_least_squares_is_hardly_ever_refitted(estimator, shape):
     assert ranker.refits.n_asked <= 3
 
 
-@pytest.mark.parametrize("shape", [(90, 20), (40, 60)])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("weighted", "n_classes", "shape"),
+    [
+        (False, 2, (90, 20)),
+        (True, 3, (90, 20)),
+        (True, 2, (40, 60)),
+        (False, 3, (40, 60)),
+        pytest.param(True, 2, (90, 20), marks=pytest.mark.slow),
+        pytest.param(False, 3, (90, 20), marks=pytest.mark.slow),
+        pytest.param(False, 2, (40, 60), marks=pytest.mark.slow),
+        pytest.param(True, 3, (40, 60), marks=pytest.mark.slow),
+    ],
+)
 def test_logistic_regression_follows_every_number_of_classes(weighted, n_classes, shape):
     X, y = classes(17, shape, n_classes)
     estimator = LogisticRegression(C=2.0, tol=1e-11, max_iter=10**5)

@@ -45,7 +45,7 @@ def penalised_likelihood(X, y, kernel, scale, beta, bias, penalties):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_penalised_likelihood_never_decreases(kernel, seed):
     X, y = problem(seed=seed)
     s = JCFO(kernel=kernel, sample_penalty=0.2, feature_penalty=0.5).fit(X, y)
@@ -133,7 +133,7 @@ def test_the_gradient_in_all_unknowns(kernel):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))])
 def test_nothing_is_left_to_gain_with_the_default_tolerance(kernel, seed):
     """A general solver that sees only L, started at the answer, finds no better one, and no other order."""
     X, y = problem(n=30, p=8, seed=seed)
@@ -166,7 +166,7 @@ def test_sparse_in_samples_and_in_features():
     assert np.count_nonzero(np.abs(s.dual_coef_) > 1e-3 * np.abs(s.dual_coef_).max()) < 40
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2))])
 def test_linear_kernel_on_the_linear_toy(seed):
     data = make_linear_toy(60, random_state=seed)
     s = JCFO().fit(data.X, data.y)

@@ -44,6 +44,19 @@ def problem_of(X, y, **fields):
 # -- the criterion ----------------------------------------------------------------------------------------
 
 
+def ridge_predictions(X, y, alpha, others):
+    """As scikit-learn's Ridge, whose checks of the data take ten times as long as these equations."""
+    centred = X - X.mean(axis=0)
+    dual = np.linalg.solve(centred @ centred.T + alpha * np.eye(len(y)), y - y.mean())
+    return (others - X.mean(axis=0)) @ (centred.T @ dual) + y.mean()
+
+
+def test_the_oracle_is_ridge_regression():
+    X, y = classes(21, 50)
+    expected = Ridge(alpha=2.0).fit(X[5:], y[5:]).predict(X[:5])
+    np.testing.assert_allclose(ridge_predictions(X[5:], y[5:], 2.0, X[:5]), expected)
+
+
 @pytest.mark.parametrize("groups", [None, 3])
 @pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("shape", [(21, 50), (24, 6)])
@@ -58,8 +71,7 @@ def test_the_choice_is_that_of_ridge_regressions_without_each_sample_or_group(sh
         left_out = np.empty(n)
         for one in np.unique(patient):
             known = patient != one
-            ridge = Ridge(alpha=diagonal / C).fit(X[known], target[known])
-            left_out[~known] = ridge.predict(X[~known])
+            left_out[~known] = ridge_predictions(X[known], target[known], diagonal / C, X[~known])
         slope, offset = np.polyfit(left_out, target, 1)  # the best size of the decisions
         if slope < 0.0:
             slope, offset = 0.0, 0.0
