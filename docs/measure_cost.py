@@ -17,7 +17,7 @@ from zeronorm import AROM, FSV, L1SVM, RFE, FisherScore, LogisticLasso, ZeroNorm
 
 FITS = (FisherScore, ZeroNormSVM, FSV, LogisticLasso, ZeroNormLogistic)
 PRICED = (AROM, ZeroNormSVM, RFE, L1SVM)
-SHAPES = ((62, 2000), (100, 20_000), (200, 100_000))
+SHAPES = ((62, 2000), (100, 20_000))
 
 
 def draw(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:

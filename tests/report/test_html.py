@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from zeronorm.report.html import render_report
+from zeronorm.report.html import _effect_columns, render_report
 from zeronorm.workflow.result import Result
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
@@ -125,3 +126,18 @@ def test_the_methods_section_names_what_a_reader_needs(strange_selection):
         "40 samples and 20 features",
     ):
         assert words in text
+
+
+def test_means_of_classes_are_shown_for_all_of_them_or_none(strange_selection):
+    result = strange_selection[0]
+
+    def headings(n_classes):
+        means = {f"class {i}": float(i) for i in range(n_classes)}
+        selected = [replace(feature, class_means=means, p_value=0.0) for feature in result.selected]
+        return dict(_effect_columns(replace(result, selected=selected)))
+
+    assert [name for name in headings(4) if name.startswith("mean of")] == [
+        f"mean of class {i}" for i in range(4)
+    ]
+    assert not any(name.startswith("mean of") for name in headings(5))
+    assert set(headings(5)["p alone*"]) == {"< 1e-300"}

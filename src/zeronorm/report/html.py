@@ -273,7 +273,7 @@ def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     classes = next((list(f.class_means) for f in features if f.class_means), [])
     columns = [
         (f"mean of {visible(label, 20)}", [_number((f.class_means or {}).get(label)) for f in features])
-        for label in classes[:MOST_CLASS_COLUMNS]
+        for label in (classes if len(classes) <= MOST_CLASS_COLUMNS else ())  # a part of them would mislead
     ]
     plain = (
         ("direction", "direction"),
@@ -283,9 +283,9 @@ def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
     orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
     for heading, name in (*plain, *orientation):
         values = [getattr(feature, name) for feature in features]
-        digits = 2 if heading.endswith("*") else 4
+        written = _p_value if heading.endswith("*") else _number
         if any(value not in (None, "") for value in values):
-            columns.append((heading, [_number(value, digits) for value in values]))
+            columns.append((heading, [written(value) for value in values]))
     return columns
 
 
@@ -294,6 +294,11 @@ def _number(value: Any, digits: int = 4) -> str:
     if value is None or value == "":
         return "–"
     return value if isinstance(value, str) else f"{value:.{digits}g}"
+
+
+def _p_value(value: Any) -> str:
+    """Two digits; a value below the smallest number is not nothing."""
+    return "< 1e-300" if value == 0.0 else _number(value, 2)
 
 
 def _strongest_partners(result: Result) -> dict[int, tuple[str, float]]:
