@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import effective_n_jobs
 from scipy import sparse
 
 import zeronorm
@@ -123,6 +124,35 @@ def test_the_same_comparison_on_a_cluster(problem, tmp_path):
         address = cluster.scheduler_address
         there = zeronorm.compare(*problem, methods="fisher,golub", dask=address, out=tmp_path / "c", **QUICK)
     assert _without_times(there) == _without_times(here)
+
+
+class NotingFisher(FisherScore):
+    """Fails where loops inside a cell would be spread over the cluster again."""
+
+    def fit(self, X, y):
+        assert effective_n_jobs(-1) == 1
+        return super().fit(X, y)
+
+
+def test_data_travel_once_and_cells_do_not_ask_the_scheduler(problem, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    X, y = problem
+    sent = []
+    scatter = distributed.Client.scatter
+
+    def counted(self, data, *args, **kwargs):
+        sent.extend(part for part in data if part is X)
+        return scatter(self, data, *args, **kwargs)
+
+    monkeypatch.setattr(distributed.Client, "scatter", counted)
+    expected = evaluate({"f": FisherScore()}, X, y, sizes=[3], cv=4)
+    two_workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**two_workers) as cluster, on_cluster(cluster.scheduler_address):
+        found = evaluate({"f": NotingFisher()}, X, y, sizes=[3], cv=4, n_jobs=-1)
+        assert effective_n_jobs(-1) == 2  # outside of cells as before
+    assert len(sent) == 1
+    assert found["error"].to_list() == 4 * [None]
+    assert found["selected"].to_list() == expected["selected"].to_list()
 
 
 class SlowFisher(FisherScore):

@@ -7,11 +7,12 @@ import time
 import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
@@ -66,13 +67,14 @@ def run_cells(
     plan: FoldPlan, tasks: Sequence[CellTask], *, n_jobs: int | None, progress: Progress, description: str
 ) -> dict[str, Cell]:
     """The cells of all tasks by key; the results do not depend on ``n_jobs``."""
-    # With the settings that every other loop has: for other ones joblib ends its workers and starts new ones.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    plan, X = replace(plan, X=None), plan.X
     cells: dict[str, Cell] = {}
     labels = [*_labels(tasks), ""]
-    with progress.task(description, len(tasks)) as advance, _quiet_convergence(plan):
+    with progress.task(description, len(tasks)) as advance, _quiet_convergence(plan), _sent_once(X):
         advance(0, labels[0])
-        for key, cell in parallel(delayed(_keyed_cell)(plan, task) for task in tasks):
+        # With the settings that every other loop has: for other ones joblib ends its workers and starts new ones.
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+        for key, cell in parallel(delayed(_keyed_cell)(plan, X, task) for task in tasks):
             cells[key] = cell
             if plan.journal is not None and not plan.journal.holds(key):  # by a worker without the folder
                 plan.journal.write(key, cell)
@@ -89,7 +91,27 @@ def _labels(tasks: Sequence[CellTask]) -> list[str]:
     ]
 
 
-def _keyed_cell(plan: FoldPlan, task: CellTask) -> tuple[str, Cell]:
+def _on_cluster() -> bool:
+    return type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
+
+
+def _sent_once(X: Any) -> AbstractContextManager[Any]:
+    """On a Dask cluster, let data in memory travel to each worker once instead of with every cell."""
+    if not _on_cluster() or not (hasattr(X, "nbytes") or hasattr(X, "tocsr")):
+        return nullcontext()
+    sharing: AbstractContextManager[Any] = parallel_config(backend="dask", scatter=[X])
+    return sharing
+
+
+def _without_questions() -> AbstractContextManager[Any]:
+    """A worker of Dask has cells enough: loops inside one would ask the scheduler again and again who is free."""
+    if not _on_cluster():
+        return nullcontext()
+    alone: AbstractContextManager[Any] = parallel_config(backend="sequential")
+    return alone
+
+
+def _keyed_cell(plan: FoldPlan, X: Any, task: CellTask) -> tuple[str, Cell]:
     """Do the work of a cell and enter it in the journal.
 
     A cell that is there already was finished by a worker that died before it could answer. One that failed is there
@@ -99,7 +121,8 @@ def _keyed_cell(plan: FoldPlan, task: CellTask) -> tuple[str, Cell]:
     known = None if journal is None else journal.read(task.key)
     if known is not None and not has_failed(known):
         return task.key, known
-    with _limited_threads(plan), _quiet_convergence(plan):
+    plan = replace(plan, X=X)
+    with _limited_threads(plan), _quiet_convergence(plan), _without_questions():
         cell = _compute(plan, task)
     if journal is not None:
         journal.write(task.key, cell)
