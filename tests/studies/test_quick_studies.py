@@ -11,7 +11,7 @@ from zeronorm.studies.runner import run_study
 from zeronorm.studies.study import NAMES, all_studies, get_study
 
 # Speed is measured by the full version; tests do not assert wall time.
-WITHOUT_QUICK_CLAIM = {"huang2008-time", "defaults"}
+WITHOUT_QUICK_CLAIM = {"huang2008-time", "defaults", "defaults-regression"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -64,6 +65,11 @@ def tuned_squared_hinge_machine(costs: tuple[float, ...] = (0.01, 0.1, 1.0), cv:
         LinearSVC(dual="auto", random_state=0, max_iter=10_000),
     )
     return GridSearchCV(machine, {"linearsvc__C": list(costs)}, cv=cv)
+
+
+def tuned_ridge() -> Any:
+    """Standardisation and ridge regression whose penalty is chosen by leaving samples out."""
+    return make_pipeline(StandardScaler(), RidgeCV(alphas=np.geomspace(1e-2, 1e4, 13)))
 
 
 def rbf_machine(C: float = 1.0, gamma: float | str = "scale") -> Any:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.preprocessing import PolynomialFeatures
 
+from zeronorm.datasets import load_dataset
 from zeronorm.studies.declared.guyon2003_spectra import spectra
 from zeronorm.studies.study import Arm, Data, Sample, StudyError, folds, resplits, sample_of
 
@@ -282,6 +283,11 @@ def _csv_with_products(name: str, target: str) -> Sample:
     return _with_products(X[complete], y[complete])
 
 
+def _glucose() -> Sample:
+    data = load_dataset("fermentation-spectra")
+    return np.asarray(data.X, dtype=np.float64), np.asarray(data.y, dtype=np.float64)
+
+
 def _rates() -> Sample:
     X, y = _series("Covid3Month")
     return X, y.astype(float)
@@ -305,10 +311,15 @@ PACKAGED: dict[str, Callable[[], Sample]] = {
     "texture": partial(_keel, "texture"),
 }
 PACKAGED_REGRESSION: dict[str, Callable[[], Sample]] = {
+    "auto": partial(_csv_with_products, "Auto", "mpg"),
     "boston": partial(_csv_with_products, "Boston", "medv"),
     "diabetes": lambda: _with_products(*load_diabetes(return_X_y=True)),
     "hitters": partial(_csv_with_products, "Hitters", "Salary"),
+    "car seats": partial(_csv_with_products, "Carseats", "Sales"),
+    "college": partial(_csv_with_products, "College", "GradRate"),
     "covid": _rates,
+    "credit": partial(_csv_with_products, "Credit", "Balance"),
+    "fermentation": _glucose,
 }
 
 # Defaults are chosen on the first half of the data sets and judged on the second, which chose nothing. The halves
@@ -326,4 +337,4 @@ SEVERAL_CLASSES = (
     "texture",
 )  # fmt: skip
 TUNING_REGRESSION = ("boston", "diabetes")
-UNSEEN_REGRESSION = ("hitters", "covid")
+UNSEEN_REGRESSION = ("hitters", "covid", "auto", "car seats", "college", "credit", "fermentation")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 from functools import cache
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, train_test_split
 
 from zeronorm.datasets import load_dataset
 from zeronorm.datasets.catalogue import find_local
@@ -157,6 +157,7 @@ NAMES: tuple[str, ...] = (
     "guyon2003-spectra",
     "systematic",
     "defaults",
+    "defaults-regression",
 )
 
 
@@ -164,6 +165,7 @@ NAMES: tuple[str, ...] = (
 TOGETHER = {
     "weston2003-colon": ("weston2003_microarray", "COLON"),
     "weston2003-lymphoma": ("weston2003_microarray", "LYMPHOMA"),
+    "defaults-regression": ("defaults", "REGRESSION"),
 }
 
 
@@ -274,13 +276,14 @@ def folds(
     groups: Any = None,
     repeats: int = 1,
     seed: int = 0,
+    stratified: bool = True,
 ) -> Data:
-    """Stratified folds, drawn anew in every repetition; sample groups stay together."""
+    """Folds, drawn anew in every repetition and stratified by class if asked; sample groups stay together."""
 
     def draw(trial: int) -> Trial:
         X, y = load()
         repeat, fold = divmod(trial, n_folds)
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        kind = StratifiedGroupKFold if groups is not None else StratifiedKFold if stratified else KFold
         splitter = kind(n_folds, shuffle=True, random_state=seed + repeat)
         together = None if groups is None else groups()
         train, test = list(splitter.split(np.zeros(len(y)), y, together))[fold]

@@ -210,7 +210,7 @@ def solve_alma(
     lengths = row_norms(X, power)
     inverse = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     theta = np.zeros(X.shape[1])
-    k, n_epochs, is_clean = alma_epochs(X, y, inverse, theta, power, accuracy, max_epochs)
+    k, n_epochs, is_clean = _pass_until_clean(X, y, inverse, theta, power, accuracy, max_epochs)
     weights = np.sign(theta) * np.abs(theta) ** (power - 1.0)
     length = float(np.linalg.norm(theta, power))
     if length > 0.0:
@@ -224,8 +224,11 @@ def row_norms(X: FloatArray, power: float) -> FloatArray:
     return np.array([np.linalg.norm(row, power) for row in X])
 
 
-@kernel
-def alma_epochs(
+# Powers that take a good part of a second: Ctrl-C is heard between calls of the compiled loop.
+_POWERS_PER_CALL = 1 << 22
+
+
+def _pass_until_clean(
     X: FloatArray,
     y: FloatArray,
     inverse_norm: FloatArray,
@@ -236,32 +239,52 @@ def alma_epochs(
 ) -> tuple[int, int, bool]:
     """Change θ in place; returns the number of the next correction, the passes made, and if the last was clean."""
     n, p = X.shape
-    weights = np.zeros(p)
-    k = 1
+    height = max(1, _POWERS_PER_CALL // p)
+    weights, k = np.zeros(p), 1
     for epoch in range(max_epochs):
-        is_clean = True
-        for i in range(n):
-            value = 0.0
-            for j in range(p):
-                value += weights[j] * X[i, j]
-            value *= y[i] * inverse_norm[i]
-            if value > (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy:
-                continue
-            is_clean = False
-            step = math.sqrt(2.0 / ((power - 1.0) * k)) * y[i] * inverse_norm[i]
-            total = 0.0
-            for j in range(p):
-                theta[j] += step * X[i, j]
-                weights[j] = abs(theta[j]) ** (power - 1.0)
-                total += abs(theta[j]) * weights[j]
-            length = total ** (1.0 / power)
-            shrink = 1.0 / max(1.0, length)
-            # Below length 1 the weights need the factor length^(2-p); at length 1 it is one.
-            factor = shrink ** (power - 1.0) * max(length * shrink, 1e-300) ** (2.0 - power)
-            for j in range(p):
-                theta[j] *= shrink
-                weights[j] = math.copysign(weights[j] * factor, theta[j])
-            k += 1
-        if is_clean:
+        before = k
+        for first in range(0, n, height):
+            last = min(first + height, n)
+            k = alma_rows(X, y, inverse_norm, theta, weights, power, accuracy, k, first, last)
+        if k == before:
             return k, epoch + 1, True
     return k, max_epochs, False
+
+
+@kernel
+def alma_rows(
+    X: FloatArray,
+    y: FloatArray,
+    inverse_norm: FloatArray,
+    theta: FloatArray,
+    weights: FloatArray,
+    power: float,
+    accuracy: float,
+    k: int,
+    first: int,
+    last: int,
+) -> int:
+    """Pass some rows and correct θ and its weights in place; returns the number of the next correction."""
+    p = X.shape[1]
+    for i in range(first, last):
+        value = 0.0
+        for j in range(p):
+            value += weights[j] * X[i, j]
+        value *= y[i] * inverse_norm[i]
+        if value > (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy:
+            continue
+        step = math.sqrt(2.0 / ((power - 1.0) * k)) * y[i] * inverse_norm[i]
+        total = 0.0
+        for j in range(p):
+            theta[j] += step * X[i, j]
+            weights[j] = abs(theta[j]) ** (power - 1.0)
+            total += abs(theta[j]) * weights[j]
+        length = total ** (1.0 / power)
+        shrink = 1.0 / max(1.0, length)
+        # Below length 1 the weights need the factor length^(2-p); at length 1 it is one.
+        factor = shrink ** (power - 1.0) * max(length * shrink, 1e-300) ** (2.0 - power)
+        for j in range(p):
+            theta[j] *= shrink
+            weights[j] = math.copysign(weights[j] * factor, theta[j])
+        k += 1
+    return k

@@ -9,23 +9,34 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import RFE as ReferenceRFE
+from sklearn.feature_selection import f_regression
+from sklearn.linear_model import LassoCV
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm._types import FloatArray
 from zeronorm.evaluation.significance import adjust_p_values, mean_difference, signed_rank
 from zeronorm.registry import all_methods, get_method
-from zeronorm.studies.machines import as_dense, tuned_squared_hinge_machine
+from zeronorm.studies.machines import as_dense, tuned_ridge, tuned_squared_hinge_machine
 from zeronorm.studies.pages import PageTable, Section
 from zeronorm.studies.ranking import METRIC, rank_rows
-from zeronorm.studies.real_data import SEVERAL_CLASSES, TUNING, UNSEEN, probed, quick_data
+from zeronorm.studies.real_data import (
+    SEVERAL_CLASSES,
+    TUNING,
+    TUNING_REGRESSION,
+    UNSEEN,
+    UNSEEN_REGRESSION,
+    probed,
+    quick_data,
+)
 from zeronorm.studies.results import Claim, Judged, NotMeasured, Results
 from zeronorm.studies.study import Arm, Data, Plan, Study, folds
 
 SIZES = (5, 10, 20, 50)
 N_FOLDS = 3
 MANY_FEATURES = 1000
-BASELINE = "fisher"
+BASELINE, CORRELATION = "fisher", "scikit-learn f_regression"
+EXPLAINED = "r2"
 ONE_POINT = 0.01
 FEWEST_DATA_SETS = 5
 # Too slow for all data, or not made for tables in general.
@@ -63,8 +74,8 @@ def _by_l1_norm(X: Any, y: Any) -> FloatArray:
 def _by_relief(X: Any, y: Any) -> FloatArray:
     from skrebate import ReliefF
 
-    codes = np.unique(y, return_inverse=True)[1]
-    return np.asarray(ReliefF(n_neighbors=10, n_jobs=1).fit(X, codes).feature_importances_)
+    target = y if y.dtype.kind == "f" else np.unique(y, return_inverse=True)[1]
+    return np.asarray(ReliefF(n_neighbors=10, n_jobs=1).fit(X, target).feature_importances_)
 
 
 def _by_best_subset(X: Any, y: Any) -> FloatArray:
@@ -81,11 +92,30 @@ def _by_best_subset(X: Any, y: Any) -> FloatArray:
     return score
 
 
+def _by_correlation(X: Any, y: Any) -> FloatArray:
+    return np.asarray(np.nan_to_num(f_regression(X, y)[0], posinf=np.finfo(float).max))
+
+
+def _by_elimination_of_svr(X: Any, y: Any) -> FloatArray:
+    step = 1 if X.shape[1] <= MANY_FEATURES else 0.1
+    found = ReferenceRFE(SVR(kernel="linear"), n_features_to_select=1, step=step)
+    return -np.asarray(found.fit(X, (y - y.mean()) / y.std()).ranking_, dtype=np.float64)
+
+
+def _by_lasso(X: Any, y: Any) -> FloatArray:
+    return np.asarray(np.abs(LassoCV(cv=3, max_iter=5000).fit(X, y).coef_))
+
+
 PEERS: dict[str, tuple[str, Callable[[Any, Any], FloatArray]]] = {
     "scikit-learn RFE": ("rfe", _by_elimination),
     "scikit-learn ℓ1 LinearSVC": ("l1-svm", _by_l1_norm),
     "skrebate ReliefF": ("relief", _by_relief),
     "abess": ("zeronorm-logistic", _by_best_subset),
+}
+REGRESSION_PEERS: dict[str, tuple[str, Callable[[Any, Any], FloatArray]]] = {
+    "scikit-learn RFE": ("rfe", _by_elimination_of_svr),
+    "scikit-learn LassoCV": ("lasso", _by_lasso),
+    "skrebate ReliefF": ("relief", _by_relief),
 }
 
 
@@ -114,6 +144,37 @@ def _plan(names: tuple[str, ...]) -> Plan:
     )
 
 
+def _regression_arms() -> tuple[Arm, ...]:
+    task = {"task": "regression"}
+    arms = [
+        Arm(method.name, method.name, task)
+        for method in all_methods("selector")
+        if method.name not in LEFT_OUT and "regression" in method.tasks
+    ]
+    arms += [Arm(name, factory=partial(get_method(name).cls, **task)) for name in META]
+    arms += [Arm(CORRELATION, factory=partial(Peer, _by_correlation))]
+    arms += [Arm(name, factory=partial(Peer, rank)) for name, (_, rank) in REGRESSION_PEERS.items()]
+    return tuple(arms)
+
+
+def _regression_plan(names: tuple[str, ...], arms: tuple[Arm, ...], sizes: tuple[int, ...] = SIZES) -> Plan:
+    data = tuple(folds(name, partial(probed, name), n_folds=N_FOLDS, stratified=False) for name in names)
+    return Plan(
+        data, arms, sizes, tuned_ridge(), metrics=(EXPLAINED,), cap_s=40.0, one_timeout_is_enough=True
+    )
+
+
+def full_regression() -> Plan:
+    return _regression_plan(UNSEEN_REGRESSION, _regression_arms())
+
+
+def quick_regression() -> Plan:
+    arms = tuple(
+        arm for arm in _regression_arms() if arm.label in (CORRELATION, "consensus", "lasso", "random")
+    )
+    return _regression_plan(("fermentation",), arms, (2, 5))
+
+
 def full() -> Plan:
     return _plan(UNSEEN)
 
@@ -132,18 +193,32 @@ def quick() -> Plan:
 # -- What the table says --
 
 
+def _is_regression(results: Results) -> bool:
+    return EXPLAINED in results.plan.metrics
+
+
+def _baseline(results: Results) -> str:
+    return CORRELATION if _is_regression(results) else BASELINE
+
+
 def trial_means(results: Results, arm: str) -> dict[tuple[str, int], float]:
-    """Balanced error of a method in each trial on each data set, the mean over the sizes; only where all are there."""
+    """Error of a method in each trial on each data set, the mean over the sizes; only where all are there.
+
+    The balanced error rate, and in regression the share of the variance that is left: 1 - R².
+    """
+    regression = _is_regression(results)
+    metric = EXPLAINED if regression else METRIC
     found: dict[tuple[str, int], list[float]] = {}
     incomplete = set()
     for row in results.rows:
         if row["arm"] != arm:
             continue
         cell = (row["data"], int(row["trial"]))
-        if row.get(METRIC) is None:
+        if row.get(metric) is None:
             incomplete.add(cell)
         else:
-            found.setdefault(cell, []).append(float(row[METRIC]))
+            value = float(row[metric])
+            found.setdefault(cell, []).append(1.0 - value if regression else value)
     return {cell: float(np.mean(values)) for cell, values in found.items() if cell not in incomplete}
 
 
@@ -153,7 +228,7 @@ def _by_data(values: dict[tuple[str, int], float]) -> dict[str, float]:
 
 
 def curve_means(results: Results, arm: str) -> dict[str, float]:
-    """Balanced error of a method on each data set, the mean over sizes and trials."""
+    """Error of a method on each data set, the mean over sizes and trials."""
     return _by_data(trial_means(results, arm))
 
 
@@ -193,9 +268,10 @@ def _labels(results: Results) -> list[str]:
 def _errors(results: Results) -> Section:
     shown = [
         name
-        for name in (BASELINE, *META, "zeronorm-svm", "arom", "rfe", "l1-svm", "relief", *PEERS)
+        for name in (_baseline(results), *META, "zeronorm-svm", "arom", "rfe", "l1-svm", "relief", "lasso",
+                     *_peers(results))
         if name in _labels(results)
-    ]
+    ]  # fmt: skip
     means = {name: curve_means(results, name) for name in shown}
     rows = []
     for data in results.plan.data:
@@ -204,13 +280,17 @@ def _errors(results: Results) -> Section:
             f"{100 * means[name][data.label]:.1f}" if data.label in means[name] else "–" for name in shown
         )
         rows.append((data.label, f"{n} × {p}", *cells))
-    text = "Balanced error in percent, mean over folds and over 5, 10, 20 and 50 features; – is a timeout or a refusal."
+    what = "Unexplained variance (1 - R²)" if _is_regression(results) else "Balanced error"
+    text = (
+        f"{what} in percent, mean over folds and over 5, 10, 20 and 50 features; – is a timeout or a refusal."
+    )
     return Section("Errors", (text,), PageTable(("data", "samples × features", *shown), tuple(rows)))
 
 
-def _against_fisher(results: Results) -> Section:
-    others = [name for name in _labels(results) if name != BASELINE]
-    tested = {name: np.asarray(list(gains(results, name, BASELINE).values())) for name in others}
+def _against_one_by_one(results: Results) -> Section:
+    baseline = _baseline(results)
+    others = [name for name in _labels(results) if name != baseline]
+    tested = {name: np.asarray(list(gains(results, name, baseline).values())) for name in others}
     known = [name for name in others if tested[name].size >= FEWEST_DATA_SETS]
     p_values = [signed_rank(tested[name], np.zeros(tested[name].size)).p_value for name in known]
     corrected: Any = adjust_p_values(p_values, method="holm") if known else []
@@ -221,11 +301,15 @@ def _against_fisher(results: Results) -> Section:
     ]  # fmt: skip
     rows.sort(key=lambda row: -float(row[2]))
     header = ("method", "data sets", "mean gain, points", "worst data set", "p, signed rank", "p after Holm")
+    what = "Unexplained variance of the F test of each feature" if _is_regression(results) else (
+        "Balanced error of the Fisher score"
+    )  # fmt: skip
     text = (
-        "Balanced error of the Fisher score minus that of the method. The test is over data sets and two-sided; "
-        "methods are compared where both have results."
+        f"{what} minus that of the method. The test is over data sets and two-sided; methods are compared where "
+        "both have results."
     )
-    return Section("Against the Fisher score", (text,), PageTable(header, tuple(rows)))
+    title = "Against the F test" if _is_regression(results) else "Against the Fisher score"
+    return Section(title, (text,), PageTable(header, tuple(rows)))
 
 
 def _ranks(results: Results, wide: bool) -> dict[str, float]:
@@ -250,9 +334,13 @@ def _rank_section(results: Results) -> Section:
     return Section("Mean ranks", (text,), PageTable(("method", "wide (p > n)", "tall"), rows))
 
 
+def _peers(results: Results) -> dict[str, tuple[str, Callable[[Any, Any], FloatArray]]]:
+    return REGRESSION_PEERS if _is_regression(results) else PEERS
+
+
 def _against_peers(results: Results) -> Section:
     rows = []
-    for peer, (ours, _) in PEERS.items():
+    for peer, (ours, _) in _peers(results).items():
         found = np.asarray(list(gains(results, ours, peer).values()))
         if found.size:
             p = (
@@ -267,9 +355,9 @@ def _against_peers(results: Results) -> Section:
     return Section("Against the same idea elsewhere", ("On the same folds.",), PageTable(header, tuple(rows)))
 
 
-def _better_than_fisher(name: str) -> Callable[[Results], Judged]:
+def _better_than_one_by_one(name: str) -> Callable[[Results], Judged]:
     def judge(results: Results) -> Judged:
-        found = np.asarray(list(gains(results, name, BASELINE).values()))
+        found = np.asarray(list(gains(results, name, _baseline(results)).values()))
         if found.size < FEWEST_DATA_SETS:
             raise NotMeasured(f"a test over data sets needs {FEWEST_DATA_SETS} of them")
         p = float(signed_rank(found, np.zeros(found.size)).p_value)
@@ -281,10 +369,11 @@ def _better_than_fisher(name: str) -> Callable[[Results], Judged]:
 
 def _never_clearly_worse(name: str) -> Callable[[Results], Judged]:
     def judge(results: Results) -> Judged:
-        found = gains(results, name, BASELINE)
+        baseline = _baseline(results)
+        found = gains(results, name, baseline)
         if len(found) < FEWEST_DATA_SETS:
             raise NotMeasured(f"a statement about data sets needs {FEWEST_DATA_SETS} of them")
-        worst, losers = min(found, key=lambda data: found[data]), clearly_worse(results, name, BASELINE)
+        worst, losers = min(found, key=lambda data: found[data]), clearly_worse(results, name, baseline)
         shown = ", ".join(losers) or "none"
         text = f"on {shown} of {len(found)}; the worst mean is {100 * found[worst]:+.1f} on {worst}"
         return Judged(text, not losers)
@@ -304,11 +393,31 @@ def _in_first_quarter(name: str) -> Callable[[Results], Judged]:
 
 
 def _sections(results: Results) -> list[Section]:
-    return [_against_fisher(results), _rank_section(results), _against_peers(results), _errors(results)]
+    return [_against_one_by_one(results), _rank_section(results), _against_peers(results), _errors(results)]
 
 
 def _claim(what: str, rule: str, judge: Callable[[Results], Judged]) -> Claim:
     return Claim(what, "a goal set before the run", rule, judge, origin="expected here", in_quick=False)
+
+
+def _claims_against(baseline: str) -> tuple[Claim, ...]:
+    better = tuple(
+        _claim(
+            f"{name} is better than {baseline}",
+            "signed rank over data sets, p < 0.05",
+            _better_than_one_by_one(name),
+        )
+        for name in META
+    )
+    not_worse = tuple(
+        _claim(
+            f"{name} is nowhere worse than {baseline} by more than one point",
+            "95 % interval of the mean difference over the folds, corrected for shared training samples",
+            _never_clearly_worse(name),
+        )
+        for name in META
+    )
+    return (*better, *not_worse)
 
 
 STUDY = Study(
@@ -326,26 +435,31 @@ STUDY = Study(
     full=full,
     quick=quick,
     expectations=(
-        *(
-            _claim(
-                f"{name} is better than the Fisher score",
-                "signed rank over data sets, p < 0.05",
-                _better_than_fisher(name),
-            )
-            for name in META
-        ),
-        *(
-            _claim(
-                f"{name} is nowhere worse than the Fisher score by more than one point",
-                "95 % interval of the mean difference over the folds, corrected for shared training samples",
-                _never_clearly_worse(name),
-            )
-            for name in META
-        ),
+        *_claims_against("the Fisher score"),
         *(
             _claim(f"{name} is among the first quarter on wide data", "mean rank", _in_first_quarter(name))
             for name in ("zeronorm-svm", "arom")
         ),
     ),
+    sections=_sections,
+)
+
+REGRESSION = Study(
+    name="defaults-regression",
+    title="Default settings in regression",
+    source=STUDY.source,
+    about=(
+        f"Every setting is a default. {len(UNSEEN_REGRESSION)} data sets chose none of them "
+        f"({', '.join(UNSEEN_REGRESSION)}); the defaults were looked at on {' and '.join(TUNING_REGRESSION)}. "
+        "They come with scikit-learn, ISLP, aeon and zeronorm itself; tables of a few columns get all products of "
+        "two columns as further features. "
+        f"{N_FOLDS} folds; subsets of 5, 10, 20 and 50 features; ridge regression, whose penalty is chosen by leaving "
+        "samples out, judges all. 100 probes (columns in another row order) are appended to every data set. A cell may "
+        "take 40 s. Peers get standardised columns."
+    ),
+    cost="about ten minutes on 2 cores; can be stopped and resumed.",
+    full=full_regression,
+    quick=quick_regression,
+    expectations=_claims_against("the F test of each feature"),
     sections=_sections,
 )
