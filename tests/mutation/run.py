@@ -27,7 +27,8 @@ from faults import NAMED_FAULTS
 
 ROOT = Path(__file__).parents[2]
 KILLED, SURVIVED, LATE, LOST = "killed", "survived", "killed by time", "lost"
-# Where the tests of a package are, beside the folder of its own name.
+# Tests of a package that are not in the folder of its own name: those that have the name of the module, and all.
+NAMING_TESTS = {"solvers": ("tests/selectors", "tests/models")}
 MORE_TESTS = {
     "resampling": ("tests/evaluation",),
     "engines": ("tests/selectors",),
@@ -246,11 +247,13 @@ def tests_of(file: Path, source: Path) -> list[tuple[str, ...]]:
     folders = [f"tests/{parts[0]}", *MORE_TESTS.get(parts[0], ())]
     if parts[0] == "selectors" and len(parts) > 2:
         folders = [f"tests/selectors/{parts[1]}"]
-    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("test_*.py"))]
+    found, others = (
+        [path for folder in some for path in sorted((ROOT / folder).rglob("test_*.py"))]
+        for some in (folders, NAMING_TESTS.get(parts[0], ()))
+    )
     words = {parts[-1], parts[-1].replace("_", "")}
-    near = [
-        path for path in found if any(w in path.stem or w in path.read_text(encoding="utf-8") for w in words)
-    ]
+    near = [path for path in found if any(w in path.stem or w in path.read_text("utf-8") for w in words)]
+    near += [path for path in others if any(w in path.stem for w in words)]
     rest = [path for path in found if path not in near]
     return [tuple(str(path.relative_to(ROOT)) for path in part) for part in (near, rest)]
 

@@ -120,6 +120,20 @@ def test_features_left_out_by_mistake_do_no_harm(monkeypatch, always_shrinks, se
     assert any(returns)
 
 
+def test_of_few_data_nothing_is_left_out_at_the_start(monkeypatch):
+    """There is no way back, so a feature must not be missed."""
+    X, y = draw(0, 200, 100)
+    problem = SignedProblem(signed_rows(X, y), np.ones(200), np.full(200, 0.02), np.ones(100), np.zeros(101))
+    n_features = []
+    for few_data in (problem.rows.size, problem.rows.size - 1):
+        monkeypatch.setattr(l1_svm_interior, "FEW_DATA", few_data)
+        method = l1_svm_interior._InteriorPoint(problem)
+        method.start_with_few_features()
+        n_features.append(method.left.features.size)
+    assert n_features[0] == 100
+    assert 0 < n_features[1] < 50
+
+
 def test_features_are_left_out_on_the_way(always_shrinks):
     X, y = draw(0, 200, 100)
     problem = SignedProblem(signed_rows(X, y), np.ones(200), np.full(200, 0.03), np.ones(100), np.zeros(101))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from zeronorm.solvers.l1_svm import newton
 from zeronorm.solvers.l1_svm.newton import (
     FeatureSystem,
     NotPositiveDefinite,
     SampleSystem,
+    SignedProblem,
+    balanced_multipliers,
     newton_system,
 )
 
@@ -35,13 +38,23 @@ def whole_system(rows, theta, stiffness, right, drift, off):
 
 
 @pytest.mark.parametrize("kind", [FeatureSystem, SampleSystem])
-@pytest.mark.parametrize("shape", [(30, 8), (12, 40), (5, 2500)])
-def test_both_reductions_solve_the_whole_system(kind, shape):
+@pytest.mark.parametrize("shape", [(30, 8), (12, 40), (5, 300)])
+def test_both_reductions_solve_the_whole_system(kind, shape, monkeypatch):
+    monkeypatch.setattr(newton, "BLOCK", 256)
     rows, theta, stiffness, sides = draw(*shape)
     change, alpha = kind(rows, theta, stiffness, rows).solve(*sides)
     expected_change, expected_alpha = whole_system(rows, theta, stiffness, *sides)
     np.testing.assert_allclose(change, expected_change, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(alpha, expected_alpha, rtol=1e-7, atol=1e-9)
+
+
+def test_multipliers_at_the_start_balance_the_two_sides():
+    rows, price, *_ = draw(30, 4)
+    alpha = balanced_multipliers(SignedProblem(rows, np.ones(30), price, np.ones(4), np.zeros(5)))
+    positive = rows[:, -1] > 0.0
+    assert alpha[positive].sum() == pytest.approx(alpha[~positive].sum())
+    np.testing.assert_allclose((alpha / price).max(), 1.0)
+    assert np.ptp((alpha / price)[positive]) < 1e-12
 
 
 def test_more_rows_than_one_block():

@@ -7,7 +7,13 @@ from zeronorm.engines.elimination.scan import remove_column, train_machines
 from zeronorm.solvers.svm import tracked_set
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.smo import smo
-from zeronorm.solvers.svm.tracked_set import TrackedSets, follow, forget_column, start_tracking
+from zeronorm.solvers.svm.tracked_set import (
+    TrackedSets,
+    change_by_square,
+    follow,
+    forget_column,
+    start_tracking,
+)
 
 TOL = 1e-8
 
@@ -97,6 +103,18 @@ def test_factor_stays_that_of_the_free_variables():
         inside = np.flatnonzero((alpha > 0) & (alpha < machine.dual.upper))
         assert set(inside) <= set(free)
     assert len(sizes) > 2  # variables met and left their bounds on the way
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_square_is_added_to_a_factor_or_taken_from_it(side):
+    rng = np.random.default_rng(4)
+    U = np.triu(rng.normal(size=(6, 6))) + 3.0 * np.eye(6)
+    x, changed = 0.3 * rng.normal(size=4), U.copy()
+    assert change_by_square(changed, 2, 6, x.copy(), side)
+    expected = U[2:, 2:].T @ U[2:, 2:] + side * np.outer(x, x)
+    np.testing.assert_allclose(changed[2:, 2:].T @ changed[2:, 2:], expected, atol=1e-12)
+    np.testing.assert_array_equal(changed[:2], U[:2])
+    assert not change_by_square(U.copy(), 2, 6, 100.0 * x, -1.0)  # nothing positive would be left
 
 
 def test_fewer_columns_than_free_variables_end_the_following():

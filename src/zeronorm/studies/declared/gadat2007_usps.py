@@ -72,7 +72,7 @@ def full() -> Plan:
 
 
 def quick() -> Plan:
-    settings = {**_ofw(10), "max_iter": 300}
+    settings = {**_ofw(10), "max_iter": 100}
     arms = (Arm(OFW, "ofw", settings), Arm(RANDOM, "random"))
     data = one_split(DATA, partial(digits_trial, 4))
     return Plan((data,), arms, (10,), LinearSVC(dual=True, max_iter=20_000))
