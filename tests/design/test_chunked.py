@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from zeronorm import FisherScore, as_design
+from zeronorm.design import column_kernels
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.testing import check_design
 
@@ -148,3 +149,19 @@ def test_unknown_types_and_missing_files_are_refused(tmp_path):
         as_design(tmp_path / "x.csv")
     with pytest.raises(FileNotFoundError, match="There is no file"):
         as_design(tmp_path / "x.npy")
+
+
+def test_what_was_read_is_multiplied_in_large_blocks(tmp_path, monkeypatch):
+    """One product for each block of the file: many small ones cost more than the arithmetic."""
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((200, 20_000), dtype=np.float32))
+    design = as_design(tmp_path / "x.npy", memory_budget=16 << 20).standardized()
+    widths = []
+    multiply = column_kernels.add_outer_square
+
+    def noted(accumulator, block):
+        widths.append(block.shape[1])
+        multiply(accumulator, block)
+
+    monkeypatch.setattr(column_kernels, "add_outer_square", noted)
+    design.gram()
+    assert len(widths) == -(-20_000 // design._block_width())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ DEFAULT_MEMORY_BUDGET = 512 << 20
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
 _CONVERTED_BYTES = 4 << 20
+_MOST_PARTS, _PAIRS_PER_PART = 16, 1 << 25  # of a product that threads share
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
 
@@ -125,8 +127,23 @@ class ChunkedDesign(Design):
 class _PartOfFiles(DenseDesign):
     """Columns that were just read; blocks of them that are converted stay close to the processor."""
 
+    def _take(self, columns: Index) -> _PartOfFiles:
+        return _PartOfFiles(
+            self._array, self._names_of(columns), rows=self._rows, columns=compose(self._columns, columns)
+        )
+
     def _scratch_width(self) -> int:
         return max(1, _CONVERTED_BYTES // (8 * max(1, self.n_samples)))
+
+    def _outer_square_parts(self, side: int, depth: int) -> list[range]:
+        """Smaller parts than of data in memory: there is a sum for every block that is read.
+
+        Threads of BLAS would wait for each other more than they multiply.
+        """
+        by_memory = _CONVERTED_BYTES // max(1, 8 * side**2)
+        n_parts = max(1, min(_MOST_PARTS, by_memory, side**2 * depth // _PAIRS_PER_PART))
+        cuts = [depth * part // n_parts for part in range(n_parts + 1)]
+        return [range(*pair) for pair in itertools.pairwise(cuts)]
 
 
 class DataFileError(RuntimeError):

@@ -103,6 +103,9 @@ class StandardizedDesign(Design):
     def _in_one_array(self) -> bool:
         return self.base._in_one_array
 
+    def _outer_square_parts(self, side: int, depth: int) -> list[range]:
+        return self.base._outer_square_parts(side, depth)
+
     def _sources(self) -> Iterator[tuple[slice, Design]]:
         for columns, source in self.base._sources():
             if source is self.base:
