@@ -46,6 +46,8 @@ def write_cards(folder: Path) -> None:
         (folder / f"{method.name}.rst").write_text(card(method), encoding="utf-8")
     (folder / "index.rst").write_text(index(methods), encoding="utf-8")
     (folder / "abilities.inc").write_text(abilities(methods), encoding="utf-8")
+    (folder / "gains.inc").write_text(gains(), encoding="utf-8")
+    (folder / "shapes.inc").write_text(shapes(), encoding="utf-8")
 
 
 @cache
@@ -68,6 +70,30 @@ def gains_of_defaults() -> dict[str, tuple[str, str, str]]:
         re.M,
     )
     return {name: (sets, gain, p) for name, sets, gain, p in rows}
+
+
+def gains() -> str:
+    """The table against the Fisher score as the page of the study of defaults has it."""
+    _, _, section = DEFAULTS.read_text(encoding="utf-8").partition("## Against the Fisher score")
+    lines = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    cells = [[re.sub(r"^-(?=\d)", "−", cell.strip()) for cell in line.split("|")[1:-1]] for line in lines]
+    return "\n".join(table(cells[0], cells[2:]))
+
+
+# Methods of each family in the table of the page on the comparison; the page of the study has all.
+SHOWN_RANKS = (
+    *("optimal-brain-damage", "l1-svm", "lasso", "kernel-multiplicative-update", "fsv", "zeronorm-logistic"),
+    *("perceptron-rfe", "potential-svm", "logistic-lasso", "arom", "zeronorm-svm", "rfe", "ard", "golub"),
+    *("shrunken-centroids", "fisher", "relief", "random"),
+)
+
+
+def shapes() -> str:
+    """Mean ranks on wide and on tall data, the best on wide data first."""
+    ranks = measured_ranks()
+    order = sorted(SHOWN_RANKS, key=lambda name: float(ranks[name][1]))
+    rows = [[name, *ranks[name][1:]] for name in order]
+    return "\n".join(table(["method", "wide, 7 sets (p > n)", "tall, 7 sets (n > p)"], rows))
 
 
 @cache

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shutil
+import subprocess
 import sys
 import textwrap
 import warnings
@@ -42,6 +44,18 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatc
         warnings.simplefilter("ignore")
         for place, block in enumerate(blocks(page.read_text(encoding="utf-8"))):
             exec(compile(block, f"{page.name}, block {place + 1}", "exec"), names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "script", sorted((DOCS.parent / "examples").glob("plot_*.py")), ids=lambda path: path.stem
+)
+def test_the_examples_run(script, tmp_path):
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_page_with_code_is_found():
@@ -116,6 +130,21 @@ def test_generated_pages_are_complete(cards):
     assert all(key.split()[0].rstrip(",") in generated_pages.reference_list() for key in cards.references())
     performance = generated_pages.performance(DOCS.parent / "benchmarks")
     assert performance.count("\n   * - ") == 1 + len(sys.modules["readme_table"].measured()["rows"])
+
+
+def test_the_tables_of_the_comparison_come_from_the_studies(cards):
+    gains, shapes = cards.gains(), cards.shapes()
+    for name, (sets, gain, p_value) in cards.gains_of_defaults().items():
+        row = [f"   * - {name}", f"     - {sets}", f"     - {gain.replace('-', '−')}"]
+        assert "\n".join(row) in gains
+        assert f"     - {p_value}\n" in gains
+    for name in cards.SHOWN_RANKS:
+        assert (
+            "\n".join([f"   * - {name}", *(f"     - {rank}" for rank in cards.measured_ranks()[name][1:])])
+            in shapes
+        )
+    page = (DOCS / "comparison.rst").read_text(encoding="utf-8")
+    assert page.count(".. include:: methods/") == 2
 
 
 def test_broken_links_are_found(cards, tmp_path):
