@@ -158,3 +158,11 @@ def test_one_warning_names_the_selectors_that_stopped_early_and_a_remedy_that_wo
         warnings.simplefilter("error")
         assert Consensus([("first", AROM(max_iter=200)), ("second", FisherScore())]).fit(X, y).converged_
         assert Consensus([("second", FisherScore())]).fit(X, y).converged_
+
+
+def test_selectors_without_any_stability_have_equal_weights():
+    is_first = np.zeros((2, 2, 4), dtype=bool)  # two parts, two selectors, four features
+    is_first[0, :, :2], is_first[1, :, 2:] = True, True
+    consensus = Consensus([FisherScore(), FisherScore()], weights="stability")
+    consensus.subset_size_ = 2
+    assert consensus._weights(is_first).tolist() == [0.5, 0.5]
