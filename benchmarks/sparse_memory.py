@@ -97,11 +97,16 @@ def measure(name: str, shape: tuple[int, int], density: float) -> tuple[int | No
         child.join()
 
 
+def data_and_allowed_bytes(n: int, p: int, density: float) -> tuple[int, int]:
+    """Size of the sparse data, and what a fit may add."""
+    data = 12 * int(n * p * density + INFORMATIVE_DENSITY * 10 * n)
+    return data, 3 * data + MOST_SQUARES * 8 * min(n, p) ** 2 + MOST_VECTORS * 8 * max(n, p)
+
+
 def main(arguments: list[str]) -> int:
     n, p = (int(float(text)) for text in arguments[:2]) if arguments else (1000, 100_000)
     density = float(arguments[2]) if len(arguments) > 2 else 1e-3
-    data = 12 * int(n * p * density + INFORMATIVE_DENSITY * 10 * n)
-    allowed = 3 * data + MOST_SQUARES * 8 * min(n, p) ** 2 + MOST_VECTORS * 8 * max(n, p)
+    data, allowed = data_and_allowed_bytes(n, p, density)
     megabyte = 2**20
     print(
         f"{n} × {p} at {density:g}: sparse {data / megabyte:.0f} MB, dense {8 * n * p / megabyte:.0f} MB, ",

@@ -303,7 +303,8 @@ def test_read_only_and_fortran_ordered_input():
     ("C", "loss"), [(0.0005, "hinge"), (0.005, "hinge"), (np.inf, "hinge"), (0.002, "squared_hinge")]
 )
 @pytest.mark.parametrize("shift", [0.0, 0.3])
-def test_block_pivoting_finds_the_same_optimum(C, loss, shift, monkeypatch):
+@pytest.mark.parametrize("by_products", [False, True])
+def test_block_pivoting_finds_the_same_optimum(C, loss, shift, by_products, monkeypatch):
     monkeypatch.setattr(free_set, "PIVOT_FROM", 1)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 900)), np.where(np.arange(300) % 3, 1.0, -1.0)
@@ -312,7 +313,10 @@ def test_block_pivoting_finds_the_same_optimum(C, loss, shift, monkeypatch):
     problem = BoxDual.classification(y, np.full(300, C), loss == "squared_hinge")
     solved = solve_svm_dual(K, y, C=C, loss=loss, tol=1e-10)
     for guess, all_free in ((solved.alpha, False), (np.zeros(300), True)):
-        found = pivot_free_set(K, problem, guess, all_free)
+        if by_products:
+            monkeypatch.setattr(free_set, "cho_factor", None)
+        product = (lambda v: X @ (X.T @ v)) if by_products else None
+        found = pivot_free_set(K, problem, guess, all_free, product)
         assert found is not None
         np.testing.assert_allclose(found, solved.alpha, atol=1e-8 * solved.alpha.max())
         assert abs(y @ found) <= 1e-10 * found.sum()
@@ -322,7 +326,8 @@ def test_block_pivoting_gives_up_where_samples_depend_on_each_other():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 20)), np.where(np.arange(300) % 2, 1.0, -1.0)
     problem = BoxDual.classification(y, np.full(300, 1.0), False)
-    assert pivot_free_set(X @ X.T, problem, np.zeros(300), all_free=True) is None
+    for product in (None, lambda v: X @ (X.T @ v)):
+        assert pivot_free_set(X @ X.T, problem, np.zeros(300), all_free=True, product=product) is None
 
 
 # -- without a balance of the classes --

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_classification, make_regression
 from sklearn.feature_selection import RFE as ReferenceRFE
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +19,7 @@ from zeronorm import RFE
 from zeronorm.engines.elimination import linear as gram_machines
 from zeronorm.engines.elimination.linear import LinearValue
 from zeronorm.engines.elimination.scan import nth_smallest
+from zeronorm.solvers.svm import free_set
 from zeronorm.solvers.svm.free_set import pivot_free_set
 
 
@@ -302,3 +304,17 @@ def test_several_classes_are_valued_by_squared_weights():
             return np.array([[3.0, 0.0], [2.0, 2.0]])
 
     assert Fixed().importance().tolist() == [9.0, 8.0]
+
+
+def test_sparse_elimination_by_products_keeps_the_same_features(monkeypatch):
+    """Wide sparse rounds are solved by products with the data instead of factors of the Gram matrix."""
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(sparse.random(300, 1500, density=0.05, format="csr", rng=rng))
+    y = (X[:, :5].sum(axis=1) + 0.2 * rng.normal(size=300) > 0.25).astype(int)
+    expected = RFE(n_features_to_select=5, step=0.5).fit(X, y)
+    monkeypatch.setattr(gram_machines, "MANY_SAMPLES", 1)
+    monkeypatch.setattr(free_set, "GRADIENTS", 100)
+    found = RFE(n_features_to_select=5, step=0.5).fit(X, y)
+    assert found.path_.sizes.tolist() == expected.path_.sizes.tolist()
+    for size in expected.path_.sizes:
+        assert set(found.path_.support(size)) == set(expected.path_.support(size))

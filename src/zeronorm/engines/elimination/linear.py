@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ from zeronorm.solvers.svm.linear import LinearSvm, prefers_gram, solve_linear_sv
 from zeronorm.solvers.svm.smo import refresh
 from zeronorm.solvers.svm.tracked_set import TrackedSets
 
+# From here on, as long as there are so many features for each sample, products with sparse data are cheaper than
+# factors of the Gram matrix.
+MANY_SAMPLES, WIDE = 2000, 2
 SMALL_BLOCK = 512  # so many features are always loaded as one block ...
 SMALL_BYTES = 2**22  # ... and as many as fit in this
 BLOCK_SHARE = (
@@ -185,10 +189,18 @@ class GramMachines(LinearValue):
         is_first = not self.alpha[c].any()
         if is_first and self.alive.size < self.sign.shape[1]:
             return
-        found = pivot_free_set(self.K, dual, self.alpha[c], all_free=is_first)
+        found = pivot_free_set(self.K, dual, self.alpha[c], all_free=is_first, product=self._cheap_product())
         if found is not None:
             self.alpha[c] = found
             refresh(self.K, self.ridge, self.sample, self.sign[c], self.alpha[c], self.f[c])
+
+    def _cheap_product(self) -> Callable[[FloatArray], FloatArray] | None:
+        """K times some columns from sparse data, which a few dozen of solve a wide system; None otherwise."""
+        n = self.design.n_samples
+        if not self.design.is_sparse or n < MANY_SAMPLES or self.alive.size < WIDE * n:
+            return None
+        part = self.design.take(self.alive)
+        return lambda v: part.dot(part.transpose_dot(v))
 
     def _note(self, status: int, n_iter: int) -> None:
         self.status = max(self.status, Status(status))

@@ -7,12 +7,13 @@ stay the same, so a warm start usually costs this one system.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from zeronorm._jit import kernel
-from zeronorm._threads import one_thread_for_factors
-from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
 from zeronorm.solvers.svm.box_dual import BoxDual
 
 # Relative to the largest diagonal entry: keeps the factor finite when free vectors are dependent.
@@ -169,8 +170,19 @@ DEPENDENT = 1e-6
 WRONG_SIDE = 1e-9
 
 
+Product = Callable[[FloatArray], FloatArray]
+
+# Where products with the data are cheap, conjugate gradients are tried before a factor.
+GRADIENTS = 500
+GRADIENT_TOL = 1e-11
+
+
 def pivot_free_set(
-    K: FloatArray, problem: BoxDual, alpha: FloatArray, all_free: bool = False
+    K: FloatArray,
+    problem: BoxDual,
+    alpha: FloatArray,
+    all_free: bool = False,
+    product: Product | None = None,
 ) -> FloatArray | None:
     r"""The optimum of a box dual from a guess of its free variables, by block pivoting; None if that fails.
 
@@ -178,7 +190,8 @@ def pivot_free_set(
     upper bound U fixed; then all free variables beyond a bound go there, all at a bound that would gain become free,
     and so on until nothing changes. Where the guess is good that takes a few factors of LAPACK; it may also go round
     in circles, and is given up then. ``all_free`` is the guess for wide data, otherwise it is read off ``alpha``. For
-    classification, where each sample has one variable.
+    classification, where each sample has one variable. ``product`` gives K times two columns where that is much
+    cheaper than n² operations, as for sparse data.
     """
     n = problem.n_samples
     if n < PIVOT_FROM or problem.sign.size != n:  # regression has two variables for each sample
@@ -190,7 +203,7 @@ def pivot_free_set(
         return None
     fewest = n + 1
     for pivot in range(MOST_PIVOTS):
-        found = _optimum_of(K, problem, free, at_upper)
+        found = _optimum_of(K, problem, free, at_upper, product)
         if found is None:
             return None
         v, gain = found
@@ -209,7 +222,7 @@ def pivot_free_set(
 
 
 def _optimum_of(
-    K: FloatArray, problem: BoxDual, free: BoolArray, at_upper: BoolArray
+    K: FloatArray, problem: BoxDual, free: BoolArray, at_upper: BoolArray, product: Product | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """The coefficients of the samples for these sets, and how steeply the objective gains as a variable grows."""
     chosen, fixed = np.flatnonzero(free), np.flatnonzero(at_upper)
@@ -218,23 +231,57 @@ def _optimum_of(
     v = np.zeros(problem.n_samples)
     v[fixed] = problem.sign[fixed] * problem.upper[fixed]
     target = -problem.sign * problem.linear
-    system = K.copy() if chosen.size == len(K) else K[np.ix_(chosen, chosen)]
     # Adding a number to all entries changes nothing but the bias, and keeps the system regular for centred data.
-    shift = float(np.trace(system)) / chosen.size
+    shift = float(np.diagonal(K)[chosen].sum()) / chosen.size
+    missing = target - K @ v if fixed.size else target
+    right = np.column_stack([missing[chosen], np.ones(chosen.size)])
+    ridge = problem.ridge[chosen]
+    solved = None if product is None else _solve_by_gradients(product, len(K), chosen, ridge, shift, right)
+    if solved is None:
+        solved = _solve_by_factor(K, chosen, ridge, shift, right)
+    if solved is None:
+        return None
+    bias = float((solved[:, 0].sum() + v.sum()) / solved[:, 1].sum())
+    v[chosen] = solved[:, 0] - bias * solved[:, 1]
+    f = K @ v + problem.ridge * v
+    return v, problem.sign * (target - f - (bias + shift * float(v[chosen].sum())))
+
+
+def _solve_by_factor(
+    K: FloatArray, chosen: IntArray, ridge: FloatArray, shift: float, right: FloatArray
+) -> FloatArray | None:
+    """The solution of (K + shift + ridge) x = right on the chosen samples; None where they depend on each other."""
+    system = K.copy() if chosen.size == len(K) else K[np.ix_(chosen, chosen)]
     system += shift
-    system.flat[:: chosen.size + 1] += problem.ridge[chosen]
+    system.flat[:: chosen.size + 1] += ridge
     try:
-        with one_thread_for_factors(chosen.size):
-            factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
     diagonal = np.diagonal(factor[0])
     if not diagonal.min() > DEPENDENT * diagonal.max():
         return None
-    missing = target - K @ v if fixed.size else target
-    right = np.column_stack([missing[chosen], np.ones(chosen.size)])
-    solved = cho_solve(factor, right, check_finite=False)
-    bias = float((solved[:, 0].sum() + v.sum()) / solved[:, 1].sum())
-    v[chosen] = solved[:, 0] - bias * solved[:, 1]
-    f = K @ v + problem.ridge * v
-    return v, problem.sign * (target - f - (bias + shift * float(v[chosen].sum())))
+    return np.asarray(cho_solve(factor, right, check_finite=False))
+
+
+def _solve_by_gradients(
+    product: Product, n: int, chosen: IntArray, ridge: FloatArray, shift: float, right: FloatArray
+) -> FloatArray | None:
+    """The same by conjugate gradients, one sequence for each column; None where they take too long."""
+    solved, residual, direction = np.zeros(right.shape), right.copy(), right.copy()
+    square = (residual**2).sum(axis=0)
+    goal = GRADIENT_TOL**2 * square
+    whole = np.zeros((n, right.shape[1]))
+    for _ in range(GRADIENTS):
+        if np.all(square <= goal):
+            return solved
+        whole[chosen] = direction
+        image = product(whole)[chosen] + ridge[:, None] * direction + shift * direction.sum(axis=0)
+        bend = (direction * image).sum(axis=0)
+        moves = (square > goal) & (bend > 0.0)
+        length = np.divide(square, bend, out=np.zeros(square.size), where=moves)
+        solved += length * direction
+        residual -= length * image
+        before, square = square, (residual**2).sum(axis=0)
+        direction = residual + np.divide(square, before, out=np.zeros(square.size), where=moves) * direction
+    return None
