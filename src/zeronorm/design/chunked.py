@@ -50,7 +50,7 @@ class ChunkedDesign(Design):
         memory_budget: int = DEFAULT_MEMORY_BUDGET,
     ) -> None:
         self._files = tuple(files)
-        self._memory_budget = memory_budget
+        self.memory_budget = memory_budget
         self._starts = np.concatenate([[0], np.cumsum([file.shape[1] for file in files])])
         self._rows: Index = range(files[0].shape[0]) if rows is None else rows
         self._columns: Index = range(int(self._starts[-1])) if columns is None else columns
@@ -66,9 +66,7 @@ class ChunkedDesign(Design):
         return self._part(compose(self._rows, rows), self._columns, self.feature_names)
 
     def _part(self, rows: Index, columns: Index, names: NDArray[Any] | None) -> ChunkedDesign:
-        return ChunkedDesign(
-            self._files, names, rows=rows, columns=columns, memory_budget=self._memory_budget
-        )
+        return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=self.memory_budget)
 
     @property
     def _order(self) -> Literal["C", "F"]:
@@ -77,7 +75,7 @@ class ChunkedDesign(Design):
     def _block_width(self) -> int:
         """A block is used, one is read, and both may be turned or converted on the way."""
         data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
-        limit = min(self._memory_budget // 8, max(_SMALLEST_BLOCK_BYTES, data_bytes // 16))
+        limit = min(self.memory_budget // 8, max(_SMALLEST_BLOCK_BYTES, data_bytes // 16))
         width = max(1, limit // (8 * max(1, self.n_samples)))
         at_once = max(file.columns_at_once for file in self._files)
         return width - width % at_once if width > at_once else width
@@ -95,7 +93,7 @@ class ChunkedDesign(Design):
 
     def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
         """Yield all columns in order, as they are stored."""
-        slices, ahead = list(self._column_slices()), self._memory_budget >= BYTES_WORTH_A_THREAD
+        slices, ahead = list(self._column_slices()), self.memory_budget >= BYTES_WORTH_A_THREAD
         yield from zip(slices, read_in_turn(self._stored, slices, ahead=ahead), strict=True)
 
     _sources = _parts

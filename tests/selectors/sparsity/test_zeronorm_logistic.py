@@ -383,3 +383,18 @@ def test_candidates_that_stay_sparse_change_no_subset(n_classes, monkeypatch):
 def test_a_penalty_of_zero_has_the_slope_at_zero(penalty):
     """Constant columns have no pull: the path of penalties starts and ends at zero."""
     np.testing.assert_array_equal(tangent_factors(penalty, np.zeros(3), 0.0, 0.1), np.ones(3))
+
+
+def test_files_within_the_budget_are_copied_coarsely(tmp_path, monkeypatch):
+    """The same subsets, and the file is read for statistics and the copy instead of for each question."""
+    X, y = logistic_problem(11, n=60, p=1500, k=6)
+    np.save(tmp_path / "x.npy", X)
+    design = as_design(tmp_path / "x.npy", memory_budget=4 * X.size)
+    n_read = []
+    monkeypatch.setattr(design, "_transpose_dot", lambda V: n_read.append(1) or X.T @ V)
+    without = ZeroNormLogistic(4, standardize=False).fit(design, y).path_
+    n_before = len(n_read)
+    monkeypatch.setattr(screening, "COARSE_FROM", 1)
+    with_copy = ZeroNormLogistic(4, standardize=False).fit(design, y).path_
+    assert [s.tolist() for s in with_copy.subsets] == [s.tolist() for s in without.subsets]
+    assert len(n_read) - n_before == 1 < n_before  # the slopes that order the rest

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from zeronorm._threads import available_bytes, in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
+from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.standardized import StandardizedDesign
 from zeronorm.engines.logistic_exchanges.exchanges import LogisticSubsets
@@ -36,6 +37,7 @@ Query = tuple[FloatArray, int]  # vectors, one per row, and how many features ar
 TOGETHER = 8  # products in one reading of the data
 COARSE_FROM = 1 << 22  # numbers: of fewer a copy would not pay
 COARSE_SHARE = 1 / 4  # of the free memory, that the copy may take
+BUDGET_SHARE = 1 / 2  # the same of the budget for data in files
 REST = 0.004  # of the length of a vector, in samples that are not read
 MOST_IN_DOUBT = 1 / 256  # of the features: to read more of them one by one takes longer than to read all
 BLOCK_NUMBERS = 1 << 17
@@ -93,14 +95,14 @@ class StrongestFeatures:
 
 
 def _worth_a_copy(design: Design) -> bool:
-    """Large data that lie densely in memory, beside which there is room."""
+    """Large dense data in memory, beside which there is room, or in files, where it is less than the budget."""
     home = design.base if isinstance(design, StandardizedDesign) else design
     n_bytes, free = design.n_samples * design.n_features, available_bytes()
-    return (
-        isinstance(home, DenseDesign)
-        and n_bytes >= COARSE_FROM
-        and n_bytes <= COARSE_SHARE * (free or np.inf)
-    )
+    if n_bytes < COARSE_FROM or n_bytes > COARSE_SHARE * (free or np.inf):
+        return False
+    if isinstance(home, ChunkedDesign):
+        return n_bytes <= BUDGET_SHARE * home.memory_budget
+    return isinstance(home, DenseDesign)
 
 
 class CoarseCopy:
@@ -119,7 +121,10 @@ class CoarseCopy:
                 out = (array[..., columns] for array in (self._bytes, self._step, self._lost, self._length))
                 to_bytes(block, factor[columns], *out)
 
-        in_threads(copy, p)
+        if design._in_one_array:
+            in_threads(copy, p)
+        else:
+            copy(0, p)
 
     def in_doubt(self, vectors: FloatArray, count: int) -> IntArray:
         """Features that may be among the ``count`` strongest, in order."""
