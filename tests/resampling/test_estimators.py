@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.metrics import as_metric
@@ -38,6 +38,25 @@ def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_clas
     expected = reference.decision_function(X[40:])
     np.testing.assert_allclose(ours.decision_function(X[40:]), expected, rtol=tolerance, atol=tolerance)
     assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_with_many_samples_the_default_machine_needs_no_kernel_matrix(n_classes):
+    """Two overlapping classes of 1300 samples and 480 features took a kernel machine half a minute."""
+    X, rng = columns_as_they_come(n_classes)
+    y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
+    n_samples = 501 if n_classes == 2 else 5001
+    ours = default_estimator("classification", n_samples=n_samples, n_classes=n_classes)
+    dual = False if n_classes == 2 else "auto"
+    ours = clone(ours).fit(X[:40], y[:40])
+    reference = make_pipeline(StandardScaler(), LinearSVC(dual=dual, random_state=0)).fit(X[:40], y[:40])
+    assert isinstance(ours, LinearSVC)
+    np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
+    np.testing.assert_allclose(
+        ours.decision_function(X[40:]), reference.decision_function(X[40:]), rtol=1e-6, atol=1e-9
+    )
+    few = default_estimator("classification", n_samples=n_samples - 1, n_classes=n_classes)
+    assert isinstance(few, SVC)
 
 
 def test_the_default_ridge_is_the_pipeline_of_scaler_and_ridge():

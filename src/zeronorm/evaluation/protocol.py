@@ -108,7 +108,10 @@ def evaluate(
     seed = _check_seed(random_state, journal)
     splits = make_splits(cv, y, groups, classification=task == "classification", seed=seed)
     if estimator is None:
-        estimator = default_estimator(task, n_samples=len(y), is_sparse=hasattr(X, "tocsr"))
+        n_classes = np.unique(y).size
+        estimator = default_estimator(
+            task, n_samples=len(y), n_classes=n_classes, is_sparse=hasattr(X, "tocsr")
+        )
     plan = FoldPlan(
         X=X,
         y=y,

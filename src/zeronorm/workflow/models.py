@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.svm import LinearSVC
 
 from zeronorm.datasets.encoding import column_medians, fill, is_text_identifier
 from zeronorm.datasets.joining import join_samples, texts_of
@@ -141,7 +142,7 @@ def fit_model(table: Table, columns: Any, *, with_gaps: Table | None = None) -> 
     weights = np.atleast_2d(np.asarray(predictor.coef_, dtype=np.float64))
     classes = [] if table.task == "regression" else predictor.classes_.tolist()
     n_rows = len(weights)
-    scheme = "single" if n_rows == 1 else "classes" if type(predictor).__name__ == "LinearSVC" else "pairs"
+    scheme = "single" if n_rows == 1 else "classes" if isinstance(predictor, LinearSVC) else "pairs"
     mean = np.zeros(columns.size) if scaler.mean_ is None else scaler.mean_
     return LinearModel(
         task=table.task,

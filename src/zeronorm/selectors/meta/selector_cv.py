@@ -176,7 +176,8 @@ def plan_of_sizes(
     """How the sizes are scored, by the ``estimator``, ``scoring`` and ``sizes`` of a selector that chooses one."""
     predictor = chooser.estimator
     if predictor is None:
-        predictor = default_estimator(chooser.task, n_samples=problem.n_samples)
+        n_classes = np.unique(target).size
+        predictor = default_estimator(chooser.task, n_samples=problem.n_samples, n_classes=n_classes)
     return FoldPlan(
         X=X,
         y=target,
