@@ -26,6 +26,12 @@ def test_every_public_name_resolves():
         assert getattr(zeronorm, name).__name__ == name
 
 
+def test_packages_are_reached_without_an_import_of_their_own():
+    code = "import zeronorm; print(zeronorm.report.render.__name__, zeronorm.datasets.load_dataset.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["render", "load_dataset"]
+
+
 def test_unknown_attribute_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         zeronorm.Nothing

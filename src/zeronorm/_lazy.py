@@ -6,6 +6,9 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+# Packages that ``import zeronorm`` alone gives access to, as ``zeronorm.report.render``.
+PACKAGES = ("datasets", "design", "evaluation", "report", "testing", "transformers")
+
 
 def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` for a package with lazy names."""
@@ -14,6 +17,8 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     names = EXPORTS.get(package, {})
 
     def load(name: str) -> Any:
+        if package == "zeronorm" and name in PACKAGES:
+            return importlib.import_module(f"zeronorm.{name}")
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(names[name]), name)

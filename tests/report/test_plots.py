@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -10,6 +11,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 
+from zeronorm import FisherScore, SelectorCV  # noqa: E402
 from zeronorm.evaluation.summary import error_curves, stabilities  # noqa: E402
 from zeronorm.report import Facts, chart_classes, figure  # noqa: E402
 from zeronorm.report.chart import charts_of  # noqa: E402
@@ -82,3 +84,15 @@ def test_a_chart_is_asked_for_by_name(comparison):
         figure("pie", comparison[1])
     with pytest.raises(ValueError, match="nothing to show"):
         figure("path", comparison[1])
+
+
+def test_a_fitted_selector_has_figures_of_its_own():
+    y = np.arange(30) % 2
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4)), columns=list("abcd"))
+    X["c"] += 2.0 * y
+    chosen = SelectorCV(FisherScore(), cv=2, random_state=0).fit(X, y)
+    assert figure("sizes", chosen).axes[0].get_xlabel() == "number of features"
+    names = [label.get_text() for label in figure("importance", chosen).axes[0].get_yticklabels()]
+    assert "c" in names
+    with pytest.raises(ValueError, match="needs records of evaluate, not a fitted SelectorCV"):
+        figure("error", chosen)

@@ -27,8 +27,8 @@ def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> An
     name : str
         Name of a chart: "error", "stability", "frequency", "path", … An unknown name gives an error that
         lists all.
-    records : DataFrame
-        What ``evaluate`` returned.
+    records : DataFrame or selector
+        What ``evaluate`` returned; or a fitted selector for "importance", a fitted ``SelectorCV`` for "sizes".
     result : Result or None, default=None
         What ``select`` or ``compare`` returned; some charts need it.
     ax : matplotlib Axes or None, default=None
@@ -52,7 +52,19 @@ def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> An
     classes = {cls.name: cls for cls in chart_classes()}
     if name not in classes:
         raise ValueError(f"There is no chart named {name!r}. Use one of {sorted(classes)}.")
-    chart = classes[name].from_facts(facts_of(records) if result is None else Facts(result, records))
+    if hasattr(records, "path_"):
+        chart = _of_selector(classes[name], records)
+    else:
+        chart = classes[name].from_facts(facts_of(records) if result is None else Facts(result, records))
     if chart is None:
         raise ValueError(f"The chart {name!r} has nothing to show for this result.")
     return chart.plot(ax)
+
+
+def _of_selector(chart: Any, selector: Any) -> Any:
+    if not hasattr(chart, "from_selector"):
+        raise ValueError(
+            f"The chart {chart.name!r} needs records of evaluate, not a fitted {type(selector).__name__}. A selector "
+            "alone has the charts 'importance' and, with SelectorCV, 'sizes'."
+        )
+    return chart.from_selector(selector)

@@ -46,8 +46,9 @@ class ImportanceChart(Chart):
 
     @classmethod
     def from_selector(cls, selector: Any, names: Sequence[str] | None = None) -> Self:
-        """The scores of a fitted selector."""
+        """The scores of a fitted selector; names of a data frame are known to it."""
         path = selector.path_
+        names = getattr(selector, "feature_names_in_", None) if names is None else names
         scores, support = path.feature_scores(), selector.get_support()
         leading = leading_features(path, int(support.sum()))
         shown = [str(names[i]) if names is not None else f"feature {i}" for i in leading]
