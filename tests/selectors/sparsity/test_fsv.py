@@ -42,6 +42,16 @@ def test_objective_never_increases_for_separable_classes(seed):
     assert np.all(np.diff(values) <= 1e-9)
 
 
+def test_of_features_in_the_last_program_the_larger_weight_scores_higher():
+    X, y = overlapping(0)
+    selector = FSV(sparsity=0.02, standardize=False).fit(X, y)
+    size = np.abs(selector.coef_)
+    kept = np.flatnonzero(size)
+    assert kept.size > 3
+    assert np.argsort(selector.scores_[kept]).tolist() == np.argsort(size[kept]).tolist()
+    assert selector.scores_[kept].min() > np.delete(selector.scores_, kept).max()
+
+
 def test_last_objective_is_that_of_the_formula():
     X, y = overlapping(1)
     s = FSV(sparsity=0.1, alpha=3.0).fit(X, y)
