@@ -49,8 +49,8 @@ def sparse_problem(n: int, p: int, density: float) -> tuple[Any, Any]:
     return sparse.hstack([sparse.csr_array(informative), sparse.csr_array(rest)], format="csr"), y
 
 
-def peak_bytes() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
+def peak_bytes(process: int | str = "self") -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
@@ -68,9 +68,9 @@ def fit_in_child(name: str, shape: tuple[int, int], density: float, pipe: Any) -
     parameters = {"step": 0.5} if name == "rfe" else {}
     task = {"task": "classification"} if "task" in make().get_params() else {}
     make(n_features_to_select=5, **parameters, **task).fit(X[: min(60, shape[0]), :300], y[:60])  # compile
-    pipe.send("compiled")
     forget_peak()
     before, start = peak_bytes(), time.process_time()
+    pipe.send(before)
     try:
         make(n_features_to_select=10, **parameters, **task).fit(X, y)
     except Exception as error:
@@ -88,8 +88,11 @@ def measure(name: str, shape: tuple[int, int], density: float) -> tuple[int | No
     try:
         if not ours.poll(COMPILING_S):
             return None, f"nothing compiled after {COMPILING_S:g} s"
-        ours.recv()
-        return ours.recv() if ours.poll(PATIENCE_S) else (None, f"not finished after {PATIENCE_S:g} s")
+        before = ours.recv()
+        if ours.poll(PATIENCE_S):
+            return ours.recv()
+        added = (peak_bytes(child.pid) - before) / 2**20
+        return None, f"not finished after {PATIENCE_S:g} s, so far {added:.0f} MB added"
     except EOFError:
         return None, "the process died"
     finally:
