@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import joblib
 import pytest
 from threadpoolctl import threadpool_limits
@@ -26,6 +28,15 @@ def test_sweeps_between_small_products_keep_their_threads(monkeypatch):
             joblib.delayed(available_threads)() for _ in range(2)
         )
         assert sum(found) <= 3
+
+
+def test_a_process_of_a_pool_uses_one_thread_without_a_word(monkeypatch):
+    """joblib would warn there, at each reading of the data, that it cannot start processes of its own."""
+    monkeypatch.setattr(_threads, "n_cores", lambda: 3)
+    monkeypatch.setattr(_threads, "current_process", lambda: SimpleNamespace(daemon=True))
+    monkeypatch.setattr(_threads, "effective_n_jobs", lambda n_jobs: pytest.fail("asked joblib"))
+    with threadpool_limits(limits=3, user_api="blas"):
+        assert available_threads() == useful_threads(-1, MUCH) == useful_threads(4, MUCH) == 1
 
 
 def test_never_more_threads_than_cores(monkeypatch):

@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
+from multiprocessing import current_process
 from pathlib import Path
 from threading import Condition, current_thread, main_thread
 from typing import Any
@@ -97,7 +98,7 @@ def useful_threads(n_jobs: int | None, work: int) -> int:
     wanted = 1 + work // _WORK_PER_THREAD
     if wanted == 1 or n_jobs in (None, 1):  # to count the cores takes longer than little work
         return 1
-    return min(int(effective_n_jobs(n_jobs)), n_cores(), wanted)
+    return min(_allowed_by_joblib(n_jobs), n_cores(), wanted)
 
 
 def n_cores() -> int:
@@ -114,7 +115,12 @@ def available_threads() -> int:
     if kept is not None:
         return kept
     pools = [pool["num_threads"] for pool in thread_controller().info() if pool["user_api"] == "blas"]
-    return max(1, min(n_cores(), int(effective_n_jobs(-1)), *map(int, pools)))
+    return max(1, min(n_cores(), _allowed_by_joblib(-1), *map(int, pools)))
+
+
+def _allowed_by_joblib(n_jobs: int | None) -> int:
+    """What ``n_jobs`` means here: one in a process of a pool of multiprocessing, of which joblib would warn."""
+    return 1 if current_process().daemon else int(effective_n_jobs(n_jobs))
 
 
 def _is_thread_of_joblib() -> bool:

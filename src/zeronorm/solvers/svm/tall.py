@@ -196,7 +196,8 @@ def solve_linear_loss(
     in_play = problem.upper > 0.0
     method = _InteriorPoint(design, problem.restricted(in_play))
     status, n_iter = Status.ITERATION_LIMIT, 0
-    with one_thread_for_little_work(*design.shape):
+    # A step may run out of the range of numbers; it is noticed where the system is factored.
+    with np.errstate(over="ignore", invalid="ignore"), one_thread_for_little_work(*design.shape):
         if start is None or not method.soft.all():
             point = method.start()
         else:
