@@ -11,6 +11,7 @@ import sklearn
 from scipy.special import expit, softmax
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_selection import RFE as ReferenceRFE
 from sklearn.feature_selection import RFECV as ReferenceRFECV
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
@@ -482,6 +483,17 @@ def test_metadata_is_routed_to_the_estimator(cls):
             for c in (cls, reference)
         )
     assert ours.ranking_.tolist() == theirs.ranking_.tolist()
+
+
+@pytest.mark.parametrize("cls", [RFE, ReferenceRFE])
+def test_metadata_that_the_estimator_did_not_ask_for_is_refused(cls):
+    X, y = numbers(13, (40, 8))
+    with sklearn.config_context(enable_metadata_routing=True):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            cls(Ridge()).fit(X, y, sample_weight=np.ones(40))
+        plain = cls(Ridge().set_fit_request(sample_weight=False))
+        with pytest.raises(TypeError, match="sample_weight"):
+            plain.fit(X, y, sample_weight=np.ones(40))
 
 
 def test_without_an_estimator_a_machine_on_standardised_columns_ranks():

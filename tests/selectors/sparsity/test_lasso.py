@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from zeronorm import LassoSelector
 from zeronorm.design.sparse import SparseDesign
+from zeronorm.selectors.sparsity import lasso
 from zeronorm.solvers.lasso import LassoStep, follow_lasso_path
 
 
@@ -277,3 +278,10 @@ def test_bad_parameters(params, message):
     X, y = regression(0)
     with pytest.raises(ValueError, match=message):
         LassoSelector(task="regression", **params).fit(X, y)
+
+
+def test_of_many_features_that_pull_the_strongest_join(monkeypatch):
+    monkeypatch.setattr(lasso, "MOST_JOINING", 2)
+    pull = np.array([0.1, 3.0, 5.0, 4.0, 2.0, 9.0])
+    assert lasso._joining(pull, 1.0, np.array([5])).tolist() == [2, 3]
+    assert lasso._joining(pull, 3.5, np.array([], dtype=int)).tolist() == [5, 2]
