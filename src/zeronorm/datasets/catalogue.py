@@ -101,7 +101,7 @@ BUNDLED = {
         "were brewed in the same way, so the classes may differ in more than the country.",
     ),
     "fermentation-spectra": Bundled(
-        "glucose in a fermentation broth, from infrared spectra (regression)",
+        "glucose from infrared spectra (regression)",
         "glucose",
         21,
         1_047,

@@ -183,8 +183,8 @@ class Consensus(SplittingSelector):
             scores=-keys[-1],
             n_iter=ranks.shape[0] * ranks.shape[1],
             converged=not stopped,
-            remedy=f"{' and '.join(stopped)} stopped early, so the ranking is approximate. Leave that out of "
-            "'selectors', or give it there with a larger max_iter.",
+            remedy=f"{' and '.join(stopped)} stopped early, so the ranking is approximate. Give 'selectors' "
+            "without it or with a larger max_iter, or use one method alone.",
         )
 
     def _frequencies(self, is_first: NDArray[np.bool_], log_ranks: FloatArray) -> FloatArray:
