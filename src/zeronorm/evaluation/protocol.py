@@ -108,10 +108,7 @@ def evaluate(
     seed = _check_seed(random_state, journal)
     splits = make_splits(cv, y, groups, classification=task == "classification", seed=seed)
     if estimator is None:
-        n_classes = np.unique(y).size
-        estimator = default_estimator(
-            task, n_samples=len(y), n_classes=n_classes, is_sparse=hasattr(X, "tocsr")
-        )
+        estimator = default_estimator(task, n_samples=len(y), is_sparse=hasattr(X, "tocsr"))
     plan = FoldPlan(
         X=X,
         y=y,

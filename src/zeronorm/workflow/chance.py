@@ -57,12 +57,8 @@ class WithBaseline(BaseEstimator):
     @classmethod
     def for_table(cls, table: Table) -> WithBaseline:
         """The default predictor of the table's task."""
-        estimator = default_estimator(
-            table.task,
-            n_samples=table.n_samples,
-            n_classes=np.unique(table.y).size,
-            is_sparse=hasattr(table.X, "tocsr"),
-        )
+        is_sparse = hasattr(table.X, "tocsr")
+        estimator = default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse)
         return cls(training.predictor_for(table, estimator), table.task)
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -176,8 +176,7 @@ def plan_of_sizes(
     """How the sizes are scored, by the ``estimator``, ``scoring`` and ``sizes`` of a selector that chooses one."""
     predictor = chooser.estimator
     if predictor is None:
-        n_classes = np.unique(target).size
-        predictor = default_estimator(chooser.task, n_samples=problem.n_samples, n_classes=n_classes)
+        predictor = default_estimator(chooser.task, n_samples=problem.n_samples)
     return FoldPlan(
         X=X,
         y=target,
