@@ -131,6 +131,8 @@ def test_the_temporary_file_goes_with_the_design(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     abandoned = tmp_path / "zeronorm-999999999-abc.bands"
     abandoned.write_bytes(b"left by a killed process")
+    in_use = tmp_path / f"zeronorm-{os.getppid()}-abc.bands"
+    in_use.write_bytes(b"of a process that runs")
     X = numbers()
     path = written(tmp_path, sparse.csr_matrix(X))
     design = as_design(path, memory_budget=SMALL)
@@ -139,6 +141,7 @@ def test_the_temporary_file_goes_with_the_design(tmp_path, monkeypatch):
     bands = design._source.path
     again = pickle.loads(pickle.dumps(design))
     assert not abandoned.exists()
+    assert in_use.exists()
     del again
     assert bands.exists()
     del design

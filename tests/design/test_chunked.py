@@ -11,6 +11,7 @@ import pytest
 
 from zeronorm import FisherScore, as_design
 from zeronorm.design import column_kernels
+from zeronorm.design.base import read_in_turn
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.testing import check_design
 
@@ -165,3 +166,14 @@ def test_what_was_read_is_multiplied_in_large_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(column_kernels, "add_outer_square", noted)
     design.gram()
     assert len(widths) == -(-20_000 // design._block_width())
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_each_part_is_read_once_and_in_turn(ahead):
+    for n_parts in range(5):
+        read = []
+        parts = read_in_turn(
+            lambda place, read=read: read.append(place) or -place, range(n_parts), ahead=ahead
+        )
+        assert list(parts) == [-place for place in range(n_parts)]
+        assert read == list(range(n_parts))

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from faults import NAMED_FAULTS
 
 ROOT = Path(__file__).parents[2]
+ON_A_GPU = {"device_kernels.py"}  # its tests need one
 KILLED, SURVIVED, LATE, LOST = "killed", "survived", "killed by time", "lost"
 # Tests of a package that are not in the folder of its own name: those that have the name of the module, and all.
 NAMING_TESTS = {"solvers": ("tests/selectors", "tests/models")}
@@ -287,7 +288,7 @@ def try_random(
         )
         pools[package] = [mutant for file in files for mutant in mutants_of(file)]
         random.Random(f"{seed} {package}").shuffle(pools[package])
-        pools[package] = pools[package][chosen]
+        pools[package] = [mutant for mutant in pools[package] if mutant.file.name not in ON_A_GPU][chosen]
     results = []
     while any(pools.values()) and time.monotonic() < deadline:
         for package in packages:
