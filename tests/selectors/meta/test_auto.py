@@ -78,8 +78,13 @@ def test_with_a_nonlinear_judge_relief_finds_what_linear_methods_cannot_see():
 def test_a_warning_says_where_no_line_separates_the_classes():
     X, y = chessboard()
     settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
-    with pytest.warns(UserWarning, match="Gaussian machine on the features of relief predicts better"):
-        AutoSelector(**settings).fit(X, y)
+    with pytest.warns(
+        UserWarning, match="Gaussian machine on the features of relief predicts better"
+    ) as caught:
+        auto = AutoSelector(**settings).fit(X, y)
+    text = str(caught[0].message)
+    assert auto.chosen_ not in text.replace("relief predicts", "")  # or each fold would say it in other words
+    assert "AutoSelector(estimator=make_pipeline(StandardScaler(), SVC()))" in text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AutoSelector(estimator=make_pipeline(StandardScaler(), SVC()), **settings).fit(X, y)  # the remedy

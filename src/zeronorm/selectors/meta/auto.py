@@ -306,9 +306,9 @@ class AutoSelector(SplittingSelector):
         if gain.mean() > max(CLEARLY * error, WORTH_A_WORD):
             warnings.warn(
                 f"AutoSelector found that a Gaussian machine on the features of relief predicts better (mean score "
-                f"{found.mean():.2f}) than a linear machine on those of {self.chosen_} "
-                f"({(found - gain).mean():.2f}): no line separates the classes well. Give it a nonlinear estimator, "
-                "such as make_pipeline(StandardScaler(), SVC()).",
+                f"{found.mean():.2f}) than a linear machine on those it chose ({(found - gain).mean():.2f}): no line "
+                "separates the classes well. In Python, AutoSelector(estimator=make_pipeline(StandardScaler(), SVC())) "
+                "judges with a nonlinear machine.",
                 UserWarning,
                 stacklevel=4,
             )
