@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -277,3 +278,16 @@ def test_a_method_is_clearly_worse_where_its_whole_interval_is():
     results = Results(plan(), rows)
     assert gains(results, "a", "fisher")["worse in one fold"] == pytest.approx(-0.1)
     assert clearly_worse(results, "a", "fisher") == ["steadily worse"]
+
+
+def test_in_regression_no_error_is_larger_than_that_of_the_mean():
+    from zeronorm.studies.declared.defaults import gains
+
+    explained = {"lasso": (0.75, 0.5), "scikit-learn f_regression": (0.5, -40.0)}
+    rows = [
+        {"data": "one", "arm": arm, "trial": t, "asked_size": 5, "r2": value}
+        for arm, values in explained.items()
+        for t, value in enumerate(values)
+    ]
+    results = Results(replace(plan(), metrics=("r2",)), rows)
+    assert gains(results, "lasso", "scikit-learn f_regression") == pytest.approx({"one": (0.25 + 0.5) / 2})

@@ -204,7 +204,8 @@ def _baseline(results: Results) -> str:
 def trial_means(results: Results, arm: str) -> dict[tuple[str, int], float]:
     """Error of a method in each trial on each data set, the mean over the sizes; only where all are there.
 
-    The balanced error rate, and in regression the share of the variance that is left: 1 - R².
+    The balanced error rate, and in regression the share of the variance that is left, 1 - R²: all of it where the
+    mean of the targets would predict better, as nothing bounds the error of a line far from its samples.
     """
     regression = _is_regression(results)
     metric = EXPLAINED if regression else METRIC
@@ -218,7 +219,7 @@ def trial_means(results: Results, arm: str) -> dict[tuple[str, int], float]:
             incomplete.add(cell)
         else:
             value = float(row[metric])
-            found.setdefault(cell, []).append(1.0 - value if regression else value)
+            found.setdefault(cell, []).append(1.0 - max(value, 0.0) if regression else value)
     return {cell: float(np.mean(values)) for cell, values in found.items() if cell not in incomplete}
 
 
@@ -280,7 +281,7 @@ def _errors(results: Results) -> Section:
             f"{100 * means[name][data.label]:.1f}" if data.label in means[name] else "–" for name in shown
         )
         rows.append((data.label, f"{n} × {p}", *cells))
-    what = "Unexplained variance (1 - R²)" if _is_regression(results) else "Balanced error"
+    what = "Unexplained variance (1 - R², at most 100 %)" if _is_regression(results) else "Balanced error"
     text = (
         f"{what} in percent, mean over folds and over 5, 10, 20 and 50 features; – is a timeout or a refusal."
     )
