@@ -81,6 +81,10 @@ def test_defaults_are_of_their_kind():
     assert wrong == []
 
 
+def test_nothing_talks_unless_asked():
+    assert {found.default for _, name, found in PARAMETERS if name == "verbose"} == {False}
+
+
 def test_exceptions_to_the_vocabulary_have_a_reason_and_a_place():
     for method in METHODS:
         for name, (kind, reason) in method.cls._parameter_exceptions.items():

@@ -179,6 +179,7 @@ class _Check:
         empty = self.make_design().take([])
         assert empty.shape == (self.X.shape[0], 0)
         self.operations(empty, self.X[:, :0])
+        assert empty.column_stats().mean.shape == (0,), "statistics of no columns"
 
     def row_selections(self) -> None:
         for turn, first in enumerate(self.selections(self.X.shape[0])):
