@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
+import zeronorm
 import zeronorm.report.chart as chart_module
 from report.made_records import made_records
 from zeronorm import FisherScore, SelectorCV
@@ -256,6 +257,7 @@ def test_any_records_make_a_report(binary_records, kind, tmp_path):
     file = tmp_path / "report.html"
     names = [f"gene {i}" for i in range(12)]
     text = render(records, names=names, path=file)
+    assert zeronorm.report(records, names=names) == text
     assert file.read_text(encoding="utf-8") == text
     for identifier in ("error", "frequency", "stability", "roc", "confusion"):
         assert f'id="figure-{identifier}"' in text

@@ -1,8 +1,11 @@
 """Records to figures: one self-contained HTML file, or matplotlib for Python users.
 
-``render`` makes the report of any records; ``figure`` draws one of its charts.
+``render`` makes the report of any records, and so does the package itself, as ``zeronorm.report(records)``; ``figure``
+draws one of its charts.
 """
 
+import sys
+from types import ModuleType
 from typing import Any
 
 from zeronorm.report.chart import Chart, Facts, Run, chart_classes, register_chart
@@ -68,3 +71,13 @@ def _of_selector(chart: Any, selector: Any) -> Any:
             "alone has the charts 'importance' and, with SelectorCV, 'sizes'."
         )
     return chart.from_selector(selector)
+
+
+class _CallablePackage(ModuleType):
+    """A package that can be called as its function ``render``."""
+
+    def __call__(self, *args: Any, **settings: Any) -> str:
+        return render(*args, **settings)
+
+
+sys.modules[__name__].__class__ = _CallablePackage
