@@ -45,7 +45,7 @@ def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_clas
 @pytest.mark.parametrize("labels", ["ab", "abc"])
 def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, monkeypatch):
     """Two classes with more samples than features are solved without LIBSVM, which takes long where they overlap."""
-    monkeypatch.setattr(estimators, "MANY_SAMPLES", 20)
+    monkeypatch.setattr(estimators, "LARGEST_FOR_LIBSVM", 20)
     X, rng = columns_as_they_come(0)
     X = X[:, :6]
     codes = rng.integers(0, len(labels), size=60)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design, read_in_turn
+from zeronorm.design.column_kernels import outer_square_parts
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_index, as_selector, compose
 from zeronorm.design.stats import StatsAccumulator
@@ -24,7 +24,7 @@ DEFAULT_MEMORY_BUDGET = 512 << 20
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
 _CONVERTED_BYTES = 4 << 20
-_MOST_PARTS, _PAIRS_PER_PART = 16, 1 << 25  # of a product that threads share
+_PAIRS_PER_PART = 1 << 25  # of a product that threads share
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
 
@@ -138,10 +138,7 @@ class _PartOfFiles(DenseDesign):
 
         Threads of BLAS would wait for each other more than they multiply.
         """
-        by_memory = _CONVERTED_BYTES // max(1, 8 * side**2)
-        n_parts = max(1, min(_MOST_PARTS, by_memory, side**2 * depth // _PAIRS_PER_PART))
-        cuts = [depth * part // n_parts for part in range(n_parts + 1)]
-        return [range(*pair) for pair in itertools.pairwise(cuts)]
+        return outer_square_parts(side, depth, n_bytes=_CONVERTED_BYTES, pairs_per_part=_PAIRS_PER_PART)
 
 
 class DataFileError(RuntimeError):

@@ -24,7 +24,7 @@ from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss
 
 LARGEST_KERNEL_PROBLEM = 5000
 # Of two overlapping classes, with fewer features: from here on LIBSVM takes seconds to minutes.
-MANY_SAMPLES = 500
+LARGEST_FOR_LIBSVM = 500
 
 
 @contextmanager
@@ -143,7 +143,7 @@ class _OnStandardized:
 
 
 class _TallMachine(SVC):  # type: ignore[misc]
-    """The same machine; where two classes have many more samples than features it is solved on the features.
+    """The same machine; two classes with many samples, and more of them than features, are solved on the features.
 
     LIBSVM takes half a minute for 1300 samples and 480 features that hardly tell the classes apart, an interior point
     method a fifth of a second.
@@ -152,7 +152,7 @@ class _TallMachine(SVC):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         self.classes_ = np.unique(y)
         n, p = X.shape
-        is_tall = n > max(MANY_SAMPLES, p) and self.classes_.size == 2 and self.kernel == "linear"
+        is_tall = n > max(LARGEST_FOR_LIBSVM, p) and self.classes_.size == 2 and self.kernel == "linear"
         self.solution_ = self._solve(X, y) if is_tall else None
         if self.solution_ is None:
             super().fit(X, y)
