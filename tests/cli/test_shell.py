@@ -17,7 +17,8 @@ from zeronorm.cli.main import run
 from zeronorm.registry import all_methods
 
 PROGRAM = [sys.executable, "-m", "zeronorm.cli.main"]
-# Says when so many cells are in the journal and waits: what happens then does not depend on the clock.
+# Says when so many cells are in the journal and waits: what happens then does not depend on the clock. It waits in
+# many short sleeps, because a signal that comes just before a sleep begins is acted upon only when the sleep ends.
 HELD = """
 import sys, time
 from zeronorm.cli.main import main
@@ -30,7 +31,8 @@ def held(self, key, cell):
     written.append(key)
     if len(written) == 5:
         print("now", flush=True)
-        time.sleep(3600)
+        while True:
+            time.sleep(0.05)
 
 Journal.write = held
 main()
