@@ -21,6 +21,7 @@ from zeronorm.testing import check_design
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+numcodecs = pytest.importorskip("numcodecs", reason="numcodecs is not installed")
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Writing zarr v2 data"),
     pytest.mark.filterwarnings("ignore:The codec"),
@@ -199,13 +200,40 @@ def test_a_file_that_changes_is_noticed(tmp_path, home, form):
         design.gram()
 
 
+def largest_chunk(path):
+    return max((file for file in path.rglob("*") if file.is_file()), key=lambda file: file.stat().st_size)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_chunk_of_blosc_that_is_cut_short_is_an_error(tmp_path, zarr_format):
+    """Blosc reads behind its half in memory, where the other half may still be."""
+    X, path = numbers((40, 60)), tmp_path / "x.zarr"
+    blosc = zarr.codecs.BloscCodec() if zarr_format == 3 else numcodecs.Blosc()
+    zarr.open_group(path, mode="w", zarr_format=zarr_format).create_array("X", data=X, compressors=blosc)
+    np.testing.assert_array_equal(as_design(path).block(slice(None)), X)
+    chunk = largest_chunk(path / "X")
+    whole = chunk.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:10], b"", whole + b"more"):
+        chunk.write_bytes(damaged)
+        with pytest.raises(DataFileError, match=rf"x\.zarr cannot .* has {len(damaged)} bytes and must have"):
+            as_design(path)
+
+
+@pytest.mark.parametrize("codec", ["ZstdCodec", "GzipCodec"])
+def test_other_chunks_that_are_cut_short_are_noticed_by_their_codec(tmp_path, codec):
+    path = tmp_path / "x.zarr"
+    root = zarr.open_group(path, mode="w")
+    root.create_array("X", data=numbers((40, 60)), compressors=getattr(zarr.codecs, codec)())
+    chunk = largest_chunk(path / "X")
+    for size in (chunk.stat().st_size // 2, 10, 0):
+        os.truncate(chunk, size)
+        with pytest.raises(DataFileError, match=r"x\.zarr cannot be read as AnnData"):
+            as_design(path)
+
+
 def test_a_damaged_chunk_is_an_error(tmp_path):
     path = written(tmp_path, numbers((40, 60)), "zarr")
-    chunk = max(
-        (file for file in (path / "X").rglob("*") if file.is_file()), key=lambda file: file.stat().st_size
-    )
-    # Of a chunk cut short, Blosc reads on in memory behind its half, where the other half may still be.
-    chunk.write_bytes(b"no chunk of zarr")
+    largest_chunk(path / "X").write_bytes(b"no chunk of zarr")
     with pytest.raises(DataFileError, match=r"x\.zarr cannot be read as AnnData"):
         as_design(path)
 

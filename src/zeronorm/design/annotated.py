@@ -7,7 +7,9 @@ columns is then one piece of each band. See `DenseBands` and `SparseBands`.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import json
 import os
 import tempfile
 import weakref
@@ -39,7 +41,7 @@ _FORMATS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"
 def opened(path: Path) -> Iterator[Any]:
     """The root of an HDF5 file or of a Zarr folder, for reading."""
     if path.is_dir():
-        yield _package("zarr").open_group(str(path), mode="r")
+        yield _package("zarr").open_group(_zarr_store(path), mode="r")
         return
     with _package("h5py").File(path, "r") as root:
         yield root
@@ -52,6 +54,53 @@ def _package(name: str) -> Any:
         raise ImportError(
             f"Files of AnnData are read with {name}, which is not installed; install zeronorm[h5ad]."
         ) from error
+
+
+def _zarr_store(path: Path) -> Any:
+    """The folder in the terms of zarr 2 or 3, which hands on only whole chunks."""
+    storage = _package("zarr").storage
+    by_blosc = functools.cache(functools.partial(_is_by_blosc, path))
+
+    def whole(key: str, found: Any) -> Any:
+        folder, _, name = key.rpartition("/")
+        if found is not None and not name.startswith((".z", "zarr.json")) and by_blosc(folder):
+            _require_length(key, found)
+        return found
+
+    if not hasattr(storage, "LocalStore"):
+
+        class Folder(storage.DirectoryStore):  # type: ignore[misc, name-defined]
+            def __getitem__(self, key: str) -> Any:
+                return whole(key, super().__getitem__(key))
+
+        return Folder(str(path))
+
+    class Store(storage.LocalStore):  # type: ignore[misc, name-defined]
+        async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
+            found = await super().get(key, prototype, byte_range)
+            return whole(key, found) if byte_range is None else found
+
+    return Store(path, read_only=True)
+
+
+def _is_by_blosc(path: Path, folder: str) -> bool:
+    """Whether Blosc was the last to compress the chunks in a folder of an array, or in one below."""
+    places = [path / folder, *(path / folder).parents]
+    for place in places[: places.index(path)]:
+        for name in ("zarr.json", ".zarray"):
+            if (place / name).is_file():
+                about = json.loads((place / name).read_text(encoding="utf-8"))
+                last = (about.get("codecs") or [about.get("compressor") or {}])[-1]
+                return bool("blosc" in (last.get("name"), last.get("id")))
+    return False
+
+
+def _require_length(key: str, chunk: Any) -> None:
+    """Of a chunk that was cut short, Blosc would read what lies behind it in memory."""
+    head = chunk[:16] if isinstance(chunk, bytes) else chunk[:16].to_bytes()
+    stated = max(16, int.from_bytes(head[12:], "little"))
+    if len(chunk) != stated:
+        raise ValueError(f"the chunk {key} has {len(chunk)} bytes and must have {stated}")
 
 
 @contextmanager
