@@ -86,13 +86,17 @@ def _compile_in_one_process(compiled: Any) -> None:
     may file the code of one under the types of the other.
     """
     from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.types import unliteral
 
+    without_value: Callable[[Any], Any] = unliteral
     compile_or_load = compiled.compile
 
     def alone(signature: Any) -> Any:
+        # A kernel that is called with 0 by one caller and with n by another is the same, and is compiled once.
+        types = tuple(without_value(argument) for argument in signature)
         # In this order: a thread that waits for the file must not keep the file of another from being released.
         with global_compiler_lock, _locked(compiled._cache._cache_file._index_path + ".lock"):
-            return compile_or_load(signature)
+            return compile_or_load(types)
 
     compiled.compile = alone
 

@@ -12,6 +12,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from solvers.problems import classification
+from zeronorm._jit import kernel
 from zeronorm.solvers import warmup
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
@@ -28,6 +29,21 @@ def test_a_worker_takes_a_large_read_only_matrix():
     for alpha, was_read_only in parallel(delayed(solve_in_worker)(K, y) for _ in range(2)):
         assert was_read_only
         np.testing.assert_allclose(alpha, expected.alpha, atol=1e-12)
+
+
+@kernel
+def plus(a, b):
+    return a + b
+
+
+@kernel
+def plus_one_and_two(a, b):
+    return plus(plus(a, b), 2) + plus(1, b)
+
+
+def test_a_number_in_the_source_compiles_nothing_anew():
+    assert plus_one_and_two(3, plus(2, 2)) == 14
+    assert len(plus.signatures) == 1  # by now numba's own object
 
 
 def run_python(code, **environment):

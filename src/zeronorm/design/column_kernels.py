@@ -63,7 +63,10 @@ def columns_stats_in_place(
     ``class_weights`` has a row of weights for each class, and one of zeros where their number would be odd.
     The ranges are keys, see `float_bits`.
     """
-    q, total = mean.shape[0], class_weights.sum(axis=1)
+    q, total = mean.shape[0], np.zeros(class_weights.shape[0])
+    for c in range(q):  # a sum along an axis takes numba two seconds to compile
+        for weight in class_weights[c]:
+            total[c] += weight
     center = np.zeros(total.size)
     for j in range(n_columns):
         x, keys, out = columns[source + j], bits[source + j], target + j

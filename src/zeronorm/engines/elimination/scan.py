@@ -159,7 +159,8 @@ def rank_block(columns: FloatArray, alive: BoolArray, v: FloatArray, n_ranked: i
     ranked = left[ascending]
     front = np.empty((ranked.shape[0], columns.shape[1]))
     for r in range(ranked.shape[0]):
-        front[r] = columns[ranked[r]]
+        for i in range(columns.shape[1]):  # an assignment of rows takes numba three seconds to compile
+            front[r, i] = columns[ranked[r], i]
     return Order(ranked, weight[ascending], front, beyond, v.copy())
 
 

@@ -260,9 +260,12 @@ def settle(
     m = free_before.size
     most = m + signed.shape[1] + 2
     free, inverse = np.empty(most, np.int64), np.zeros((most, most))
-    free[:m], inverse[:m, :m] = free_before, inverse_before
     is_free = np.zeros(alpha.shape[0], np.bool_)
-    is_free[free_before] = True
+    for a in range(m):  # one by one: an assignment of arrays takes numba two seconds to compile
+        free[a] = free_before[a]
+        is_free[free[a]] = True
+        for b in range(m):
+            inverse[a, b] = inverse_before[a, b]
     across, along = np.empty(most), np.empty(most)
     for _ in range(PASSES):
         n_moved = 0
@@ -403,6 +406,8 @@ def drop_free(free: Int64Array, inverse: FloatArray, m: int, k: int) -> int:
             inverse[a, b] -= column[a] * column[b] / pivot
     last = m - 1
     free[k] = free[last]
-    inverse[k, :m], inverse[:m, k] = inverse[last, :m].copy(), inverse[:m, last].copy()
+    for a in range(last):
+        inverse[k, a] = inverse[last, a]
+        inverse[a, k] = inverse[a, last]
     inverse[k, k] = inverse[last, last]
     return last
