@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from zeronorm import FisherScore, as_design
-from zeronorm.design import column_kernels
+from zeronorm.design import chunked, column_kernels
 from zeronorm.design.base import read_in_turn
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.testing import check_design
@@ -104,6 +104,77 @@ def test_the_data_are_never_all_in_memory(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.3 * X.nbytes
+
+
+@pytest.fixture
+def read_bytes(monkeypatch):
+    """How much is read from NumPy files, call by call."""
+    found, real = [], chunked._read_into
+
+    def counted(stream, file, offset, out):
+        found.append(out.nbytes)
+        real(stream, file, offset, out)
+
+    monkeypatch.setattr(chunked, "_read_into", counted)
+    return found
+
+
+def test_features_that_are_left_are_read_once(tmp_path, read_bytes):
+    X = data((20, 300), order="F")
+    design = as_design(saved(tmp_path, X), memory_budget=X.nbytes // 2).standardized()
+    left = design.take(np.arange(0, 300, 7))
+    read_bytes.clear()
+    gram = left.gram()
+    assert 0 < sum(read_bytes) <= X.nbytes
+    read_bytes.clear()
+    fewer = left.take(np.arange(5, 30))
+    weights, block = fewer.transpose_dot(np.ones(20)), fewer.block([3, 1])
+    assert not read_bytes
+    centred = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = centred[:, ::7]
+    np.testing.assert_allclose(gram, expected @ expected.T, atol=1e-11)
+    np.testing.assert_allclose(weights, expected[:, 5:30].sum(axis=0), atol=1e-11)
+    np.testing.assert_allclose(block, expected[:, [8, 6]], atol=1e-13)
+
+
+def test_columns_in_any_order_and_twice_are_kept(tmp_path):
+    X = data((6, 50), order="F")
+    design = as_design(saved(tmp_path, X))
+    chosen = np.array([40, 3, 17, 3])
+    for _ in range(2):  # read, and kept
+        np.testing.assert_allclose(
+            design.take(chosen).transpose_dot(np.ones(6)), X[:, chosen].sum(axis=0), atol=1e-13
+        )
+    np.testing.assert_array_equal(design.take([17, 40]).block(slice(None)), X[:, [17, 40]])
+
+
+def test_no_more_than_half_of_the_budget_is_kept(tmp_path, read_bytes):
+    X = data((20, 300), order="F")
+    design = as_design(saved(tmp_path, X), memory_budget=X.nbytes // 2)
+    many = design.take(np.arange(0, 300, 3))
+    assert many.resident() is many  # in place of a copy beyond the budget
+    for _ in range(2):
+        read_bytes.clear()
+        many.transpose_dot(np.ones(20))
+        assert read_bytes
+
+
+def test_other_samples_are_not_taken_from_what_was_kept(tmp_path):
+    X = data((20, 40), order="F")
+    design = as_design(saved(tmp_path, X))
+    design.take([3, 30]).gram()
+    some = design.take_rows([5, 1]).take([30, 3])
+    np.testing.assert_array_equal(some.block(slice(None)), X[np.ix_([5, 1], [30, 3])])
+
+
+def test_a_changed_file_is_noticed_when_columns_were_kept(tmp_path):
+    X = data((20, 40), order="F")
+    path = saved(tmp_path, X)
+    left = as_design(path).take([3, 30])
+    left.gram()
+    saved(tmp_path, data((20, 41), order="F"))
+    with pytest.raises(chunked.DataFileError, match="has changed"):
+        left.gram()
 
 
 def test_values_that_are_not_finite_are_named(tmp_path):

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm.design.base import Design
-from zeronorm.design.chunked import ChunkedDesign, ColumnFile, DataFileError, read_lines, spans_of
-from zeronorm.design.index import Index, as_selector
+from zeronorm.design.chunked import ChunkedDesign, ColumnFile, DataFileError, read_lines
+from zeronorm.design.index import Index, as_selector, spans_of
 from zeronorm.design.packing import full_disk_explained, is_running, require_room
 from zeronorm.design.sparse import SparseDesign, SparseFileDesign, check_structure
 from zeronorm.design.stats import require_finite

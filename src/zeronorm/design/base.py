@@ -230,8 +230,8 @@ class Design(ABC):
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if scale_sq is None:
             return self._gram_of_blocks(None)
-        active = np.flatnonzero(scale_sq)
-        if active.size < self.n_features // 2:
+        if np.count_nonzero(scale_sq) < self.n_features // 2:
+            active = np.flatnonzero(scale_sq)
             return self.take(active)._gram(scale_sq[active])
         if scale_sq.min(initial=0.0) < 0.0:
             return self._gram(np.maximum(scale_sq, 0.0)) - self._gram(np.maximum(-scale_sq, 0.0))

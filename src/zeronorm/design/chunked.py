@@ -13,11 +13,11 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import FloatArray
 from zeronorm.design.base import Design, read_in_turn
 from zeronorm.design.column_kernels import outer_square_parts
 from zeronorm.design.dense import DenseDesign
-from zeronorm.design.index import Index, as_index, as_selector, compose
+from zeronorm.design.index import Index, as_index, as_selector, compose, is_run, spans_of
 from zeronorm.design.stats import StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
@@ -48,6 +48,7 @@ class ChunkedDesign(Design):
         rows: Index | None = None,
         columns: Index | None = None,
         memory_budget: int = DEFAULT_MEMORY_BUDGET,
+        kept: _KeptColumns | None = None,
     ) -> None:
         self._files = tuple(files)
         self.memory_budget = memory_budget
@@ -58,15 +59,27 @@ class ChunkedDesign(Design):
         dtype = np.dtype(np.float32 if single else np.float64)
         super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
         self._known_finite = all(file.known_finite for file in files)
+        self._kept = _KeptColumns() if kept is None else kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": _KeptColumns()}
 
     def _take(self, columns: Index) -> ChunkedDesign:
-        return self._part(self._rows, compose(self._columns, columns), self._names_of(columns))
+        chosen = compose(self._columns, columns)
+        return self._part(self._rows, chosen, self._names_of(columns), self._kept)
 
     def _take_rows(self, rows: Index) -> ChunkedDesign:
-        return self._part(compose(self._rows, rows), self._columns, self.feature_names)
+        return self._part(compose(self._rows, rows), self._columns, self.feature_names, None)
 
-    def _part(self, rows: Index, columns: Index, names: NDArray[Any] | None) -> ChunkedDesign:
-        return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=self.memory_budget)
+    def _part(
+        self, rows: Index, columns: Index, names: NDArray[Any] | None, kept: _KeptColumns | None
+    ) -> ChunkedDesign:
+        budget = self.memory_budget
+        return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=budget, kept=kept)
+
+    def _resident_elsewhere(self) -> Design | None:
+        """What would take more than half of the budget as an array of float64 stays in the files."""
+        return self if 16 * self.n_samples * self.n_features > self.memory_budget else None
 
     @property
     def _order(self) -> Literal["C", "F"]:
@@ -81,7 +94,12 @@ class ChunkedDesign(Design):
         return width - width % at_once if width > at_once else width
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
-        wanted = np.asarray(compose(self._columns, columns), dtype=np.intp)
+        chosen = compose(self._columns, columns)
+        kept = self._from_memory(chosen)
+        if kept is not None:
+            np.copyto(out, kept)
+            return
+        wanted = np.asarray(chosen, dtype=np.intp)
         home = np.searchsorted(self._starts, wanted, side="right") - 1
         for number in np.unique(home):
             file, here = self._files[number], np.flatnonzero(home == number)
@@ -93,18 +111,47 @@ class ChunkedDesign(Design):
 
     def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
         """Yield all columns in order, as they are stored."""
-        slices, ahead = list(self._column_slices()), self.memory_budget >= BYTES_WORTH_A_THREAD
-        yield from zip(slices, read_in_turn(self._stored, slices, ahead=ahead), strict=True)
+        if self._is_worth_keeping and not self._kept.has(self._columns):
+            self._keep()
+        for columns, part in self._arrays():
+            yield columns, _PartOfFiles(part)
 
     _sources = _parts
 
-    def _stored(self, columns: slice) -> DenseDesign:
+    def _arrays(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        slices, ahead = list(self._column_slices()), self.memory_budget >= BYTES_WORTH_A_THREAD
+        yield from zip(slices, read_in_turn(self._stored, slices, ahead=ahead), strict=True)
+
+    def _stored(self, columns: slice) -> NDArray[Any]:
+        wanted = self._columns[columns]
+        kept = self._from_memory(wanted)
+        if kept is not None:
+            return kept
         if len(self._files) == 1:
-            found = self._files[0].read(self._rows, self._columns[columns])
-            return _PartOfFiles(found.astype(self.dtype, copy=False))
-        out = np.empty((self.n_samples, columns.stop - columns.start), dtype=self.dtype, order=self._order)
+            return self._files[0].read(self._rows, wanted).astype(self.dtype, copy=False)
+        out = np.empty((self.n_samples, len(wanted)), dtype=self.dtype, order=self._order)
         self._fill(range(columns.start, columns.stop), out)
-        return _PartOfFiles(out)
+        return out
+
+    @property
+    def _is_worth_keeping(self) -> bool:
+        """Some columns, not all, that take at most half of the budget: who has chosen them comes back to them."""
+        n_bytes = self.n_samples * self.n_features * self.dtype.itemsize
+        return 2 * n_bytes <= self.memory_budget and 0 < self.n_features < self._starts[-1]
+
+    def _keep(self) -> None:
+        lines = np.empty((self.n_features, self.n_samples), dtype=self.dtype)
+        for columns, part in self._arrays():
+            lines[columns] = part.T
+        self._kept.replace(np.asarray(self._columns, dtype=np.intp), lines)
+
+    def _from_memory(self, wanted: Index) -> NDArray[Any] | None:
+        """Columns that were kept, as long as the files they come from have not changed; None where some were not."""
+        found = self._kept.find(wanted)
+        if found is not None:
+            for file in self._files:
+                file.require_unchanged()
+        return found
 
     def _surely_finite(self) -> bool:
         return all(part._surely_finite() for _, part in self._parts())
@@ -120,6 +167,45 @@ class ChunkedDesign(Design):
         for columns, part in self._parts():
             result[columns] = part._transpose_dot(V)
         return result
+
+
+class _KeptColumns:
+    """The columns of the last small selection that was read, which all selections from one design share.
+
+    Methods that remove features come back to what is left, again and again: scattered columns, of which a file is read
+    nearly as a whole.
+    """
+
+    def __init__(self) -> None:
+        nothing: tuple[NDArray[np.intp], NDArray[Any]] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
+        self._columns_and_lines = nothing  # replaced at once: several threads may read
+
+    def replace(self, columns: NDArray[np.intp], lines: NDArray[Any]) -> None:
+        """Keep these columns, one in each line, in place of those before."""
+        if not np.all(columns[1:] > columns[:-1]):
+            rising = np.argsort(columns, kind="stable")
+            columns, lines = columns[rising], lines[rising]
+        self._columns_and_lines = columns, lines
+
+    def has(self, wanted: Index) -> bool:
+        """Tell whether all these columns are here."""
+        return _places(self._columns_and_lines[0], wanted) is not None
+
+    def find(self, wanted: Index) -> NDArray[Any] | None:
+        """The columns, of which each is contiguous; None when they are not all here."""
+        columns, lines = self._columns_and_lines
+        places = _places(columns, wanted)
+        return None if places is None else lines[places].T
+
+
+def _places(columns: NDArray[np.intp], wanted: Index) -> NDArray[np.intp] | None:
+    """Where the wanted columns are among sorted ones; None when some are not."""
+    if not columns.size:
+        return None
+    chosen = np.asarray(wanted, dtype=np.intp)
+    places = np.searchsorted(columns, chosen)
+    np.minimum(places, columns.size - 1, out=places)
+    return places if np.array_equal(columns[places], chosen) else None
 
 
 class _PartOfFiles(DenseDesign):
@@ -289,24 +375,6 @@ def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, ou
         begin = end
     if not is_sorted:
         np.take(found, back, axis=0, out=out, mode="clip")
-
-
-def is_run(places: Index) -> bool:
-    """Tell whether places are consecutive."""
-    return isinstance(places, range) and places.step == 1
-
-
-def spans_of(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], IntArray | None]:
-    """Consecutive pieces to read, and where in them the places are; None when all of one piece is wanted."""
-    if isinstance(places, range) and is_run(places):
-        return [(places.start, max(places.start, places.stop))], None
-    chosen, back = np.unique(np.asarray(places, dtype=np.intp), return_inverse=True)
-    cuts = np.flatnonzero(np.diff(chosen) > largest_gap) + 1
-    pieces = np.split(chosen, cuts)
-    spans = [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces if piece.size]
-    begins = np.cumsum([0] + [stop - start for start, stop in spans[:-1]])
-    local = [piece - piece[0] + begin for piece, begin in zip(pieces, begins, strict=False) if piece.size]
-    return spans, np.concatenate(local)[back] if local else np.empty(0, dtype=np.intp)
 
 
 def _read_into(stream: Any, file: ColumnFile, offset: int, out: NDArray[Any]) -> None:

@@ -49,6 +49,24 @@ def as_selector(index: Index) -> slice | NDArray[np.intp]:
     return as_slice(index) if isinstance(index, range) else index
 
 
+def is_run(places: Index) -> bool:
+    """Tell whether places are consecutive."""
+    return isinstance(places, range) and places.step == 1
+
+
+def spans_of(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
+    """Consecutive pieces to read, and where in them the places are; None when all of one piece is wanted."""
+    if isinstance(places, range) and is_run(places):
+        return [(places.start, max(places.start, places.stop))], None
+    chosen, back = np.unique(np.asarray(places, dtype=np.intp), return_inverse=True)
+    cuts = np.flatnonzero(np.diff(chosen) > largest_gap) + 1
+    pieces = np.split(chosen, cuts)
+    spans = [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces if piece.size]
+    begins = np.cumsum([0] + [stop - start for start, stop in spans[:-1]])
+    local = [piece - piece[0] + begin for piece, begin in zip(pieces, begins, strict=False) if piece.size]
+    return spans, np.concatenate(local)[back] if local else np.empty(0, dtype=np.intp)
+
+
 def _from_mask(mask: NDArray[np.bool_], size: int, axis: str) -> NDArray[np.intp]:
     if mask.shape[0] != size:
         raise IndexError(f"The boolean mask of {axis}s must have {size} entries. Got {mask.shape[0]}.")

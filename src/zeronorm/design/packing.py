@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm.design.base import Design
-from zeronorm.design.chunked import FILE_TYPES, ColumnFile, DataFileError, is_run, read_lines
+from zeronorm.design.chunked import FILE_TYPES, ColumnFile, DataFileError, read_lines
 from zeronorm.design.convert import as_design
-from zeronorm.design.index import Index
+from zeronorm.design.index import Index, is_run
 from zeronorm.design.stats import LARGEST_VALUE
 
 SUFFIX = ".zncols"

@@ -77,8 +77,8 @@ class StandardizedDesign(Design):
 
     def _resident_elsewhere(self) -> Design | None:
         base = self.base._resident_elsewhere()
-        if base is None:
-            return None
+        if base is None or base is self.base:
+            return None if base is None else self
         return StandardizedDesign(base, self.mean, self.scale, zero_columns=self.zero_columns)
 
     def _take(self, columns: Index) -> StandardizedDesign:
@@ -233,6 +233,8 @@ class StandardizedDesign(Design):
 
     def squared_norms(self) -> FloatArray:
         if self._unit_variance:
+            if not self.zero_columns.any():
+                return np.broadcast_to(float(self.n_samples), self.n_features)  # takes no memory
             return np.where(self.zero_columns, 0.0, float(self.n_samples))
         if not self.is_sparse or self.n_samples == 0:
             return super().squared_norms() if self._inner is None else self._inner.squared_norms()

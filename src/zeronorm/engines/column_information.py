@@ -8,6 +8,7 @@ OptimalFeatureWeighting.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,31 @@ from zeronorm.selection.problem import Problem, column_index
 
 def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """0/0 is 0; a positive number over 0 is the largest finite ratio, doubled."""
-    plain = _plain_ratio(numerator, denominator)
-    if plain is not None:
-        return plain
+    return _safe_ratio_of(lambda part: numerator[part], lambda part: denominator[part], numerator.size)
+
+
+_NUMBERS_AT_A_TIME = 1 << 14  # of which the vectors in between stay close to the processor
+
+
+def _safe_ratio_of(
+    numerator: Callable[[slice], FloatArray], denominator: Callable[[slice], FloatArray], size: int
+) -> FloatArray:
+    """The same for vectors that are computed part by part, by several threads where they are long."""
+    ratio, usual = np.empty(size), []
+
+    def divide(first: int, last: int) -> None:
+        for start in range(first, last, _NUMBERS_AT_A_TIME):
+            part = slice(start, min(start + _NUMBERS_AT_A_TIME, last))
+            below = denominator(part)
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                np.divide(numerator(part), below, out=ratio[part])
+                usual.append(below.min(initial=np.inf) > 0 and ratio[part].max(initial=0.0) < np.inf)
+
+    in_threads(divide, size)
+    return ratio if all(usual) else _unusual_ratio(numerator(slice(None)), denominator(slice(None)))
+
+
+def _unusual_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     ratio = np.zeros_like(numerator)
     proper = denominator > 0
     with np.errstate(over="ignore"):  # a denominator next to zero counts as zero
@@ -35,32 +58,14 @@ def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return ratio
 
 
-def _plain_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray | None:
-    """The quotients, by several threads where there are many; None where one is not finite or not defined."""
-    ratio, usual = np.empty_like(numerator), []
-
-    def divide(first: int, last: int) -> None:
-        below, here = denominator[first:last], ratio[first:last]
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            np.divide(numerator[first:last], below, out=here)
-            usual.append(below.min(initial=np.inf) > 0 and here.max(initial=0.0) < np.inf)
-
-    in_threads(divide, numerator.size)
-    return ratio if all(usual) else None
-
-
 def two_class_score(stats: ColumnStats) -> FloatArray:
     """Squared distance of the two class means over the sum of the class variances."""
     mean, variance = stats.class_mean, stats.class_variance
-    distance, spread = np.empty(mean.shape[1]), np.empty(mean.shape[1])
-
-    def compute(first: int, last: int) -> None:
-        np.subtract(mean[1, first:last], mean[0, first:last], out=distance[first:last])
-        np.square(distance[first:last], out=distance[first:last])
-        np.add(variance[1, first:last], variance[0, first:last], out=spread[first:last])
-
-    in_threads(compute, distance.size)
-    return safe_ratio(distance, spread)
+    return _safe_ratio_of(
+        lambda part: np.square(mean[1, part] - mean[0, part]),
+        lambda part: variance[1, part] + variance[0, part],
+        mean.shape[1],
+    )
 
 
 def between_over_within(stats: ColumnStats) -> FloatArray:

@@ -217,11 +217,11 @@ class _Units:
     """Features or groups that may leave; forced ones never do."""
 
     def __init__(self, problem: Problem) -> None:
-        codes = problem.feature_groups
-        self.codes = np.arange(problem.n_features) if codes is None else codes
-        self.grouped = codes is not None
-        self.forced = np.zeros(int(self.codes.max()) + 1, dtype=bool)
-        self.forced[self.codes[problem.always_keep]] = True
+        self.codes = problem.feature_groups
+        n_units = problem.n_features if self.codes is None else int(self.codes.max()) + 1
+        self.forced = np.zeros(n_units, dtype=bool)
+        kept = problem.always_keep
+        self.forced[kept if self.codes is None else self.codes[kept]] = True
 
     def leaving(self, machines: Machines, value: FloatArray, step: Step) -> IntArray:
         """Features of the next round, the least valuable first; empty when one unit (or the forced) is left.
@@ -230,7 +230,7 @@ class _Units:
         """
         alive = machines.alive
         present, unit, unit_value = alive, alive[:0], value
-        if self.grouped:
+        if self.codes is not None:
             present, unit = np.unique(self.codes[alive], return_inverse=True)
             unit_value = machines.group_importance(unit)
         ranked = order_by_score(unit_value)[::-1]
@@ -240,7 +240,7 @@ class _Units:
         n_out = min(wanted, ranked.size - must_stay)
         if n_out <= 0:
             return np.empty(0, dtype=np.intp)
-        if not self.grouped:
+        if self.codes is None:
             return alive[ranked[:n_out]]
         # Within a group the least valuable feature is listed first, so that `order` stays meaningful.
         members = [np.flatnonzero(unit == u) for u in ranked[:n_out]]

@@ -179,7 +179,7 @@ def largest(factors: FloatArray) -> float:
 class UnitFactors:
     """Factors of size one, measured in standard deviations of the columns."""
 
-    spread: FloatArray
+    spread: FloatArray | BoolArray
     size: Callable[[FloatArray], float] = diagonal
 
     @classmethod
@@ -187,7 +187,7 @@ class UnitFactors:
         """For the columns of a problem; standardised ones need not be read again."""
         design = problem.design
         if isinstance(design, StandardizedDesign):
-            return cls(np.where(design.zero_columns, 0.0, 1.0), size)
+            return cls(~design.zero_columns, size)
         return cls(np.sqrt(design.column_stats(None, problem.sample_weight).variance), size)
 
     def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
@@ -284,15 +284,16 @@ def rescale_until_sparse(
             result.status = Status.CONVERGED if result.iterates else machine.status
             resting = True
             break
-        weight = scale * strength
-        staying = weight > zero_tol * weight.max(initial=0.0)
-        _note(result, machine.status, alive, scale, weight, staying)
-        new_scale = in_units(alive[staying], rule(scale[staying], strength[staying]))
+        staying = _note(result, machine.status, alive, scale, strength, zero_tol)
+        new_scale = rule(scale[staying], strength[staying])
+        del strength  # vectors of wide data are large
+        alive = alive if staying.all() else alive[staying] if not staying.any() else result.alive
+        new_scale = in_units(alive, new_scale)
         resting = _is_at_rest(result, machine, scale, new_scale, tol)
         if not staying.all() and not resting:
             active = _narrowed(active, staying, n_features)
             machine.keep(staying)
-        alive, scale = alive[staying], new_scale
+        scale = new_scale
     result.converged = resting and result.remedy == UNFINISHED and result.status in ACCURATE
     if result.status not in ACCURATE:
         result.remedy = result.status.remedy
@@ -308,15 +309,21 @@ def _note(
     status: Status,
     alive: IntArray,
     scale: FloatArray,
-    weight: FloatArray,
-    staying: BoolArray,
-) -> None:
+    strength: FloatArray,
+    zero_tol: float,
+) -> BoolArray:
+    """Keep an iterate; returns which features stay."""
+    weight = scale * strength
+    staying: BoolArray = weight > zero_tol * weight.max(initial=0.0)
     if result.n_iter == 1:
         result.first[alive] = weight
     result.status = status
     result.trained, result.trained_scale = alive, scale
-    if staying.any():
+    if staying.all():
+        result.iterates.append((alive, weight))
+    elif staying.any():
         result.iterates.append((alive[staying], weight[staying]))
+    return staying
 
 
 def _is_at_rest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from zeronorm._types import BoolArray, FloatArray
 from zeronorm.engines.column_information import between_over_within, overall_score, two_class_score
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -75,6 +76,11 @@ class FisherScore(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
+        score, constant = self._scores(problem)
+        return SelectionPath.from_scores(score, last=constant)
+
+    def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
+        """The scores and which features are constant; the statistics, eight vectors, are not needed any more."""
         stats = problem.column_stats()
         if self.variant == "overall":
             score = overall_score(stats)
@@ -82,4 +88,4 @@ class FisherScore(WeightedSelector):
             score = two_class_score(stats)
         else:
             score = between_over_within(stats)
-        return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype))
+        return score, stats.is_constant(problem.design.dtype)
