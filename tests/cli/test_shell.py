@@ -19,8 +19,10 @@ from zeronorm.registry import all_methods
 PROGRAM = [sys.executable, "-m", "zeronorm.cli.main"]
 # Says when so many cells are in the journal and waits: what happens then does not depend on the clock. It waits in
 # many short sleeps, because a signal that comes just before a sleep begins is acted upon only when the sleep ends.
+# Ctrl-C acts even where the tests run in the background of a shell, which makes their processes ignore it.
 HELD = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from zeronorm.cli.main import main
 from zeronorm.resampling.journal import Journal
 

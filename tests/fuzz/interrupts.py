@@ -48,6 +48,7 @@ def heard_after(selector, n: int, p: int) -> float | None:
 
 
 def main(names: list[str]) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     warnings.simplefilter("ignore")
     selectors = instances()
     for name in names or list(selectors):

@@ -131,15 +131,24 @@ def test_a_target_that_varies_within_patients_is_permuted_within_them():
 
 def test_auto_takes_fewer_permutations_as_the_work_grows():
     small = load_data(*_data(40, 50))
-    assert chance.permutation_count(small, Settings(features=3, cv=3), [1, 2]) == 99
+    assert chance.permutation_count(small, Settings(features=3, cv=3), [1, 2], "fisher") == 99
     wide = load_data(*_data(40, 50))
     counts = [
-        chance.permutation_count(wide, Settings(features=None, cv=cv, repeats=repeats), list(range(12)))
+        chance.permutation_count(
+            wide, Settings(features=None, cv=cv, repeats=repeats), list(range(12)), "fisher"
+        )
         for cv, repeats in ((2, 1), (5, 1), (10, 10))
     ]
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == 0
-    assert chance.permutation_count(wide, Settings(permutations=7, cv=10, repeats=10), [1]) == 7
+    assert chance.permutation_count(wide, Settings(permutations=7, cv=10, repeats=10), [1], "fisher") == 7
+
+
+def test_auto_knows_that_machines_take_longer_on_many_samples():
+    table = load_data(*_data(3000, 40))
+    fixed = Settings(features=5, cv=5)
+    counts = [chance.permutation_count(table, fixed, [5], name) for name in ("fisher", "rfe", "ofw")]
+    assert counts == [39, 0, 0]
 
 
 def test_auto_knows_that_the_method_auto_takes_longer():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
-from zeronorm.workflow.checks import data_warnings, separating_features
+from zeronorm.workflow.checks import _chance_of_separation, data_warnings, separating_features
 from zeronorm.workflow.measured import result_warnings
 
 
@@ -25,8 +27,9 @@ def test_clean_data_raise_no_warning():
     assert data_warnings(table_of(noise(), np.arange(100) % 2)) == []
 
 
-def test_a_feature_that_separates_the_classes_is_a_leak_suspect():
-    X, y = noise(), np.arange(100) % 2
+@pytest.mark.parametrize("n", [100, 5000])
+def test_a_feature_that_separates_the_classes_is_a_leak_suspect(n):
+    X, y = noise(n), np.arange(n) % 2
     X[:, 3] = np.where(y == 1, 5.0, 1.0) + 0.1 * X[:, 3]
     found = data_warnings(table_of(X, y, [f"<g{i}>" for i in range(5)]))
     assert len(found) == 1
@@ -36,6 +39,7 @@ def test_a_feature_that_separates_the_classes_is_a_leak_suspect():
 def test_separation_is_no_suspicion_where_chance_would_do_it():
     X, y = noise(n=8, p=2000), np.arange(8) % 2
     assert separating_features(X, y).size > 0
+    assert _chance_of_separation(table_of(X, y)) == pytest.approx(2 * 2000 / comb(8, 4))
     assert not any("leak" in text for text in data_warnings(table_of(X, y)))
 
 

@@ -44,6 +44,7 @@ OPTIONS = (
     "methods",
     "features",
     "metric",
+    "predictor",
     "max_features",
     "cv",
     "repeats",

@@ -24,6 +24,13 @@ class RuleChoice(StrEnum):
     best = "best"
 
 
+class PredictorChoice(StrEnum):
+    """What predicts from the selected features."""
+
+    linear = "linear"
+    gaussian = "gaussian"
+
+
 class MissingWay(StrEnum):
     """What happens to missing values."""
 
@@ -176,6 +183,10 @@ Metric = Annotated[
         metavar="NAME", help="What to measure: auc, error_rate, r2 … or any scorer of scikit-learn."
     ),
 ]
+Predictor = Annotated[
+    PredictorChoice,
+    typer.Option(help="What predicts from the selected features. gaussian: also curved boundaries."),
+]
 Permutations = Annotated[
     str,
     typer.Option(
@@ -215,7 +226,7 @@ def common(arguments: dict[str, Any], quiet: bool, as_json: bool) -> dict[str, A
     found = {renamed.get(name, name): value for name, value in arguments.items()}
     for name in ("as_json", "quiet"):
         del found[name]
-    for name in ("task", "missing"):
+    for name in ("task", "missing", "predictor"):
         found[name] = found[name] and str(found[name])
     for name in ("keep", "ignore", "only", "categorical"):
         found[name] = tuple(found[name] or ())

@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.utils.validation import assert_all_finite, has_fit_parameter
 
 from zeronorm.design import as_design
@@ -94,6 +95,17 @@ def group_params(selector: Any, groups: Any) -> dict[str, Any]:
 
 
 # -- The predictor that judges a selected subset when the user names none --
+
+
+def gaussian_estimator(task: str, *, is_sparse: bool = False) -> Any:
+    """Standardisation followed by a support vector machine with a Gaussian kernel, whose width follows the columns.
+
+    For regression the target is standardised as well: the tube of the machine has its unit.
+    """
+    scaler = StandardScaler(with_mean=not is_sparse)
+    if task == "regression":
+        return TransformedTargetRegressor(make_pipeline(scaler, SVR()), transformer=StandardScaler())
+    return make_pipeline(scaler, SVC(random_state=0)) if is_sparse else StandardizedSVC(random_state=0)
 
 
 def default_estimator(task: str, *, n_samples: int, is_sparse: bool = False) -> Any:

@@ -14,7 +14,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from zeronorm.evaluation.records import columns_of
-from zeronorm.resampling.estimators import default_estimator
+from zeronorm.registry import get_method
+from zeronorm.resampling.estimators import LARGEST_FOR_LIBSVM
 from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import RunBar
@@ -28,12 +29,22 @@ if TYPE_CHECKING:
 
 BASELINE = "baseline"
 LEVEL = 0.05
-# Seconds that permutations may take when the user does not say how many; what one fit of a predictor and one
-# look of a selector at a cell take, roughly. An estimate, not a clock, so that one seed gives one result.
+# Seconds that permutations may take when the user does not say how many; what one fit takes, roughly, measured on
+# permuted targets (2026-11-16, one core). An estimate, not a clock, so that one seed gives one result.
 AFFORDABLE_SECONDS = 20.0
 PATIENT_SECONDS = 120.0  # where nothing but permutations can test the result
-SECONDS_PER_PREDICTOR = 3e-3
-SECONDS_PER_CELL = 2e-7
+SECONDS_PER_PREDICTOR, SECONDS_PER_SAMPLE = 3e-3, 5e-6
+SECONDS_PER_PAIR = 3e-8  # of samples, for a Gaussian machine
+SECONDS_PER_FOREIGN_PREDICTOR = 0.3
+# Per cell of the table: scores of single features, and methods that train machines, which take longer to part
+# classes that have nothing to do with the features where samples are many.
+SECONDS_OF_SCORES, SECONDS_OF_MACHINES, SECONDS_OF_TALL_MACHINES = 2e-7, 2e-6, 5e-6
+SECONDS_OF_NEIGHBOURS = 6e-10  # per cell and sample
+# Methods that take longer than one machine, and how many times.
+SLOWER = {
+    "bound-elimination": 10, "consensus": 4, "gflip": 3, "interval": 10, "jcfo": 10, "knockoff-selector": 3, "ofw": 40,
+    "probe-selector": 3, "stability-selection": 100,
+}  # fmt: skip
 COUNTS = (99, 39, 19)  # what "auto" chooses from; 19 is the fewest that can give p = 0.05
 
 
@@ -55,11 +66,9 @@ class WithBaseline(BaseEstimator):
         self.task = task
 
     @classmethod
-    def for_table(cls, table: Table) -> WithBaseline:
-        """The default predictor of the table's task."""
-        is_sparse = hasattr(table.X, "tocsr")
-        estimator = default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse)
-        return cls(training.predictor_for(table, estimator), table.task)
+    def for_table(cls, table: Table, settings: Settings) -> WithBaseline:
+        """The predictor of the run, made fit for the table."""
+        return cls(training.predictor_for(table, procedures.predictor_of(table, settings)), table.task)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on the features, or on the target alone when there is none."""
@@ -144,7 +153,7 @@ class PermutationTest:
 
 
 def permutation_count(
-    table: Table, settings: Settings, sizes: list[int], method: str = "", *, is_only_test: bool = False
+    table: Table, settings: Settings, sizes: list[int], method: str, *, is_only_test: bool = False
 ) -> int:
     """The number asked for; with "auto", what an estimate of the work allows, none where it is long.
 
@@ -165,9 +174,26 @@ def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], metho
     n_splits = settings.cv * settings.repeats
     inner = 0 if settings.features is not None and not is_auto else settings.cv
     n_sizes = len(sizes) if settings.features is None else 1
-    seconds = n_splits * (1 + inner) * table.n_samples * table.n_features * SECONDS_PER_CELL
-    seconds += n_splits * (1 + inner * n_sizes) * SECONDS_PER_PREDICTOR
+    seconds = n_splits * (1 + inner) * _seconds_of_selector(table, method)
+    seconds += n_splits * (1 + inner * n_sizes) * _seconds_of_predictor(table, settings)
     return seconds * (1 + len(procedures.roster(table)) if is_auto else 1)
+
+
+def _seconds_of_selector(table: Table, method: str) -> float:
+    cells = table.n_samples * table.n_features
+    if method in SLOWER or get_method(method).family != "filters":
+        is_tall = table.n_samples > max(LARGEST_FOR_LIBSVM, table.n_features)
+        return cells * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MACHINES if is_tall else SECONDS_OF_MACHINES)
+    compares_samples = method in ("relief", "gram-schmidt-relief")
+    return cells * (SECONDS_OF_SCORES + compares_samples * SECONDS_OF_NEIGHBOURS * table.n_samples)
+
+
+def _seconds_of_predictor(table: Table, settings: Settings) -> float:
+    if not isinstance(settings.predictor, str):
+        return SECONDS_PER_FOREIGN_PREDICTOR
+    if settings.predictor == "gaussian":
+        return SECONDS_PER_PREDICTOR + SECONDS_PER_PAIR * table.n_samples**2
+    return SECONDS_PER_PREDICTOR + SECONDS_PER_SAMPLE * table.n_samples
 
 
 def permutation_test(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb
+from math import exp, lgamma, log
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,10 @@ def _chance_of_separation(table: Table) -> float:
     counts = list(table.class_counts.values())
     if len(counts) != 2:
         return 0.0
-    return 2.0 * table.n_features / comb(sum(counts), counts[0])
+    orders = (
+        lgamma(sum(counts) + 1) - lgamma(counts[0] + 1) - lgamma(counts[1] + 1)
+    )  # logarithm of their number
+    return exp(log(2.0 * table.n_features) - orders)
 
 
 def _copies_of_target(table: Table) -> NDArray[np.intp]:

@@ -128,7 +128,7 @@ def describe_selected(
         return []
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
     effects = univariate_effects(table)
-    weights = model.weights[0] if model is not None and model.scheme == "single" else None
+    weights = None if model is None else model.coefficients
     classes = [str(label) for label in np.unique(table.y)] if table.task == "classification" else []
     features = []
     for place, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):

@@ -48,7 +48,12 @@ def write_files(result: Result, folder: Path, *, with_model: bool = False) -> No
     if result.kind == "selection":
         write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)
     if with_model and result.model is None:
-        raise ValueError("No feature was selected, so there is no model to save. Leave save_model=True out.")
+        why = (
+            "No feature was selected"
+            if not result.selected
+            else "Only own predictors have a safe file format"
+        )
+        raise ValueError(f"{why}, so there is no model to save. Leave save_model=True out.")
     if with_model:
         result.model.save(folder / "model.json")
     (folder / "result.json").write_text(result.to_json(), encoding="utf-8")

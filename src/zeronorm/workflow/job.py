@@ -74,6 +74,12 @@ def run_job(
     call = files.call_text(function.__name__, arguments, {k: v.default for k, v in signature.items()})
     data, out = arguments.pop("data"), arguments.pop("out")
     resume, save_model = arguments.pop("resume"), arguments.pop("save_model", False)
+    procedures.check_predictor(arguments["predictor"])
+    if save_model and not isinstance(arguments["predictor"], str):
+        raise ValueError(
+            "The 'save_model' parameter does not apply to a predictor of your own, which has no safe file format. Use "
+            "predictor='linear' or predictor='gaussian'."
+        )
     cluster = arguments.pop("dask")
     arguments["n_jobs"] = jobs_at(arguments["device"], cluster, arguments["n_jobs"])
     with Progress(arguments["verbose"]).whole(f"Reading {_named(data)}") as bar:
@@ -275,7 +281,7 @@ def _selection_result(
 
     table, settings = job.whole, job.settings
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
-    model = fit_model(table, fitted.columns, with_gaps=job.table)
+    model = fit_model(table, fitted.columns, settings, with_gaps=job.table)
     selected = describe_selected(table, fitted.path, fitted.columns, dict(frequencies.shares), model)
     figures = _figures(table, fitted, sizes)
     named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
@@ -317,6 +323,7 @@ def _method_name(fitted: Fitted) -> str:
 
 def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
     notes = [] if job.method else procedures.default_notes(job.whole)
+    notes += procedures.predictor_notes(job.settings)
     notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
     return [*notes, AFTER_SELECTION] if selected else notes
 
@@ -369,7 +376,11 @@ def compare_methods(job: Job) -> Result:
         },
         table=rows,
         names=_names_in_figures(table, records, list(built)),
-        notes=[*table.notes, *([comparison.verdict] if comparison is not None else [])],
+        notes=[
+            *table.notes,
+            *procedures.predictor_notes(settings),
+            *([comparison.verdict] if comparison is not None else []),
+        ],
         warnings=[*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)],
         provenance=job.provenance(built),
         records=records,

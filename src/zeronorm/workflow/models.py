@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
 from zeronorm.datasets.encoding import column_medians, fill, is_text_identifier
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zeronorm.datasets import Table
+    from zeronorm.workflow.procedures import Settings
 
 FORMAT = "zeronorm-model"
 FORMAT_VERSION = 1
@@ -59,10 +62,24 @@ class LinearModel:
     classes: list[Any]
     fill: list[float] = field(default_factory=list)
 
+    @property
+    def coefficients(self) -> list[float] | None:
+        """The weights of the standardised features, where each has one."""
+        return self.weights[0] if self.scheme == "single" else None
+
+    @property
+    def n_weights(self) -> int:
+        """Length of each row of weights."""
+        return len(self.features)
+
     def decision(self, X: Any) -> NDArray[np.float64]:
-        """Values of the linear functions, one column per row of weights."""
+        """Values of the functions, one column per row of weights."""
         standard = (np.asarray(X, dtype=np.float64) - np.asarray(self.mean)) / np.asarray(self.scale)
-        return np.asarray(standard @ np.asarray(self.weights).T + np.asarray(self.intercepts))
+        return np.asarray(self._weighed(standard) @ np.asarray(self.weights).T + np.asarray(self.intercepts))
+
+    def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the weights are multiplied with: the standardised features."""
+        return standard
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for samples whose columns are ``features``."""
@@ -101,7 +118,8 @@ class LinearModel:
                 content.pop("format", None) == FORMAT
                 and content.pop("format_version", None) == FORMAT_VERSION
             )
-            model = cls(**content) if known else None
+            kind = GaussianModel if "support" in content else LinearModel
+            model = kind(**content) if known else None
         except (ValueError, TypeError, AttributeError, UnicodeDecodeError) as error:
             raise ValueError(f"The file {str(path)!r} is not a model of zeronorm. {GIVE_A_MODEL}") from error
         if model is None:
@@ -113,7 +131,7 @@ class LinearModel:
 
     def _check(self) -> None:
         k, rows = len(self.features), len(self.intercepts)
-        sizes = {len(self.mean), len(self.scale), *(len(row) for row in self.weights)}
+        sizes = {len(self.mean), len(self.scale)}
         n_classes = len(self.classes)
         expected = {"single": 1, "pairs": n_classes * (n_classes - 1) // 2, "classes": n_classes}
         numbers = [*self.mean, *self.scale, *self.intercepts, *self.fill]
@@ -121,6 +139,7 @@ class LinearModel:
         if (
             sizes != {k}
             or len(self.fill) not in (0, k)
+            or {len(row) for row in self.weights} != {self.n_weights}
             or rows != len(self.weights)
             or expected.get(self.scheme) != rows
         ):
@@ -129,33 +148,116 @@ class LinearModel:
             raise ValueError("The model holds values that are not finite numbers. Save it again.")
 
 
-def fit_model(table: Table, columns: Any, *, with_gaps: Table | None = None) -> LinearModel | None:
-    """The default predictor fitted on some columns of all samples; None without columns.
+@dataclass(frozen=True)
+class GaussianModel(LinearModel):
+    """Standardisation and a machine with a Gaussian kernel; its weights belong to the support vectors.
 
-    ``with_gaps`` is the table before its gaps were filled; the model then fills those of new samples as well.
+    Parameters
+    ----------
+    support : the support vectors, standardised.
+    gamma : exp(-gamma d²) is the kernel of two samples at the distance d.
     """
-    if columns.size == 0:
+
+    support: list[list[float]] = field(default_factory=list)
+    gamma: float = 1.0
+
+    @property
+    def coefficients(self) -> None:
+        """None: no feature has a weight of its own."""
+        return
+
+    @property
+    def n_weights(self) -> int:
+        """Number of support vectors."""
+        return len(self.support)
+
+    def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(rbf_kernel(standard, np.asarray(self.support), gamma=self.gamma))
+
+    def _check(self) -> None:
+        super()._check()
+        if {len(row) for row in self.support} != {len(self.features)}:
+            raise ValueError("The numbers of features and weights in the model do not agree. Save it again.")
+        numbers = [self.gamma, *(v for row in self.support for v in row)]
+        if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in numbers):
+            raise ValueError("The model holds values that are not finite numbers. Save it again.")
+
+
+def fit_model(
+    table: Table, columns: Any, settings: Settings, *, with_gaps: Table | None = None
+) -> LinearModel | None:
+    """The predictor of the run fitted on some columns of all samples.
+
+    None without columns, and for a predictor of the user's own. ``with_gaps`` is the table before its gaps were
+    filled; the model then fills those of new samples as well.
+    """
+    if columns.size == 0 or not isinstance(settings.predictor, str):
         return None
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
-    fitted = WithBaseline.for_table(table).fit(dense_columns(table.X, columns), table.y).estimator_
-    scaler, predictor = (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (fitted, fitted)
-    weights = np.atleast_2d(np.asarray(predictor.coef_, dtype=np.float64))
-    classes = [] if table.task == "regression" else predictor.classes_.tolist()
-    n_rows = len(weights)
-    scheme = "single" if n_rows == 1 else "classes" if isinstance(predictor, LinearSVC) else "pairs"
+    fitted = WithBaseline.for_table(table, settings).fit(dense_columns(table.X, columns), table.y).estimator_
+    is_gaussian = settings.predictor == "gaussian"
+    scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
     mean = np.zeros(columns.size) if scaler.mean_ is None else scaler.mean_
-    return LinearModel(
+    return (GaussianModel if is_gaussian else LinearModel)(
         task=table.task,
         target=table.target_name,
         features=[str(table.feature_names[i]) for i in columns],
         mean=mean.tolist(),
         scale=scaler.scale_.tolist(),
-        weights=weights.tolist(),
-        intercepts=np.atleast_1d(np.asarray(predictor.intercept_, dtype=np.float64)).tolist(),
-        scheme=scheme,
-        classes=classes,
+        classes=[] if table.task == "regression" else fitted.classes_.tolist(),
         fill=column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else [],
+        **numbers,
     )
+
+
+def _parts(fitted: Any) -> tuple[Any, Any]:
+    """The scaler and the machine, which may be one object."""
+    return (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (fitted, fitted)
+
+
+def _linear_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
+    """The scaler and the weights of a fitted linear predictor."""
+    scaler, machine = _parts(fitted)
+    weights = np.atleast_2d(np.asarray(machine.coef_, dtype=np.float64))
+    by_class = "classes" if isinstance(machine, LinearSVC) else "pairs"
+    return scaler, {
+        "weights": weights.tolist(),
+        "intercepts": np.atleast_1d(np.asarray(machine.intercept_, dtype=np.float64)).tolist(),
+        "scheme": "single" if len(weights) == 1 else by_class,
+    }
+
+
+def _gaussian_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
+    """The scaler, support vectors and weights of a fitted machine; those of regression in the unit of the target."""
+    unit, offset = 1.0, 0.0
+    if hasattr(fitted, "regressor_"):
+        unit, offset = float(fitted.transformer_.scale_[0]), float(fitted.transformer_.mean_[0])
+        fitted = fitted.regressor_
+    scaler, machine = _parts(fitted)
+    weights = _weights_of_pairs(machine)
+    return scaler, {
+        "weights": (unit * weights).tolist(),
+        "intercepts": (offset + unit * machine.intercept_).tolist(),
+        "scheme": "single" if len(weights) == 1 else "pairs",
+        "support": machine.support_vectors_.tolist(),
+        "gamma": float(machine._gamma),
+    }
+
+
+def _weights_of_pairs(machine: Any) -> NDArray[np.float64]:
+    """The weights of the support vectors in the machine of each pair of classes.
+
+    LIBSVM keeps, for a support vector of class i, its weight against class j in row j, less one where j > i.
+    """
+    packed = np.asarray(machine.dual_coef_, dtype=np.float64)
+    if len(packed) == 1:
+        return packed
+    label = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
+    rows = []
+    for first, second in combinations(range(len(machine.n_support_)), 2):
+        of_first, of_second = (label == first) * packed[second - 1], (label == second) * packed[first]
+        rows.append(of_first + of_second)
+    return np.asarray(rows)
 
 
 # -- New samples --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zeronorm.registry import MethodInfo, all_methods, get_method
+from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
 from zeronorm.workflow.inputs import kept_columns, names_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ SCORERS = {
 OF_REGRESSION = ("mse", "mae", "r2")
 DEFAULT_METRICS = {"classification": ("balanced_error_rate", "error_rate"), "regression": ("mse", "r2")}
 RULES = ("one_se", "best")
+PREDICTORS = ("linear", "gaussian")
+LARGEST_GAUSSIAN = (
+    20_000  # samples: the time of a Gaussian machine grows with their square, here to some twelve seconds
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Settings:
     max_features: int | None = None
     rule: str = "one_se"
     metric: str | None = None
+    predictor: Any = "linear"
     cv: int = 5
     repeats: int = 1
     permutations: int | str = "auto"
@@ -85,6 +91,7 @@ class Settings:
         if found.rule not in RULES:
             raise ValueError(f"The 'rule' parameter must be one of {RULES}. Got {found.rule!r} instead.")
         check_permutations(found.permutations)
+        check_predictor(found.predictor)
         return found
 
 
@@ -110,6 +117,53 @@ def check_permutations(permutations: Any) -> None:
         raise ValueError(
             f"The 'permutations' parameter must be a count (0 for none) or 'auto'. Got {permutations!r} instead."
         )
+
+
+# -- The predictor ------------------------------------------------------------------------------------
+
+
+def check_predictor(predictor: Any) -> None:
+    """A known name, or an estimator of the scikit-learn kind."""
+    is_estimator = not isinstance(predictor, type) and all(
+        hasattr(predictor, name) for name in ("fit", "predict", "get_params")
+    )
+    if not is_estimator and (not isinstance(predictor, str) or predictor not in PREDICTORS):
+        raise ValueError(
+            f"The 'predictor' parameter must be one of {PREDICTORS} or an estimator with fit and predict. Got "
+            f"{predictor!r} instead."
+        )
+
+
+def predictor_of(table: Table, settings: Settings) -> Any:
+    """The predictor, not fitted, that the user asked for."""
+    is_sparse = hasattr(table.X, "tocsr")
+    if not isinstance(settings.predictor, str):
+        return settings.predictor
+    if settings.predictor == "linear":
+        return default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse)
+    if table.n_samples > LARGEST_GAUSSIAN:
+        raise ValueError(
+            f"The 'predictor' parameter 'gaussian' serves up to {LARGEST_GAUSSIAN} samples; the table has "
+            f"{table.n_samples}. Use 'linear' or fewer samples."
+        )
+    return gaussian_estimator(table.task, is_sparse=is_sparse)
+
+
+def predictor_notes(settings: Settings) -> list[str]:
+    """What predicts, where it is not the default."""
+    if settings.predictor == "linear":
+        return []
+    name = (
+        "a support vector machine with a Gaussian kernel"
+        if settings.predictor == "gaussian"
+        else " ".join(repr(settings.predictor).split())
+    )
+    return [f"All errors are those of {name} on the selected features."]
+
+
+def _judge(table: Table, settings: Settings) -> Any:
+    """The predictor for choices inside the folds; None where the default fits itself to each training part."""
+    return None if settings.predictor == "linear" else predictor_of(table, settings)
 
 
 # -- Methods by name ----------------------------------------------------------------------------------
@@ -261,7 +315,12 @@ def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: s
 
 def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: list[int]) -> Any:
     return get_method("selector-cv").cls(
-        selector, cv=settings.cv, rule=settings.rule, sizes=sizes, scoring=scorer_name(table, settings)
+        selector,
+        estimator=_judge(table, settings),
+        cv=settings.cv,
+        rule=settings.rule,
+        sizes=sizes,
+        scoring=scorer_name(table, settings),
     )
 
 
@@ -273,6 +332,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     return info.cls(
         n_features_to_select=settings.features,
         task=table.task,
+        estimator=_judge(table, settings),
         cv=settings.cv,
         rule=settings.rule,
         sizes=sizes,
@@ -347,7 +407,7 @@ def unsuitable_metric(name: str, table: Table) -> ValueError:
     suitable = [own for own in SCORERS if (own in OF_REGRESSION) == (table.task == "regression")]
     return ValueError(
         f"The 'metric' parameter names {name!r}, which cannot be computed here: it does not suit a {table.task}, or it "
-        f"needs probabilities, which the linear predictor does not give. Use one of {', '.join(sorted(suitable))}."
+        f"needs probabilities, which the predictor does not give. Use one of {', '.join(sorted(suitable))}."
     )
 
 

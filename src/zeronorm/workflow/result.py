@@ -42,7 +42,7 @@ class SelectedFeature:
     fold_change : ratio of the class means, where all values are positive and there are two classes.
     p_value, q_value : of the feature alone, and adjusted for the false discovery rate over all features. They
         come after selection on the same samples: orientation, not evidence.
-    coefficient : weight in the linear predictor on the standardised selected features.
+    coefficient : weight in the linear predictor on the standardised selected features; None where there is none.
     """
 
     rank: int

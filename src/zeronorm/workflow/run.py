@@ -19,6 +19,7 @@ def select(
     params: Mapping[str, Any] | None = None,
     rule: str = "one_se",
     metric: str | None = None,
+    predictor: Any = "linear",
     max_features: int | None = None,
     cv: int = 5,
     repeats: int = 1,
@@ -80,6 +81,10 @@ def select(
         What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse",
         "mae", "r2" or the name of a scikit-learn scorer. None: the balanced error rate, or the mean squared
         error.
+    predictor : {"linear", "gaussian"} or estimator, default='linear'
+        What predicts the target from the selected features, inside the folds and at the end: a linear support
+        vector machine or ridge regression, a machine with a Gaussian kernel, or an estimator of the scikit-learn
+        kind.
     max_features : int or None, default=None
         Largest number of features to try. None: 128.
     cv : int, default=5
@@ -174,6 +179,7 @@ def compare(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     rule: str = "one_se",
     metric: str | None = None,
+    predictor: Any = "linear",
     max_features: int | None = None,
     cv: int = 5,
     repeats: int = 1,
@@ -229,6 +235,10 @@ def compare(
         What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse",
         "mae", "r2" or the name of a scikit-learn scorer. None: the balanced error rate, or the mean squared
         error.
+    predictor : {"linear", "gaussian"} or estimator, default='linear'
+        What predicts the target from the selected features, inside the folds and at the end: a linear support
+        vector machine or ridge regression, a machine with a Gaussian kernel, or an estimator of the scikit-learn
+        kind.
     max_features : int or None, default=None
         Largest number of features to try. None: 128.
     cv : int, default=5

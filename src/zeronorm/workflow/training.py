@@ -182,7 +182,7 @@ def evaluate_procedures(
         table.y if y is None else y,
         cv=outer_splits(table, settings),
         sizes=[None, *sizes],
-        estimator=WithBaseline.for_table(table),
+        estimator=WithBaseline.for_table(table, settings),
         metrics=metrics_of(table, settings),
         groups=table.sample_groups,
         task=table.task,

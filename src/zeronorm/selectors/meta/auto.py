@@ -307,8 +307,8 @@ class AutoSelector(SplittingSelector):
             warnings.warn(
                 f"AutoSelector found that a Gaussian machine on the features of relief predicts better (mean score "
                 f"{found.mean():.2f}) than a linear machine on those it chose ({(found - gain).mean():.2f}): no line "
-                "separates the classes well. In Python, AutoSelector(estimator=make_pipeline(StandardScaler(), SVC())) "
-                "judges with a nonlinear machine.",
+                "separates the classes well. To judge with such a machine, set predictor='gaussian' in a whole run, or "
+                "estimator=make_pipeline(StandardScaler(), SVC()) in AutoSelector.",
                 UserWarning,
                 stacklevel=4,
             )

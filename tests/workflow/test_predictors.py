@@ -1,0 +1,149 @@
+"""What predicts from the selected features: linear, Gaussian, or an estimator of the user's own."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier
+
+import zeronorm
+from zeronorm.cli.main import run
+from zeronorm.workflow.inputs import DataOptions, load_data
+from zeronorm.workflow.models import LinearModel, apply_model
+from zeronorm.workflow.procedures import Settings, build_procedure
+
+QUICK = {"features": 2, "permutations": 0, "cv": 3}
+
+
+def crossed(n_samples=120, n_classes=2, seed=0):
+    """No single feature tells the classes apart; the angle of the first two does."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 6))
+    angle = (np.arctan2(X[:, 1], X[:, 0]) % np.pi) / np.pi
+    return X, (angle * n_classes).astype(int)
+
+
+def curved(n_samples=90):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n_samples, 4))
+    return X, 1000.0 + 50.0 * np.sin(2.0 * X[:, 0]) + rng.normal(size=n_samples)
+
+
+def test_a_gaussian_machine_sees_what_no_line_does():
+    X, y = crossed()
+    values = {
+        name: zeronorm.select(X, y, method="relief", predictor=name, **QUICK).procedure
+        for name in ("linear", "gaussian")
+    }
+    assert values["linear"]["value"] > 0.35
+    assert values["gaussian"]["value"] < 0.15
+    assert values["gaussian"]["beats_chance"]
+    assert not values["linear"]["beats_chance"]
+
+
+def test_sizes_and_methods_are_chosen_with_the_same_predictor():
+    X, y = crossed()
+    result = zeronorm.select(
+        X, y, method="relief", predictor="gaussian", permutations=0, cv=3, max_features=6
+    )
+    assert {0, 1} <= {feature.index for feature in result.selected}
+    assert any("Gaussian kernel" in note for note in result.notes)
+    table = load_data(X, DataOptions(target=y))
+    for name in ("auto", "relief"):
+        inside = build_procedure(name, table, Settings(predictor="gaussian"), [2])
+        assert inside.estimator.kernel == "rbf"
+        assert build_procedure(name, table, Settings(), [2]).estimator is None
+
+
+@pytest.mark.parametrize(("n_classes", "scheme"), [(2, "single"), (3, "pairs")])
+def test_a_saved_machine_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_classes, scheme):
+    X, y = crossed(n_classes=n_classes)
+    result = zeronorm.select(
+        X, y, method="relief", predictor="gaussian", out=tmp_path / "out", save_model=True, **QUICK
+    )
+    model = LinearModel.load(tmp_path / "out")
+    assert model.scheme == scheme
+    assert all(feature.coefficient is None for feature in result.selected)
+    columns = [feature.index for feature in result.selected]
+    theirs = make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo", gamma=1 / len(columns))).fit(
+        X[:, columns], y
+    )
+    new = np.random.default_rng(5).normal(size=(40, len(columns)))
+    decision = theirs.decision_function(new).reshape(40, -1)
+    np.testing.assert_allclose(model.decision(new), decision, atol=1e-6)
+    assert apply_model(model, new)["prediction"] == theirs.predict(new).tolist()
+
+
+def test_a_saved_machine_of_regression_predicts_in_the_unit_of_the_target(tmp_path):
+    X, y = curved()
+    result = zeronorm.select(
+        X, y, method="gram-schmidt", predictor="gaussian", out=tmp_path / "out", save_model=True, **QUICK
+    )
+    model = LinearModel.load(tmp_path / "out")
+    columns = [feature.index for feature in result.selected]
+    theirs = TransformedTargetRegressor(
+        make_pipeline(StandardScaler(), SVR()), transformer=StandardScaler()
+    ).fit(X[:, columns], y)
+    np.testing.assert_allclose(model.predict(X[:, columns]), theirs.predict(X[:, columns]), rtol=1e-6)
+
+
+def test_a_damaged_machine_is_refused(tmp_path):
+    X, y = crossed()
+    zeronorm.select(
+        X, y, method="fisher", predictor="gaussian", out=tmp_path / "out", save_model=True, **QUICK
+    )
+    file = tmp_path / "out" / "model.json"
+    content = json.loads(file.read_text())
+    for change, match in (
+        ({"support": content["support"][1:]}, "do not agree"),
+        ({"support": [row[:1] for row in content["support"]]}, "do not agree"),
+        ({"gamma": "wide"}, "not finite numbers"),
+    ):
+        file.write_text(json.dumps(content | change))
+        with pytest.raises(ValueError, match=match):
+            LinearModel.load(file)
+
+
+def test_an_estimator_of_the_user_predicts_everywhere(tmp_path):
+    X, y = crossed()
+    tree = DecisionTreeClassifier(max_depth=4)
+    result = zeronorm.select(X, y, method="fisher", predictor=tree, **QUICK)
+    again = zeronorm.select(X, y, method="fisher", predictor=tree, **QUICK)
+    assert result.model is None
+    assert result.procedure["value"] == again.procedure["value"]
+    assert any("DecisionTreeClassifier" in note for note in result.notes)
+    with pytest.raises(ValueError, match="'save_model' parameter does not apply to a predictor of your own"):
+        zeronorm.select(X, y, predictor=tree, out=tmp_path / "out", save_model=True)
+    with pytest.raises(ValueError, match="no model to save"):
+        result.save(tmp_path / "saved", model=True)
+
+
+@pytest.mark.parametrize("wrong", ["rbf", SVC, 3, None])
+def test_what_is_no_predictor_is_refused(wrong):
+    X, y = crossed(40)
+    with pytest.raises(ValueError, match=r"'predictor' parameter must be one of \('linear', 'gaussian'\)"):
+        zeronorm.compare(X, y, methods="fisher", predictor=wrong)
+
+
+def test_too_many_samples_for_a_gaussian_machine_are_told_at_once():
+    y = np.arange(20_001) % 2
+    with pytest.raises(ValueError, match="serves up to 20000 samples; the table has 20001"):
+        zeronorm.select(y[:, None] * np.ones(3), y, method="fisher", predictor="gaussian", features=1)
+
+
+def test_the_command_takes_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, y = crossed(60)
+    np.savetxt("data.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,f,y", comments="")
+    arguments = ["select", "data.csv", "-t", "y", "-m", "relief", "-k", "2", "--permutations", "0"]
+    assert run([*arguments, "--predictor", "gaussian", "--save-model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["procedure"]["value"] < 0.35
+    assert run(["apply", "zeronorm-out", "data.csv"]) == 0
+    assert run([*arguments, "--predictor", "rbf"]) == 2
+    assert "linear" in capsys.readouterr().err
