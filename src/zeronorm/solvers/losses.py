@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from zeronorm._types import FloatArray
+from zeronorm._jit import reduction, sweep
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import load_extensions
 from zeronorm.selection.kinds import Kind
 
@@ -276,3 +277,78 @@ def _line_search(
             return None
         best = at(t, crossing)
     return best
+
+
+# -- Several classes at once --
+
+
+LARGEST_VALUE = 700.0  # of a decision, whose exponential is still a number
+
+
+class Softmax:
+    r"""Probabilities of classes, given one decision value less per sample than there are classes.
+
+    Of two classes the second has :math:`1 / (1 + e^{-f})`. More have a softmax of :math:`Q f`, where the columns of Q
+    are orthonormal and sum to zero: the ridge penalty makes the sum of all classes' weights zero, so nothing is lost,
+    and the norm of the weights is the same. Arrays are outputs × samples.
+    """
+
+    def __init__(self, codes: IntArray, n_classes: int, cost: FloatArray) -> None:
+        self.n_outputs = n_classes - 1
+        self.cost = cost
+        of_class = np.eye(n_classes)[:, codes]
+        self.paid = cost * (of_class[1:] if n_classes == 2 else of_class)
+        # The first column of an orthogonal matrix that begins with the constant vector is left out.
+        start = np.eye(n_classes)
+        start[:, 0] = 1.0
+        self.contrast = np.linalg.qr(start)[0][:, 1:]
+
+    def slope(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Derivative of the loss in the decision values, which are overwritten, and the probabilities."""
+        if self.n_outputs == 1:
+            np.negative(f, out=f)
+            np.minimum(f, LARGEST_VALUE, out=f)
+            return slope_of_two_classes(np.exp(f, out=f), self.cost, self.paid)
+        found = self.contrast @ f
+        if (
+            not found.max() < LARGEST_VALUE
+        ):  # the values of a sample sum to zero, so none is small for all classes
+            found -= found.max(axis=0)
+        np.exp(found, out=found)
+        found /= found.sum(axis=0)
+        return self.contrast.T @ (found * self.cost - self.paid), found
+
+    def curvature(self, probability: FloatArray) -> FloatArray:
+        """Second derivatives, outputs × outputs × samples."""
+        if self.n_outputs == 1:
+            return np.asarray((self.cost * probability * (1.0 - probability))[None])
+        mean = self.contrast.T @ probability
+        products = np.einsum("ck,cl->klc", self.contrast, self.contrast)
+        return np.asarray(self.cost * (products @ probability - mean[:, None] * mean[None]))
+
+    def all_classes(self, values: FloatArray) -> FloatArray:
+        """One row per class of what has one row per output; for two classes there is one row."""
+        return values if self.n_outputs == 1 else self.contrast @ values
+
+
+@sweep
+def slope_of_two_classes(
+    exponential: FloatArray, cost: FloatArray, paid: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Derivative of the loss, and the probabilities of the second class, where exp(-f) is known."""
+    slope, probability = np.empty_like(exponential), np.empty_like(exponential)
+    for i in range(cost.size):
+        share = 1.0 / (1.0 + exponential[0, i])
+        probability[0, i] = share
+        slope[0, i] = share * cost[i] - paid[0, i]
+    return slope, probability
+
+
+@reduction
+def sum_of_curvatures(probability: FloatArray, cost: FloatArray) -> float:
+    """Of all samples, for the probabilities of the classes."""
+    total = 0.0
+    for c in range(len(probability)):
+        for i in range(cost.size):
+            total += cost[i] * probability[c, i] * (1.0 - probability[c, i])
+    return total

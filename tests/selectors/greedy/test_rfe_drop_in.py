@@ -400,6 +400,17 @@ def test_certain_classes_are_followed_or_left_to_the_estimator_without_a_warning
         model.remove(model.alive[:2][: model.alive.size - 1])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_three_certain_classes_of_correlated_columns_are_followed(seed):
+    rng = np.random.default_rng(seed)
+    X = 2.0 * rng.normal(size=(40, 5)) @ rng.normal(size=(5, 80)) + rng.normal(size=(40, 80))
+    y = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.7]))
+    model = known_model(LogisticRegression(C=100.0), X, y, {})
+    while model.alive.size > 40:
+        assert model.train()
+        model.remove(model.alive[-10:])
+
+
 def test_a_squared_hinge_that_jumps_between_two_sets_is_damped(monkeypatch):
     X, y = classes(25, (120, 10))
     exact = known_model(LinearSVC(), X, y, {})

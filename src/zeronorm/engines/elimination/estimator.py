@@ -221,6 +221,10 @@ def _leaving(
     candidate = may_leave[features]
     if not candidate.all():
         features, value = features[candidate], value[candidate]
+    if n_most == 1 and value.size and not lower_index_stays:
+        place = int(np.argmin(value))
+        if value[place] == value[place]:  # a number
+            return features[place : place + 1]
     if n_most < features.size // 2:  # most need not be put in order
         near = np.flatnonzero(value <= np.partition(value, n_most)[n_most])
         if near.size > n_most:  # not where values are no numbers

@@ -42,7 +42,10 @@ MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
 TALL = 4  # so many samples per feature make one system in the features cheaper than the estimator itself
 MOST_FREE = 200  # samples on the margin of a hinge loss; with more, refitting is faster
 MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
-SIGNIFICANT_BITS = 2.0**36  # weights that agree in so many are tied: those of identical columns do
+SIGNIFICANT = ~np.int64(
+    2**17 - 1
+)  # bits of a number; weights that agree in these are tied, as of identical columns
+HALF_OF_LAST = np.int64(2**16)  # of the last significant bit, for rounding
 PRECISION = 1e-6  # relative error of weights that changes neither predictions nor the order, ties apart
 AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound and be there
 
@@ -168,14 +171,17 @@ def known_model(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> K
     if X.shape[0] * X.shape[1] > LARGEST:
         return None
     estimator._validate_params()  # wrong settings are an error of the estimator, in its words
-    dense = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    if not dense.flags.forc:  # rows or columns side by side; either serves
+        dense = np.ascontiguousarray(dense)
     weight = fit_params.get("sample_weight")
     if weight is not None:
         weight = _check_sample_weight(weight, dense, dtype=np.float64)
         if not np.all(weight > 0.0):
             return None
     with np.errstate(over="ignore", invalid="ignore"):
-        is_ordinary = bool(np.isfinite(np.vdot(dense, dense)))
+        numbers_as_they_lie = dense.ravel(order="K")
+        is_ordinary = bool(np.isfinite(np.vdot(numbers_as_they_lie, numbers_as_they_lie)))
     return builder(estimator, dense, np.asarray(y), weight) if is_ordinary else None
 
 
@@ -265,7 +271,7 @@ def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) 
     )
     if not np.isfinite(estimator.C) or kind not in ("binary", "multiclass") or not one_softmax:
         return None
-    codes = np.unique(y, return_inverse=True)[1]
+    codes = _codes_of(y)
     if not codes.any():
         return None  # scikit-learn says what is wrong
     weights = _weights_of(estimator, y, weight)
@@ -289,8 +295,24 @@ BUILDERS: dict[type, Any] = {
 def _kind_of(y: Any) -> Any:
     """The type of the target in scikit-learn's words, without its checks where the labels are plain."""
     if y.ndim == 1 and y.dtype.kind in "biuU":
-        return "binary" if np.unique(y).size <= 2 else "multiclass"
+        return "multiclass" if _two_labels(y) is None else "binary"
     return type_of_target(y)
+
+
+def _two_labels(y: Any) -> tuple[Any, Any] | None:
+    """The only labels that occur, in their order; None for more than two. To sort many labels takes longer."""
+    other = y[y != y[0]]
+    if other.size == 0:
+        return y[0], y[0]
+    return None if np.any(other != other[0]) else tuple(sorted((y[0], other[0])))
+
+
+def _codes_of(y: Any) -> IntArray:
+    """Classes by their place in the order of the labels."""
+    two = _two_labels(y) if y.ndim == 1 else None
+    if two is None or two[0] == two[1]:
+        return np.unique(y, return_inverse=True)[1]
+    return np.asarray(y == two[1], dtype=np.intp)
 
 
 def _one_against_rest(y: Any) -> FloatArray:
@@ -379,8 +401,8 @@ class KnownRanker:
         self.is_exact = self.model.train()
         if not self.is_exact:
             return self.refits.importances(self.model.alive)
-        mantissa, exponent = np.frexp((self.model.weights**2).sum(axis=0))
-        return np.asarray(np.ldexp(np.round(mantissa * SIGNIFICANT_BITS) / SIGNIFICANT_BITS, exponent))
+        bits = (self.model.weights**2).sum(axis=0).view(np.int64)
+        return np.asarray(((bits + HALF_OF_LAST) & SIGNIFICANT).view(np.float64))
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
         """All rounds of one feature each, with as little as possible between two trainings."""

@@ -8,10 +8,19 @@ from contextlib import suppress
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.lapack import dpotrs
 
+from zeronorm._jit import kernel, reduction, sweep
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.elimination.smooth_models import Columns, KnownModel, without, without_rows
+from zeronorm.engines.elimination.smooth_models import (
+    Columns,
+    KnownModel,
+    factor_of,
+    inverse_from,
+    without,
+    without_rows,
+)
+from zeronorm.solvers.losses import Softmax, sum_of_curvatures
 
 DOWNDATES = 64  # removals after which a kernel matrix is computed afresh
 STEPS = 200
@@ -23,58 +32,11 @@ SLOWEST = (
 QUICK = 0.02  # a factor that leaves nothing to learn
 SLOWEST_IN_SAMPLES = 0.1  # the same in the dual, where they cost less
 LATE_STEP = 1e-3  # relative; after a smaller one the solution is so near that nothing is worn
-SAFETY = 4.0  # the error falls by that much less than the last step has reduced the residual
+SAFETY = 4.0  # the error may fall by that much less than the steps before it did
 STEPS_PER_COLUMN = 0.1  # that cost as much as the second derivatives, per column and output
-LARGEST_VALUE = 700.0  # of a decision, whose exponential is still a number
 MOST_RANKS = 0.1  # of the size of an inverse, by which it is updated and not computed afresh
-LEAST_CURVATURE = 1e-18  # relative to the cost: a sample of certain class has none
-
-
-class Softmax:
-    r"""Probabilities of classes, given one decision value less per sample than there are classes.
-
-    Of two classes the second has :math:`1 / (1 + e^{-f})`. More have a softmax of :math:`Q f`, where the columns of Q
-    are orthonormal and sum to zero: the ridge penalty makes the sum of all classes' weights zero, so nothing is lost,
-    and the norm of the weights is the same. Arrays are outputs × samples.
-    """
-
-    def __init__(self, codes: IntArray, n_classes: int, cost: FloatArray) -> None:
-        self.n_outputs = n_classes - 1
-        self.cost = cost
-        of_class = np.eye(n_classes)[:, codes]
-        self.paid = cost * (of_class[1:] if n_classes == 2 else of_class)
-        # The first column of an orthogonal matrix that begins with the constant vector is left out.
-        start = np.eye(n_classes)
-        start[:, 0] = 1.0
-        self.contrast = np.linalg.qr(start)[0][:, 1:]
-
-    def slope(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Derivative of the loss in the decision values, and the probabilities."""
-        if self.n_outputs == 1:
-            found = np.exp(np.minimum(-f, LARGEST_VALUE))
-            found += 1.0
-            np.reciprocal(found, out=found)
-            return found * self.cost - self.paid, found
-        found = self.contrast @ f
-        if (
-            not found.max() < LARGEST_VALUE
-        ):  # the values of a sample sum to zero, so none is small for all classes
-            found -= found.max(axis=0)
-        np.exp(found, out=found)
-        found /= found.sum(axis=0)
-        return self.contrast.T @ (found * self.cost - self.paid), found
-
-    def curvature(self, probability: FloatArray) -> FloatArray:
-        """Second derivatives, outputs × outputs × samples."""
-        if self.n_outputs == 1:
-            return np.asarray((self.cost * probability * (1.0 - probability))[None])
-        mean = self.contrast.T @ probability
-        products = np.einsum("ck,cl->klc", self.contrast, self.contrast)
-        return np.asarray(self.cost * (products @ probability - mean[:, None] * mean[None]))
-
-    def all_classes(self, values: FloatArray) -> FloatArray:
-        """One row per class of what has one row per output; for two classes there is one row."""
-        return values if self.n_outputs == 1 else self.contrast @ values
+LEAST_LEVEL = 0.01  # of curvatures relative to those of a Hessian that may be scaled
+LEAST_CURVATURE = 1e-15  # relative to the cost, above its rounding: a sample of certain class has none
 
 
 class Logistic(KnownModel):
@@ -82,20 +44,15 @@ class Logistic(KnownModel):
 
     def __init__(self, X: FloatArray, codes: IntArray, cost: FloatArray) -> None:
         super().__init__(X.shape[1])
-        self.columns = Columns(X)
         self.loss = Softmax(codes, int(codes.max()) + 1, cost)
-        self._start()
-
-    def _start(self) -> None:
-        in_samples = self.alive.size > self.loss.cost.size
-        self.phase: Phase = (InSamples if in_samples else InFeatures)(self.columns, self.loss)
+        self.phase: Phase = InSamples(X, self.loss) if X.shape[1] > len(X) else InFeatures(X, self.loss)
 
     def train(self) -> bool:
         if isinstance(self.phase, InSamples) and self.alive.size <= self.loss.cost.size:
             start = np.column_stack([self.phase.weights(self.phase.state), self.phase.state[:, -1]])
-            self.phase = InFeatures(self.columns, self.loss, start)
+            self.phase = InFeatures(self.phase.columns.left().T, self.loss, start)
         if not self.phase.solve(self.precision, self.smallest_suffices):
-            self._start()
+            self.phase.restart()
             return False
         state = self.phase.state
         self.weights = self.loss.all_classes(self.phase.weights(state))
@@ -105,8 +62,7 @@ class Logistic(KnownModel):
     def remove(self, features: IntArray) -> None:
         positions = np.searchsorted(self.alive, features)
         self.phase.remove(positions)
-        self.columns.remove(positions)
-        super().remove(features)
+        self.alive = without(self.alive, positions)
 
 
 class Phase(ABC):
@@ -116,12 +72,13 @@ class Phase(ABC):
     changes: one to three steps from the last state reach the solution.
     """
 
+    columns: Columns
     state: FloatArray
     probability: FloatArray | None = None  # of the classes, at the last solution
     is_ready = False  # whether there are second derivatives
     rough: float  # relative error from which on it is worth asking whether the smallest weight is known
-    reduction = 1.0  # of the residual by the last step that was looked at; in proportion to its size, or less
-    reduced_at = math.inf  # the relative size of that step
+    contraction = 1.0  # length of a step by that of the step before it; in proportion to its size, or less
+    contracted_at = math.inf  # the relative size of that step before
     n_repeated = 0  # steps beyond the first of each round since they were computed
 
     @abstractmethod
@@ -131,6 +88,10 @@ class Phase(ABC):
     @abstractmethod
     def prepare(self, probability: FloatArray) -> None:
         """Second derivatives where the probabilities are these."""
+
+    def adapt(self, probability: FloatArray) -> None:
+        """Bring second derivatives nearer to those where the probabilities are these, at no cost."""
+        del probability  # they are used as they are
 
     @abstractmethod
     def worn_after(self) -> float:
@@ -152,11 +113,16 @@ class Phase(ABC):
     def remove(self, positions: IntArray) -> None:
         """Take out features, given by their positions among those left."""
 
+    def restart(self) -> None:
+        """Forget what was found so far."""
+        self.state, self.probability, self.is_ready = np.zeros_like(self.state), None, False
+        self.contraction, self.contracted_at = 1.0, math.inf
+
     def solve(self, precision: float, smallest_suffices: bool) -> bool:
         """From the last state to the solution; False where it is not reached."""
         state, (residual, probability) = self.state, self.residual(self.state)
-        norm, size, is_fresh = _norm(residual), math.inf, False
-        self.reduction = min(1.0, 2.0 * self.reduction)
+        norm, size, is_fresh, last_step = _norm(residual), math.inf, False, 0.0
+        self.contraction = min(1.0, 2.0 * self.contraction)
         for _ in range(STEPS):
             if not self.is_ready or (size > LATE_STEP and self.n_repeated >= self.worn_after()):
                 try:
@@ -164,9 +130,14 @@ class Phase(ABC):
                 except LinAlgError:
                     return False
                 self.is_ready, is_fresh, self.n_repeated = True, True, 0
+            else:
+                self.adapt(probability)
             step = self.step(residual)
-            size = float(np.abs(step).max()) / max(float(np.abs(state).max()), 1e-300)
-            share = min(1.0, SAFETY * self.reduction * max(1.0, size / self.reduced_at))
+            length, scale = largest(step), max(largest(state), 1e-300)
+            if last_step > 0.0:
+                self.contraction, self.contracted_at = length / last_step, max(size, 1e-300)
+            size = length / scale
+            share = min(1.0, SAFETY * self.contraction * max(1.0, size / self.contracted_at))
             trial = state + step
             left = size * (size if is_fresh and size <= NEWTON_STEP else share)
             if left <= precision or (
@@ -178,17 +149,17 @@ class Phase(ABC):
             self.n_repeated += 1
             norm_there = _norm(residual_there)
             if not norm_there <= SLOWEST * norm and not is_fresh:
-                self.is_ready = False
+                self.is_ready, last_step = False, 0.0
                 continue
             while not norm_there < norm:
                 step = 0.5 * step
-                if not np.abs(step).max() > 1e-6 * size * np.abs(state).max():
+                if not largest(step) > 1e-6 * length:
                     self.state, self.probability = state, probability
                     return size <= ROUNDED_STEP
                 residual_there, probability_there = self.residual(state + step)
                 norm_there = _norm(residual_there)
-            self.reduction, self.reduced_at, is_fresh = norm_there / norm, max(size, 1e-300), False
-            self.learn(step, residual_there - residual, self.reduction)
+            last_step, is_fresh = length, False
+            self.learn(step, residual_there - residual, norm_there / norm)
             state, residual, probability, norm = state + step, residual_there, probability_there, norm_there
         return False
 
@@ -205,46 +176,57 @@ def _norm(residual: FloatArray) -> float:
     return math.sqrt(float(np.vdot(residual, residual)))
 
 
+@kernel
+def largest(values: FloatArray) -> float:
+    """The largest absolute value; not a number where one of them is none."""
+    found = 0.0
+    for value in values.flat:
+        if not abs(value) <= found:
+            found = abs(value)
+            if found != found:
+                return found
+    return found
+
+
 class InFeatures(Phase):
-    """Unknown are weights and intercepts.
+    """Unknown are weights and intercepts, the weights of a last column of ones.
 
     The inverse Hessian predicts the solution without a feature, loses its rows, and learns from each step by the
-    formula of Broyden, Fletcher, Goldfarb and Shanno.
+    formula of Broyden, Fletcher, Goldfarb and Shanno. Across the direction of the weights, columns tell little about
+    the curvature of a sample, so that there the Hessian changes as the sum of all curvatures does.
     """
 
     rough = 0.1
+    level = 0.0  # the sum of the curvatures for which the inverse is scaled
 
-    def __init__(self, columns: Columns, loss: Softmax, start: FloatArray | None = None) -> None:
-        self.columns, self.loss = columns, loss
-        self.state = np.zeros((loss.n_outputs, columns.place.size + 1)) if start is None else start
+    def __init__(self, X: FloatArray, loss: Softmax, start: FloatArray | None = None) -> None:
+        self.columns, self.loss = Columns(X, np.ones((len(X), 1))), loss
+        self.state = np.zeros((loss.n_outputs, X.shape[1] + 1)) if start is None else start
 
     def residual(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        f = self.columns.dot(state[:, :-1])
-        f += state[:, -1:]
-        slope, probability = self.loss.slope(f)
-        gradient = np.empty_like(state)
-        np.add(self.columns.transpose_dot(slope.T).T, state[:, :-1], out=gradient[:, :-1])
-        gradient[:, -1] = slope.sum(axis=1)
+        slope, probability = self.loss.slope(self.columns.dot(state))
+        gradient = np.ascontiguousarray(self.columns.transpose_dot(slope.T).T)
+        gradient[:, :-1] += state[:, :-1]
         return gradient, probability
 
     def prepare(self, probability: FloatArray) -> None:
-        curvature, rows = self.loss.curvature(probability), self.columns.left()
-        m, p = len(curvature), len(rows)
-        system = np.empty((m, p + 1, m, p + 1))
+        curvature = self.loss.curvature(probability)
+        m, width = len(curvature), self.columns.place.size
+        system = np.empty((m, width, m, width))
         for k in range(m):
-            for other in range(k + 1):
-                weight = curvature[k, other]
-                block = system[k, :, other]
-                if k == other:  # a product with its own transpose takes half of the time
-                    scaled = rows * np.sqrt(np.maximum(weight, 0.0))  # negative by rounding
-                    block[:-1, :-1] = scaled @ scaled.T + np.eye(p)
-                else:
-                    block[:-1, :-1] = (rows * weight) @ rows.T
-                block[-1, :-1] = block[:-1, -1] = rows @ weight
-                block[-1, -1] = weight.sum()
-                system[other, :, k] = block
-        square = system.reshape(m * (p + 1), m * (p + 1))
-        self.inverse = inverse_of(square)
+            scaled = self.columns.scaled(np.sqrt(np.maximum(curvature[k, k], 0.0)))  # negative by rounding
+            system[k, :, k] = scaled @ scaled.T  # a product with its own transpose takes half of the time
+            system[k, range(width - 1), k, range(width - 1)] += 1.0
+            for other in range(k):
+                product = self.columns.scaled(curvature[k, other]) @ self.columns.left().T
+                system[k, :, other] = system[other, :, k] = product
+        self.inverse = inverse_from(factor_of(system.reshape(m * width, m * width)))
+        self.level = sum_of_curvatures(probability, self.loss.cost)
+
+    def adapt(self, probability: FloatArray) -> None:
+        before, self.level = self.level, sum_of_curvatures(probability, self.loss.cost)
+        if self.level > LEAST_LEVEL * before:
+            self.inverse *= before / self.level
 
     def worn_after(self) -> float:
         m, width = self.state.shape
@@ -267,37 +249,16 @@ class InFeatures(Phase):
         return state[:, :-1]
 
     def remove(self, positions: IntArray) -> None:
+        self.columns.remove(positions)
         m, width = self.state.shape
-        stay = without(np.arange(width), positions)
         if self.is_ready:
-            gone = (width * np.arange(m)[:, None] + positions).ravel()
+            gone = positions if m == 1 else (width * np.arange(m)[:, None] + positions).ravel()
             inverse, point = without_rows(self.inverse, gone, self.state.reshape(-1, 1))
             if inverse is not None:
                 # At the point the quadratic model of the loss has its minimum without these features.
-                self.inverse, self.state = inverse, point.reshape(m, stay.size)
+                self.inverse, self.state = inverse, point.reshape(m, -1)
                 return
-        self.is_ready, self.state = False, self.state[:, stay]
-
-
-def inverse_of(system: FloatArray) -> FloatArray:
-    """The inverse of a positive definite matrix, by the shortest way: most are small."""
-    return inverse_from(factor_of(system))
-
-
-def factor_of(system: FloatArray) -> FloatArray:
-    """The Cholesky factor in an upper triangle; the system is overwritten."""
-    factor, not_definite = dpotrf(system.T, overwrite_a=True)
-    if not_definite:
-        raise LinAlgError("not positive definite")
-    return np.asarray(factor)
-
-
-def inverse_from(factor: FloatArray) -> FloatArray:
-    """The inverse of the matrix that has this factor."""
-    triangle = dpotri(factor)[0]
-    inverse = triangle + triangle.T
-    inverse.flat[:: len(inverse) + 1] *= 0.5
-    return np.asarray(inverse)
+        self.is_ready, self.state = False, np.delete(self.state, positions, axis=1)
 
 
 class InSamples(Phase):
@@ -309,10 +270,10 @@ class InSamples(Phase):
 
     rough = 1e-5  # the weights are a product with the data
 
-    def __init__(self, columns: Columns, loss: Softmax) -> None:
-        self.columns, self.loss = columns, loss
+    def __init__(self, X: FloatArray, loss: Softmax) -> None:
+        self.columns, self.loss = Columns(X), loss
         self.state = np.zeros((loss.n_outputs, loss.cost.size + 1))
-        self.K, self.n_downdates = columns.gram(), 0
+        self.K, self.n_downdates = self.columns.gram(), 0
         self.inverse: FloatArray | None = None  # computed when it can be used in the next round
         self.lost: FloatArray | None = None
 
@@ -330,7 +291,7 @@ class InSamples(Phase):
             self.prepare(probability)
             self.is_ready = True
             residual = np.zeros_like(self.state)
-            residual[:, :-1] = -self._rooted(self._transpose_rooted(lost))
+            residual[:, :-1] = -np.einsum("cki,dki,di->ci", self.root, self.root, lost)
             self.state = self.state + self.step(residual)
 
     def residual(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -341,58 +302,37 @@ class InSamples(Phase):
         return residual, probability
 
     def prepare(self, probability: FloatArray) -> None:
-        curvature = self.loss.curvature(probability).transpose(2, 0, 1)
-        n, m = curvature.shape[:2]
+        curvature = self.loss.curvature(probability)
+        m = len(curvature)
         if m == 1:
             self.root = np.sqrt(curvature)
         else:
-            curvature[:, range(m), range(m)] += LEAST_CURVATURE * self.loss.cost[:, None]
-            self.root = np.linalg.cholesky(curvature)
-        system = np.empty((m * n, m * n))
-        for k in range(m):
-            for other in range(m):
-                roots = self.root[:, :, k] @ self.root[:, :, other].T
-                np.multiply(self.K, roots, out=system[k * n : (k + 1) * n, other * n : (other + 1) * n])
-        system.flat[:: m * n + 1] += 1.0
-        self.factor, self.inverse = factor_of(system), None
-        # What the intercepts do to the unknowns of the system, one column each.
-        self.border = self.root.transpose(2, 0, 1).reshape(m * n, m)
+            curvature[range(m), range(m)] += LEAST_CURVATURE * self.loss.cost
+            roots = np.linalg.cholesky(curvature.transpose(2, 0, 1))
+            self.root = np.ascontiguousarray(roots.transpose(1, 2, 0))
+        self.factor, self.inverse = factor_of(system_in_samples(self.K, self.root)), None
         self._note_border()
-
-    def _rooted(self, values: FloatArray) -> FloatArray:
-        """R times values; einsum is slow for what is one product."""
-        one = self.root.shape[1] == 1
-        return np.asarray(self.root[:, 0, 0] * values if one else np.einsum("ick,ki->ci", self.root, values))
-
-    def _transpose_rooted(self, values: FloatArray) -> FloatArray:
-        one = self.root.shape[1] == 1
-        return np.asarray(self.root[:, 0, 0] * values if one else np.einsum("ick,ci->ki", self.root, values))
 
     def worn_after(self) -> float:
         return math.inf  # each step decides
 
-    def _solved(self, right: FloatArray) -> FloatArray:
-        if self.inverse is not None:
-            return self.inverse @ right
-        return np.asarray(dpotrs(self.factor, right)[0])
-
     def _note_border(self) -> None:
-        self.solved_border = self._solved(self.border)
-        seen = self.border.T @ self.solved_border
+        """What the intercepts do to the unknowns of the system, one row each."""
+        self.border = self.root.reshape(len(self.root), -1)
+        if self.inverse is None:
+            solved = np.asarray(dpotrs(self.factor, self.border.T)[0])
+        else:
+            solved = self.inverse @ self.border.T
+        seen = self.border @ solved
+        self.solved_border = np.ascontiguousarray(solved.T)
         self.of_intercept = 1.0 / seen if seen.size == 1 else np.linalg.inv(seen)
 
     def step(self, residual: FloatArray) -> FloatArray:
-        r"""With :math:`\Delta a = -r - R t`: :math:`(I + R^\top K R)\, t = R^\top(\Delta b - K r)`."""
-        inner, balance = residual[:, :-1], residual[:, -1]
-        right = -self._transpose_rooted(inner @ self.K).ravel()
-        solved = self._solved(right)
-        missing = balance - inner.sum(axis=1) - self.border.T @ solved
-        intercept = self.of_intercept @ missing
-        t = (solved + self.solved_border @ intercept).reshape(inner.shape)
-        found = np.empty_like(residual)
-        np.subtract(-inner, self._rooted(t), out=found[:, :-1])
-        found[:, -1] = intercept
-        return found
+        is_factor = self.inverse is None
+        matrix = self.factor.T if self.inverse is None else self.inverse
+        return step_in_samples(
+            self.K, self.root, matrix, is_factor, self.solved_border, self.of_intercept, residual
+        )
 
     def learn(self, step: FloatArray, change: FloatArray, reduction: float) -> None:
         self.is_ready = reduction <= SLOWEST_IN_SAMPLES
@@ -402,6 +342,7 @@ class InSamples(Phase):
 
     def remove(self, positions: IntArray) -> None:
         x = self.columns.of(positions)
+        self.columns.remove(positions)
         gone = x @ x.T
         self.K -= gone
         self.n_downdates += 1
@@ -415,7 +356,7 @@ class InSamples(Phase):
         if x.shape[1] > MOST_RANKS * n:
             self.is_ready = False
             return
-        side = (self.border.reshape(m, n, m, 1) * x[:, None, :]).reshape(m * n, -1)
+        side = (self.root.transpose(1, 2, 0)[:, :, :, None] * x[:, None, :]).reshape(m * n, -1)
         if self.inverse is None:
             self.inverse = inverse_from(self.factor)
         solved = self.inverse @ side
@@ -425,3 +366,82 @@ class InSamples(Phase):
             self._note_border()
         except LinAlgError:
             self.is_ready = False
+
+
+@sweep
+def system_in_samples(K: FloatArray, root: FloatArray) -> FloatArray:
+    r"""The lower triangle of :math:`I + R^\top K R`; ``root`` is outputs × outputs × samples."""
+    m, n = root.shape[1:]
+    system = np.empty((m * n, m * n))
+    for k in range(m):
+        for i in range(n):
+            for other in range(k + 1):
+                row = system[k * n + i, other * n : (other + 1) * n]
+                for j in range(n):
+                    row[j] = root[0, k, i] * root[0, other, j]
+                for c in range(1, m):
+                    for j in range(n):
+                        row[j] += root[c, k, i] * root[c, other, j]
+                for j in range(n):
+                    row[j] *= K[i, j]
+            system[k * n + i, k * n + i] += 1.0
+    return system
+
+
+@reduction
+def step_in_samples(
+    K: FloatArray,
+    root: FloatArray,
+    matrix: FloatArray,
+    is_factor: bool,
+    solved_border: FloatArray,
+    of_intercept: FloatArray,
+    residual: FloatArray,
+) -> FloatArray:
+    r"""With :math:`\Delta a = -r - R t`: :math:`(I + R^\top K R)\, t = R^\top(\Delta b - K r)`.
+
+    ``matrix`` is the inverse of the system, or its factor in a lower triangle.
+    """
+    m, n = root.shape[1:]
+    right, step, missing = np.zeros(m * n), -residual, residual[:, n].copy()
+    for c in range(m):
+        for i in range(n):
+            seen = 0.0
+            for j in range(n):
+                seen += K[i, j] * residual[c, j]
+            for k in range(m):
+                right[k * n + i] -= root[c, k, i] * seen
+    solved = solved_by_factor(matrix, right) if is_factor else matrix @ right
+    for c in range(m):
+        for i in range(n):
+            missing[c] -= residual[c, i]
+            for k in range(m):
+                missing[c] -= root[c, k, i] * solved[k * n + i]
+    for c in range(m):
+        step[c, n] = 0.0
+        for other in range(m):
+            step[c, n] += of_intercept[c, other] * missing[other]
+    for c in range(m):
+        for place in range(m * n):
+            solved[place] += solved_border[c, place] * step[c, n]
+    for c in range(m):
+        for k in range(m):
+            for i in range(n):
+                step[c, i] -= root[c, k, i] * solved[k * n + i]
+    return step
+
+
+@reduction
+def solved_by_factor(factor: FloatArray, right: FloatArray) -> FloatArray:
+    """The solution of a system whose Cholesky factor is a lower triangle."""
+    solved = right.copy()
+    for i in range(len(factor)):
+        inner = 0.0
+        for j in range(i):
+            inner += factor[i, j] * solved[j]
+        solved[i] = (solved[i] - inner) / factor[i, i]
+    for i in range(len(factor) - 1, -1, -1):
+        solved[i] /= factor[i, i]
+        for j in range(i):
+            solved[j] -= factor[i, j] * solved[i]
+    return solved

@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from zeronorm._jit import sweep
 from zeronorm._types import FloatArray, IntArray
@@ -183,10 +184,13 @@ def without(values: IntArray, positions: IntArray) -> IntArray:
 
 
 class Columns:
-    """The columns that are left, as rows of an array that is packed anew when a quarter of them has gone."""
+    """The columns that are left, as rows of an array that is packed anew when a quarter of them has gone.
 
-    def __init__(self, X: FloatArray) -> None:
-        self.rows = np.ascontiguousarray(X.T)
+    Columns of another array may stand behind those of X.
+    """
+
+    def __init__(self, X: FloatArray, further: FloatArray | None = None) -> None:
+        self.rows = np.ascontiguousarray(X.T) if further is None else np.vstack([X.T, further.T])
         self.place = np.arange(len(self.rows))
 
     def of(self, positions: IntArray) -> FloatArray:
@@ -198,6 +202,10 @@ class Columns:
         if self.place.size < len(self.rows):
             self.rows, self.place = self.rows[self.place], np.arange(self.place.size)
         return self.rows
+
+    def scaled(self, by_sample: FloatArray) -> FloatArray:
+        """All columns that are left, as rows, times one number for each sample."""
+        return scaled_rows(self.rows, self.place, by_sample)
 
     def gram(self) -> FloatArray:
         rows = self.left()
@@ -220,6 +228,17 @@ class Columns:
         self.place = without(self.place, positions)
         if self.place.size < 0.75 * len(self.rows):
             self.left()
+
+
+@sweep
+def scaled_rows(rows: FloatArray, chosen: IntArray, factors: FloatArray) -> FloatArray:
+    """Some rows, each times the factors; to pick them first would take another pass over the data."""
+    scaled = np.empty((chosen.size, factors.size))
+    for i in range(chosen.size):
+        row = rows[chosen[i]]
+        for j in range(factors.size):
+            scaled[i, j] = row[j] * factors[j]
+    return scaled
 
 
 def without_rows(
@@ -261,6 +280,22 @@ def without_row(inverse: FloatArray, point: FloatArray, k: int) -> tuple[FloatAr
         for j in range(point.shape[1]):
             moved[i, j] = point[old, j] - factor * point[k, j]
     return left, moved
+
+
+def factor_of(system: FloatArray) -> FloatArray:
+    """The Cholesky factor in an upper triangle; the system is overwritten."""
+    factor, not_definite = dpotrf(system.T, overwrite_a=True)
+    if not_definite:
+        raise LinAlgError("not positive definite")
+    return np.asarray(factor)
+
+
+def inverse_from(factor: FloatArray) -> FloatArray:
+    """The inverse of the matrix that has this factor."""
+    triangle = dpotri(factor)[0]
+    inverse = triangle + triangle.T
+    inverse.flat[:: len(inverse) + 1] *= 0.5
+    return np.asarray(inverse)
 
 
 def _inverse_of(system: FloatArray) -> FloatArray | None:
