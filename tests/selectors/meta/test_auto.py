@@ -84,7 +84,8 @@ def test_a_warning_says_where_no_line_separates_the_classes():
         auto = AutoSelector(**settings).fit(X, y)
     text = str(caught[0].message)
     assert auto.chosen_ not in text.replace("relief predicts", "")  # or each fold would say it in other words
-    assert "AutoSelector(estimator=make_pipeline(StandardScaler(), SVC()))" in text
+    assert "predictor='gaussian' in a whole run" in text
+    assert "estimator=make_pipeline(StandardScaler(), SVC()) in AutoSelector" in text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AutoSelector(estimator=make_pipeline(StandardScaler(), SVC()), **settings).fit(X, y)  # the remedy
