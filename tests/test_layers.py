@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,11 @@ BESIDE_DESIGN = {"design", "registry", *LAYERS[0], "_lazy"}  # all that datasets
 FAMILIES = ("filters", "greedy", "meta", "scaling", "sparsity", "stochastic")
 IMPORTERS = {"import_module", "__import__", "find_spec"}
 FILES = sorted(f for f in PACKAGE.rglob("*.py") if f.parent != PACKAGE or f.stem != "__init__")
+
+
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
@@ -79,8 +85,7 @@ def test_no_upward_import():
     wrong = []
     for file in FILES:
         parts = file.relative_to(PACKAGE).with_suffix("").parts
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        for name in imported_modules(tree, ("zeronorm", *parts[:-1])):
+        for name in imported_modules(parsed(file), ("zeronorm", *parts[:-1])):
             reason = misplaced(parts, tuple(name.split(".")[1:]))
             if reason is not None:
                 wrong.append(f"{'.'.join(parts)} must not import {name}: {reason}")
@@ -113,7 +118,7 @@ def test_a_class_name_means_one_thing():
     """Classes that other files may import have names of their own."""
     homes: dict[str, list[str]] = {}
     for file in FILES:
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        for node in parsed(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
