@@ -11,9 +11,12 @@ from oracles.qp import primal_svm, primal_svr
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
 from zeronorm.solvers.status import Status
+from zeronorm.solvers.svm import linear, tall
+from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.dual import solve_svm_dual
 from zeronorm.solvers.svm.linear import (
     prefers_gram,
+    solve_by_multipliers,
     solve_linear_svm,
     solve_linear_svr,
     solve_one_vs_rest,
@@ -238,3 +241,79 @@ def test_the_status_of_several_machines_is_the_worst():
     machines = tuple(SimpleNamespace(status=state) for state in states)
     fields = dict.fromkeys(OneVsRest.__dataclass_fields__)
     assert OneVsRest(**{**fields, "machines": machines}).status is Status.ITERATION_LIMIT
+
+
+# -- Tall sparse data, without a p by p matrix --
+
+
+def tall_sparse(seed=0, n=400, p=30, density=0.1):
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, p, density=density, format="csr", rng=rng)
+    decision = X @ rng.normal(size=p) + 0.3 * rng.normal(size=n)
+    return as_design(X).standardized(), decision
+
+
+@pytest.mark.parametrize("C", [1e-4, 1e-2, 1.0, 30.0])
+def test_multipliers_find_the_machine_of_the_interior_point_method(C):
+    design, decision = tall_sparse()
+    price = C * np.random.default_rng(1).uniform(0.0, 2.0, decision.size)
+    price[::7] = 0.0  # samples without a say
+    problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), price, False)
+    ours, oracle = solve_by_multipliers(design, problem), tall.solve_linear_loss(design, problem, tol=1e-10)
+    assert ours.status is Status.CONVERGED
+    assert ours.gap <= 1e-8 * ours.objective
+    np.testing.assert_allclose(ours.weights, oracle.weights, atol=1e-5 * np.abs(oracle.weights).max())
+    assert np.all(ours.alpha[::7] == 0.0)
+
+
+def test_multipliers_find_the_regression(monkeypatch):
+    design, target = tall_sparse(2)
+    problem = BoxDual.regression(target, np.full(target.size, 0.2), 0.1, False)
+    oracle = tall.solve_linear_loss(design, problem, tol=1e-10)
+    monkeypatch.setattr(linear, "FEWEST_SPARSE", 10)
+    ours = linear.solve_piecewise_linear(design, problem)
+    assert ours.n_iter != oracle.n_iter
+    np.testing.assert_allclose(ours.weights, oracle.weights, atol=1e-5 * np.abs(oracle.weights).max())
+    assert ours.bias == pytest.approx(oracle.bias, abs=1e-5)
+
+
+def test_multipliers_start_from_a_similar_problem():
+    design, decision = tall_sparse(3)
+    y = np.where(decision > 0.0, 1.0, -1.0)
+    first = solve_by_multipliers(design, BoxDual.classification(y, np.full(y.size, 0.10), False))
+    problem = BoxDual.classification(y, np.full(y.size, 0.11), False)
+    cold = solve_by_multipliers(design, problem)
+    warm = solve_by_multipliers(design, problem, (first.weights, first.bias, first.alpha))
+    np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-5)
+    assert warm.n_iter <= cold.n_iter
+
+
+def test_what_multipliers_do_not_solve_goes_to_the_interior_point_method(monkeypatch):
+    design, decision = tall_sparse(4)
+    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 1.0), False)
+    monkeypatch.setattr(linear, "FEWEST_SPARSE", 10)
+    monkeypatch.setattr(linear, "MOST_ROUNDS", 1)
+    assert not solve_by_multipliers(design, problem).status.converged
+    assert linear.solve_piecewise_linear(design, problem).status.converged
+
+
+def test_conjugate_gradients_step_as_the_factor_does():
+    design, decision = tall_sparse(5)
+    rng = np.random.default_rng(0)
+    curvature = np.where(decision > 0.0, rng.uniform(0.0, 3.0, decision.size), 0.0)
+    gradient = rng.normal(size=design.n_features + 1)
+    expected = -np.linalg.solve(tall.bordered(design, curvature), gradient)
+    np.testing.assert_allclose(tall.newton_step(design, curvature, gradient, tol=1e-12), expected, atol=1e-9)
+    nothing = tall.newton_step(design, np.zeros(decision.size), gradient)
+    np.testing.assert_array_equal(nothing, np.append(-gradient[:-1], 0.0))
+
+
+def test_squared_loss_on_many_sparse_features_is_the_same_machine(monkeypatch):
+    design, decision = tall_sparse(6)
+    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 0.5), True)
+    factored = tall.solve_squared_loss(design, problem)
+    monkeypatch.setattr(tall, "MANY_SPARSE", 10)
+    monkeypatch.setattr(tall, "bordered", None)  # not needed
+    products = tall.solve_squared_loss(design, problem)
+    assert products.status is Status.CONVERGED
+    np.testing.assert_allclose(products.weights, factored.weights, atol=1e-7)

@@ -16,8 +16,8 @@ from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.dual import solve_svm_dual, solve_svr_dual
 from zeronorm.solvers.svm.joint_multiclass import MulticlassSvm, solve_weston_watkins
-from zeronorm.solvers.svm.linear import DEFAULT_MEMORY_BUDGET, prefers_gram
-from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss, solve_squared_loss
+from zeronorm.solvers.svm.linear import DEFAULT_MEMORY_BUDGET, prefers_gram, solve_piecewise_linear
+from zeronorm.solvers.svm.tall import TallSolution, solve_squared_loss
 
 Loss = Literal["hinge", "squared"]
 Pairing = Literal["one_vs_rest", "one_vs_one"]
@@ -136,7 +136,7 @@ class LinearMachine:
             return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
         before = self.parts[place].solution
         near = None if start is None or before is None else (*start, before.alpha)
-        return solve_linear_loss(design, problem, near, tol=SOLVER_TOL)
+        return solve_piecewise_linear(design, problem, near, tol=SOLVER_TOL)
 
     def _options(self, part: Part) -> dict[str, Any]:
         base = "hinge" if self.epsilon is None else "epsilon_insensitive"

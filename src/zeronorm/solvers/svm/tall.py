@@ -91,7 +91,7 @@ def solve_squared_loss(
             pull = problem.signed_sum(price * excess)
             curvature = problem.sum_by_sample(price * (excess > 0.0))
             gradient = np.append(weights - design.transpose_dot(pull), -pull.sum())
-            step = cho_solve(_factor(bordered(design, curvature)), -gradient, check_finite=False)
+            step = _step(design, curvature, gradient)
             change = design.dot(step[:-1]) + step[-1]
             # If the full step leaves the same residuals positive, the quadratic model was exact: it ends the search.
             exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)
@@ -106,6 +106,48 @@ def solve_squared_loss(
                 status = Status.CONVERGED
     alpha = price * np.maximum(problem.residual(decision), 0.0)
     return certified(design, problem, weights, float(bias), alpha, n_iter, status)
+
+
+MANY_SPARSE = 1000  # features, from which on conjugate gradients are quicker than a factor of a p by p matrix
+
+
+def _step(design: Design, curvature: FloatArray, gradient: FloatArray) -> FloatArray:
+    if design.is_sparse and design.n_features >= MANY_SPARSE:
+        return newton_step(design, curvature, gradient, tol=1e-8)
+    return np.asarray(cho_solve(_factor(bordered(design, curvature)), -gradient, check_finite=False))
+
+
+def newton_step(
+    design: Design, curvature: FloatArray, gradient: FloatArray, *, tol: float = 1e-3, max_iter: int = 500
+) -> FloatArray:
+    """Minus the inverse of `bordered` times the gradient, by conjugate gradients on the samples with curvature.
+
+    The bias is eliminated, which centres the columns by their weighted means; their variances precondition.
+    """
+    rows = np.flatnonzero(curvature)
+    if rows.size == 0:
+        return np.append(-gradient[:-1], 0.0)
+    part, weight = design.take_rows(rows), curvature[rows]
+    total, border = float(weight.sum()), part.transpose_dot(weight)
+    diagonal = 1.0 + total * part.column_stats(sample_weight=weight).variance
+    residual = border * (gradient[-1] / total) - gradient[:-1]
+    solution = np.zeros(residual.size)
+    reduced = residual / diagonal
+    direction, size = reduced, float(residual @ reduced)
+    enough = tol**2 * size
+    for _ in range(max_iter):
+        if size <= enough:
+            break
+        image = weight * part.dot(direction)
+        image -= weight * (image.sum() / total)
+        product = direction + part.transpose_dot(image)
+        length = size / float(direction @ product)
+        solution += length * direction
+        residual -= length * product
+        reduced = residual / diagonal
+        size, before = float(residual @ reduced), size
+        direction = reduced + (size / before) * direction
+    return np.append(solution, (-gradient[-1] - border @ solution) / total)
 
 
 def bordered(design: Design, curvature: FloatArray) -> FloatArray:
