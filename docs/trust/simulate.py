@@ -72,7 +72,9 @@ def stratified_folds(y: np.ndarray, n_folds: int, rng: np.random.Generator) -> n
     return place % n_folds
 
 
-def fit_classifier(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def fit_classifier(
+    X: np.ndarray, y: np.ndarray, train: np.ndarray, n_kept: int = N_KEPT
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights and offsets of diagonal discriminant analysis on the features with the largest t statistics."""
     one, zero = (((y == label) & train).astype(float) for label in (1, 0))
     n_one, n_zero = one.sum(axis=1)[:, None], zero.sum(axis=1)[:, None]
@@ -82,7 +84,7 @@ def fit_classifier(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.
     variance = (squares - n_one * mean_one**2 - n_zero * mean_zero**2) / (n_one + n_zero - 2)
     gap = mean_one - mean_zero
     t = np.abs(gap) / np.sqrt(variance)
-    smallest = np.partition(t, -N_KEPT, axis=1)[:, -N_KEPT][:, None]
+    smallest = np.partition(t, -n_kept, axis=1)[:, -n_kept][:, None]
     weights = np.where(t >= smallest, gap / variance, 0.0)
     return weights, -np.sum(weights * (mean_one + mean_zero) / 2, axis=1)
 
@@ -118,9 +120,9 @@ def classification_runs(
     return Runs(records, {name: np.mean(found, axis=0) for name, found in truth.items()})
 
 
-def class_center(bayes: float) -> np.ndarray:
+def class_center(bayes: float, n_features: int = N_FEATURES) -> np.ndarray:
     """Mean of class 1; class 0 has its negative."""
-    center = np.zeros(N_FEATURES)
+    center = np.zeros(n_features)
     center[:N_INFORMATIVE] = (8.0 if bayes == 0 else stats.norm.isf(bayes)) / np.sqrt(N_INFORMATIVE)
     return center
 
@@ -334,6 +336,37 @@ def _covered(runs: Runs, name: str) -> dict[str, Any]:
         "without interval": int((~printed).sum()),
         "data sets": len(truth),
     }
+
+
+@table
+def spread(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """How many times the variance of independent samples a cross-validated error rate has over data sets."""
+    settings = product(((20, 5), (200, 3)), (40, 100, 300), (0.1, 0.2, 0.3), (5, 10))
+    jobs: list[Job] = [
+        (_spread_over_sets, (n, *kept, bayes, folds, 1), ()) for kept, n, bayes, folds in settings
+    ]
+    return settings_apart(jobs[:1] if quick else jobs, sets, seed, n_jobs)
+
+
+def _spread_over_sets(
+    n: int, n_features: int, n_kept: int, bayes: float, folds: int, _repeats: int, sets: int,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    y = np.broadcast_to(np.arange(n) % 2, (sets, n))
+    center = class_center(bayes, n_features)
+    X = rng.normal(size=(sets, n, n_features)) + (2 * y - 1)[:, :, None] * center
+    fold = stratified_folds(y, folds, rng)
+    wrong = np.zeros((sets, n), dtype=bool)
+    for j in range(folds):
+        weights, offset = fit_classifier(X, y, fold != j, n_kept)
+        decided = np.einsum("bnp,bp->bn", X, weights) + offset[:, None] > 0
+        wrong |= (fold == j) & (decided != y)
+    error = float(wrong.mean())
+    ratio = float(wrong.mean(axis=1).var(ddof=1)) * n / (error * (1 - error))
+    yield {
+        "features": n_features, "kept": n_kept, "n": n, "folds": folds, "error rate": round(error, 3),
+        "variance, times that of independent samples": round(ratio, 2), "data sets": sets,
+    }  # fmt: skip
 
 
 @table

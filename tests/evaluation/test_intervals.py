@@ -204,6 +204,12 @@ def test_intervals_cover_in_a_small_simulation(simulate):
         assert rejected_at_most(1 - row["covers the expected value"], 0.05, 40), row
 
 
+def test_a_cross_validated_error_varies_more_than_independent_samples(simulate):
+    row = next(simulate.spread(sets=200, seed=1, quick=True))
+    assert 0.1 < row["error rate"] < 0.2
+    assert 0.9 < row["variance, times that of independent samples"] < 2.0
+
+
 def test_tests_keep_their_size_in_a_small_simulation(simulate):
     for row in simulate.size(sets=60, seed=1, quick=True):
         assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 60), row

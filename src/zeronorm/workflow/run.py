@@ -83,8 +83,8 @@ def select(
         error.
     predictor : {"linear", "gaussian"} or estimator, default='linear'
         What predicts the target from the selected features, inside the folds and at the end: a linear support
-        vector machine or ridge regression, a machine with a Gaussian kernel, or an estimator of the scikit-learn
-        kind.
+        vector machine or ridge regression, a machine with a Gaussian kernel (for curved boundaries; its time grows
+        with the square of the number of samples), or an estimator of the scikit-learn kind.
     max_features : int or None, default=None
         Largest number of features to try. None: 128.
     cv : int, default=5
@@ -237,8 +237,8 @@ def compare(
         error.
     predictor : {"linear", "gaussian"} or estimator, default='linear'
         What predicts the target from the selected features, inside the folds and at the end: a linear support
-        vector machine or ridge regression, a machine with a Gaussian kernel, or an estimator of the scikit-learn
-        kind.
+        vector machine or ridge regression, a machine with a Gaussian kernel (for curved boundaries; its time grows
+        with the square of the number of samples), or an estimator of the scikit-learn kind.
     max_features : int or None, default=None
         Largest number of features to try. None: 128.
     cv : int, default=5
