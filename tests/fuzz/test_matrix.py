@@ -102,6 +102,6 @@ def test_the_judge_knows_defects(fault, row, kind):
 
 def test_hangs_and_deaths_are_counted():
     cases = ["works", "die", "works", "sleep", "works"]
-    outcomes = list(run_cases("fuzz.failing_worker", cases, limit_s=5.0))
+    outcomes = list(run_cases("fuzz.failing_worker", cases, limit_s=2.0))
     assert [kind for _, kind, _ in outcomes] == ["right", "process death", "right", "hang", "right"]
     assert table(outcomes) == "right: 3, process death: 1, hang: 1"

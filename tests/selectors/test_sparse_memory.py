@@ -29,11 +29,12 @@ CASES = [(name, shape) for name in METHODS for shape in SHAPES]
 # These two hold the columns of features with a weight, which would be long ones.
 CASES += [("ard", "wide"), ("potential-svm", "wide")]
 PARAMETERS = {
-    "rfe": {"step": 0.5},
+    "rfe": {"step": 0.9},
     "zeronorm-logistic": {"max_features": 1},
     "logistic-lasso": {"n_alphas": 5},
-    "l1-svm": {"C": 0.01},
+    "l1-svm": {"C": 0.01, "n_steps": 3},
     "ard": {"max_iter": 20},
+    "potential-svm": {"n_steps": 5},
 }
 
 

@@ -18,7 +18,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from zeronorm import RFE
 from zeronorm.engines.elimination import linear as gram_machines
 from zeronorm.engines.elimination.linear import LinearValue
-from zeronorm.engines.elimination.scan import nth_smallest
+from zeronorm.engines.elimination.scan import ascending_order, nth_smallest
 from zeronorm.solvers.svm import free_set
 from zeronorm.solvers.svm.free_set import pivot_free_set
 
@@ -41,6 +41,7 @@ def test_the_value_at_a_place_of_the_order(most):
     for size in (1, 2, 3, 40):
         values = rng.integers(0, most, size).astype(float)
         assert [nth_smallest(values.copy(), n) for n in range(size)] == np.sort(values).tolist()
+        assert ascending_order(values).tolist() == np.argsort(values, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))
