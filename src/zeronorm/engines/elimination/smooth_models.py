@@ -192,6 +192,7 @@ class Columns:
     def __init__(self, X: FloatArray, further: FloatArray | None = None) -> None:
         self.rows = np.ascontiguousarray(X.T) if further is None else np.vstack([X.T, further.T])
         self.place = np.arange(len(self.rows))
+        self._buffer: FloatArray | None = None
 
     def of(self, positions: IntArray) -> FloatArray:
         """Some columns, by their position among those left."""
@@ -204,8 +205,12 @@ class Columns:
         return self.rows
 
     def scaled(self, by_sample: FloatArray) -> FloatArray:
-        """All columns that are left, as rows, times one number for each sample."""
-        return scaled_rows(self.rows, self.place, by_sample)
+        """All columns that are left, as rows, times one number for each sample; valid until the next call."""
+        if self._buffer is None:  # new memory each time would take longer than the products
+            self._buffer = np.empty((self.place.size, by_sample.size))
+        scaled = self._buffer[: self.place.size]
+        scale_rows(self.rows, self.place, by_sample, scaled)
+        return scaled
 
     def gram(self) -> FloatArray:
         rows = self.left()
@@ -231,14 +236,12 @@ class Columns:
 
 
 @sweep
-def scaled_rows(rows: FloatArray, chosen: IntArray, factors: FloatArray) -> FloatArray:
-    """Some rows, each times the factors; to pick them first would take another pass over the data."""
-    scaled = np.empty((chosen.size, factors.size))
+def scale_rows(rows: FloatArray, chosen: IntArray, factors: FloatArray, scaled: FloatArray) -> None:
+    """Write some rows, each times the factors; to pick them first would take another pass over the data."""
     for i in range(chosen.size):
         row = rows[chosen[i]]
         for j in range(factors.size):
             scaled[i, j] = row[j] * factors[j]
-    return scaled
 
 
 def without_rows(
