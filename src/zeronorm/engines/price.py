@@ -38,7 +38,7 @@ UNIT_PRICES = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is 
 LARGEST_SYSTEM = 1000  # samples; of more a part decides
 TUBE = 0.1  # of the spread of a regression target
 FOLDS = 3
-ENOUGH_WORSE = 2  # prices in a row that are worse than the best by more than a standard error end the search
+ENOUGH_WORSE = 1  # prices in a row that are worse than the best by more than a standard error end the search
 BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
 EQUALLY_GOOD = 1e-9
 NO_ROOM = 1e-12  # samples that no others say anything about are fitted exactly
@@ -251,14 +251,29 @@ def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
 
 
 def automatic_l1_price(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
-    """The smallest C on ``l1_path`` that pays for a feature and is, on samples left out, nearly as good as the best.
+    """The first of ``nearly_best_l1_prices`` that pays for a feature; noise alone would call for none."""
+    prices = nearly_best_l1_prices(problem, epsilon, n_steps)
+    programs = [
+        l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
+        for t in problem.targets().T
+    ]
+    for C in prices[:-1]:
+        for program in programs:
+            program.set_price(problem.sample_costs(C))
+            if program.solve().weights.any():
+                return float(C)
+    return float(prices[-1])
 
-    Nearly: its loss is within one standard error. After two prices in a row that are worse than that, no larger ones,
-    which cost most, are tried.
+
+def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int = 10) -> FloatArray:
+    """The C on ``l1_path`` from the smallest on that is, on samples left out, nearly as good as the best.
+
+    Nearly: its loss is within one standard error. After a price that is larger than the best and worse than that, no
+    larger ones, which cost most, are tried.
 
     The loss is the distance of the decision, cut to ±1, from the label; in regression its distance from the target.
     """
-    prices, whole = l1_path(problem, n_steps), problem
+    prices = l1_path(problem, n_steps)
     if problem.n_samples > LARGEST_SYSTEM:
         problem = _some_samples(problem, _spread_rows(problem.targets(), LARGEST_SYSTEM))
     fold, weight = _folds(problem), _weights(problem)
@@ -275,21 +290,7 @@ def automatic_l1_price(problem: Problem, epsilon: float | None, n_steps: int = 1
         n_worse = n_worse + 1 if mean[-1] > mean[best] + error else 0
         if n_worse == ENOUGH_WORSE:
             break
-    return _first_with_a_weight(whole, epsilon, prices[np.flatnonzero(mean <= mean[best] + error)[0] :])
-
-
-def _first_with_a_weight(problem: Problem, epsilon: float | None, prices: FloatArray) -> float:
-    """The first of some growing prices that pays for a feature; noise alone would call for none."""
-    programs = [
-        l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
-        for t in problem.targets().T
-    ]
-    for C in prices[:-1]:
-        for program in programs:
-            program.set_price(problem.sample_costs(C))
-            if program.solve().weights.any():
-                return float(C)
-    return float(prices[-1])
+    return prices[np.flatnonzero(mean <= mean[best] + error)[0] :]
 
 
 def _some_samples(problem: Problem, rows: IntArray) -> Problem:

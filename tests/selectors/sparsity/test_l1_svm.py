@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.linear_programs import l1_machine
 from zeronorm import L1SVM, as_design
+from zeronorm.selectors.sparsity import l1_svm
 from zeronorm.solvers.l1_svm import dual as l1_svm_tall
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
@@ -98,6 +99,28 @@ def test_path_has_a_solution_with_the_number_of_features_asked_for(C):
 def test_weights_are_those_at_the_end_of_the_path_whatever_size_is_looked_for():
     X, y = classes(0)
     np.testing.assert_array_equal(L1SVM(5, C=5.0).fit(X, y).coef_, L1SVM(C=5.0).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(("size", "is_larger"), [(3, False), (25, True)])
+def test_prices_far_beyond_the_chosen_one_are_not_solved_for(size, is_larger, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(50, 200))
+    y = (X[:, 0] - X[:, 1] + 2.0 * rng.normal(size=50) > 0).astype(int)
+    visited, solve = [], l1_svm._PriceWalk.solve
+
+    def noted(walk, C):
+        visited.append((C, solve(walk, C)))
+        return visited[-1][1]
+
+    monkeypatch.setattr(l1_svm._PriceWalk, "solve", noted)
+    selector = L1SVM(size).fit(X, y)
+    assert selector.support_.sum() == size
+    at_chosen = next(found for C, found in visited if selector.C_ == C)
+    assert (at_chosen < size) == is_larger
+    assert any(found > size for C, found in visited if selector.C_ < C) == is_larger
+    assert max(C for C, _ in visited) < 1000.0 ** (1 / 9) * selector.C_  # less than one step of the path
+    if is_larger:
+        assert size in selector.path_.sizes
 
 
 def test_rounding_is_no_weight():

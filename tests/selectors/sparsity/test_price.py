@@ -121,7 +121,7 @@ def test_order_of_samples_and_columns_and_units_do_not_matter():
 
 
 @pytest.mark.parametrize("noise", [0.2, 8.0])
-def test_prices_beyond_two_bad_ones_are_not_tried_and_the_choice_is_the_same(monkeypatch, noise):
+def test_prices_beyond_a_bad_one_are_not_tried_and_the_choice_is_the_same(monkeypatch, noise):
     problem = problem_of(*classes(100, 50, noise=noise))
     tried, real = [], price._LeftOut.loss
 

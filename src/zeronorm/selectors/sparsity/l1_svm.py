@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.price import automatic_l1_price, l1_path, tube_of
+from zeronorm.engines.price import l1_path, nearly_best_l1_prices, tube_of
 from zeronorm.engines.sparse_paths import first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -22,6 +22,7 @@ ZERO_WEIGHT = 1e-9  # relative to the largest weight; its share of a decision, r
 NO_SLACK = 1e-7
 SEPARABLE_BY = 1e9  # a hard margin is found below this multiple of the smallest C on the path, or not at all
 BISECTIONS = 12
+FIRST_SHARE = 0.25  # of a step of the path, in the logarithm
 
 
 @register(
@@ -64,8 +65,8 @@ class L1SVM(WeightedSplittingSelector):
         None: all features with a weight at ``C``.
     C
         Here: its value at the end of the path. ``numpy.inf`` is the hard margin. "auto" tries values from where
-        the first feature enters up to a thousand times that, and takes the smallest whose loss on samples left
-        out (three folds) is within one standard error of the best.
+        the first feature enters up to a thousand times that, until one is worse than the best by more than one
+        standard error of its loss on samples left out (three folds), and takes the smallest within that error.
     n_steps
         Each is a value of C; 1 solves for ``C`` alone.
     multi_class
@@ -128,15 +129,20 @@ class L1SVM(WeightedSplittingSelector):
         self.epsilon_ = tube_of(self, problem)
         n_steps = int(self.n_steps)
         automatic = isinstance(self.C, str)
-        chosen = automatic_l1_price(problem, self.epsilon_, n_steps) if automatic else float(self.C)
+        asked = problem.n_features_to_select
+        reachable = asked is not None and asked <= problem.n_samples and asked < problem.n_features
+        chosen = nearly_best_l1_prices(problem, self.epsilon_, n_steps)[0] if automatic else float(self.C)
         prices = l1_path(problem, n_steps) if automatic else _prices(problem, chosen, n_steps)
         walk = _PriceWalk(problem, _tasks(problem, self.multi_class), self.epsilon_, n_steps)
         own_size = 0
         with problem.progress.task("Prices", n_steps) as advance:
             for C in prices:
+                if chosen < C and own_size > 0 and asked is not None and reachable:
+                    walk.grow_to(asked, prices)
+                    break
                 walk.solve(C)
                 advance(1)
-                if chosen >= C:
+                if chosen >= C or own_size == 0:  # a price chosen on noise may pay for no feature
                     own_size = walk.last_support.size
                     self.coef_, self.intercept_, self.C_ = walk.weights, walk.bias, float(C)
                 if walk.without_slack:
@@ -149,8 +155,8 @@ class L1SVM(WeightedSplittingSelector):
         if own_size == 0:
             remedy = "raise C or lower epsilon" if problem.task == "regression" else "raise C"
             warn_of_empty_answer(self, problem, remedy)
-        if problem.n_features_to_select is not None:
-            walk.look_for_size(problem.n_features_to_select)
+        if asked is not None:
+            walk.look_for_size(asked)
         return walk.path(own_size)
 
 
@@ -242,6 +248,15 @@ class _PriceWalk:
     def without_slack(self) -> bool:
         """Whether no sample misses its margin: a larger C would change nothing."""
         return all(float(machine.slack.max(initial=0.0)) <= NO_SLACK for machine in self.machines)
+
+    def grow_to(self, size: int, prices: FloatArray) -> None:
+        """Solve for larger C until so many features have a weight; small steps first, as much larger ones cost more."""
+        ratio, share = float(prices[-1] / prices[-2]), FIRST_SHARE
+        C = self.visited[-1][0]
+        while self.last_support.size < size and not self.without_slack and prices[-1] > C:
+            C = min(C * ratio**share, float(prices[-1]))
+            self.solve(C)
+            share = min(1.0, 2.0 * share)
 
     def look_for_size(self, size: int) -> None:
         """Halve the interval of C in which the number of features passes ``size`` until one has that many."""
