@@ -153,3 +153,14 @@ def test_selections_that_do_not_exist(columns, message):
 def test_statistics_refuse_wrong_classes_and_weights(arguments, message):
     with pytest.raises(ValueError, match=message):
         as_design(VALUES).column_stats(**arguments)
+
+
+def test_sparse_data_become_one_dense_block_only_when_it_is_small():
+    X = sparse.random(3000, 2000, density=1e-3, format="csr", rng=np.random.default_rng(0))
+    design = as_design(X)
+    assert design.resident() is design
+    view = design.standardized()
+    assert view.resident() is view
+    few = view.take(np.arange(0, 2000, 20))
+    assert not few.resident().is_sparse
+    np.testing.assert_array_equal(few.resident().block([3]), few.block([3]))

@@ -127,14 +127,16 @@ def test_the_same_comparison_on_a_cluster(problem, tmp_path):
 
 
 class NotingFisher(FisherScore):
-    """Fails where loops inside a cell would be spread over the cluster again."""
+    """Fails on the machine of the user, and where loops inside a cell would be spread over the cluster again."""
 
     def fit(self, X, y):
+        assert threading.current_thread() is not threading.main_thread()
         assert effective_n_jobs(-1) == 1
         return super().fit(X, y)
 
 
-def test_data_travel_once_and_cells_do_not_ask_the_scheduler(problem, monkeypatch):
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_data_travel_once_and_cells_do_not_ask_the_scheduler(problem, monkeypatch, n_workers):
     distributed = pytest.importorskip("distributed")
     X, y = problem
     sent = []
@@ -146,10 +148,10 @@ def test_data_travel_once_and_cells_do_not_ask_the_scheduler(problem, monkeypatc
 
     monkeypatch.setattr(distributed.Client, "scatter", counted)
     expected = evaluate({"f": FisherScore()}, X, y, sizes=[3], cv=4)
-    two_workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**two_workers) as cluster, on_cluster(cluster.scheduler_address):
+    workers = {"n_workers": n_workers, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**workers) as cluster, on_cluster(cluster.scheduler_address):
         found = evaluate({"f": NotingFisher()}, X, y, sizes=[3], cv=4, n_jobs=-1)
-        assert effective_n_jobs(-1) == 2  # outside of cells as before
+        assert effective_n_jobs(-1) == n_workers  # outside of cells as before
     assert len(sent) == 1
     assert found["error"].to_list() == 4 * [None]
     assert found["selected"].to_list() == expected["selected"].to_list()

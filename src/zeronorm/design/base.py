@@ -109,7 +109,7 @@ class Design(ABC):
     def resident(self) -> Design:
         """Return the same data in one piece, so that products need no gathering.
 
-        They come to the host, unless they live on a device and are large: then they stay there.
+        They come to the host as a dense array; large data that are sparse, on a device or in files stay there.
         """
         from zeronorm.design.dense import DenseDesign
 
@@ -119,8 +119,11 @@ class Design(ABC):
         return self._passing_on(DenseDesign(self.block(slice(None)), self.feature_names))
 
     def _resident_elsewhere(self) -> Design | None:
-        """The data in one piece on the device where they live; None when the host suits them better."""
-        return None
+        """The data where they live, when a dense copy on the host would suit them less; None when it is better.
+
+        Sparse data stay sparse, unless dense ones are small.
+        """
+        return self if self.is_sparse and 8 * self.n_samples * self.n_features > SMALL_COPY_BYTES else None
 
     def _affine(self, shift: FloatArray, factor: FloatArray) -> Design | None:
         """The design of ``(x - shift) * factor`` that computes where the data live; None where that is here."""

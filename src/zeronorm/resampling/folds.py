@@ -92,15 +92,30 @@ def _labels(tasks: Sequence[CellTask]) -> list[str]:
 
 
 def _on_cluster() -> bool:
-    return type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
+    kinds = type(get_active_backend()[0]).__mro__
+    return any(kind.__name__ == "DaskDistributedBackend" for kind in kinds)
 
 
 def _sent_once(X: Any) -> AbstractContextManager[Any]:
     """On a Dask cluster, let data in memory travel to each worker once instead of with every cell."""
-    if not _on_cluster() or not (hasattr(X, "nbytes") or hasattr(X, "tocsr")):
+    if not _on_cluster():
         return nullcontext()
-    sharing: AbstractContextManager[Any] = parallel_config(backend="dask", scatter=[X])
+    is_in_memory = hasattr(X, "nbytes") or hasattr(X, "tocsr")
+    kind = _sending(type(get_active_backend()[0]))
+    sharing: AbstractContextManager[Any] = parallel_config(
+        backend=kind(scatter=[X] if is_in_memory else None)
+    )
     return sharing
+
+
+def _sending(kind: Any) -> Any:
+    """The backend of joblib for a cluster that sends the work to a single worker too, in place of doing it here."""
+
+    class SendingBackend(kind):  # type: ignore[misc]
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, int(super().effective_n_jobs(n_jobs)))
+
+    return SendingBackend
 
 
 def _without_questions() -> AbstractContextManager[Any]:

@@ -239,7 +239,7 @@ def _linear(weights: FloatArray, solution: DualSolution | TallSolution) -> Linea
 
 Start = tuple[FloatArray, float, FloatArray]
 
-FEWEST_SPARSE = 1000  # features: with fewer, factors of p by p matrices are as quick
+FEWEST_SPARSE = 1500  # features: with fewer, factors of p by p matrices are as quick
 MOST_ROUNDS, MOST_STEPS = 40, 50
 GROWTH = 3.0  # of sigma from one minimum to the next
 EXTRA_PRECISION, ROUNDING = 1e-4, 1e-12  # the gap is closed to this multiple of tol, or to rounding
