@@ -69,26 +69,43 @@ def _run(code_or_module, *arguments, timeout):
     return done.stdout
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_fork_after_a_fit_can_fit():
-    """In a process of its own: the threads that a test run has started must not matter."""
-    code = """
-        import os, sys, warnings
-        from fuzz.attempt import instances
-        from fuzz.inputs import clean_data
+FORKS_AND_INTERRUPTS = """
+    import os, sys, warnings
+    from fuzz.attempt import instances
+    from fuzz.inputs import clean_data
+    from fuzz.interrupts import main
 
-        warnings.simplefilter("ignore")
-        selectors = instances()
-        for name in sys.argv[1:]:
-            data = clean_data(False, n=60, p=40)
-            expected = selectors[name].fit(*data).path_.order
-            child = os.fork()
-            if child == 0:
-                same = (selectors[name].fit(*data).path_.order == expected).all()
-                os._exit(0 if same else 1)
-            print(os.waitpid(child, 0)[1])
+    warnings.simplefilter("ignore")
+    selectors = instances()
+    for name in sys.argv[1].split() if hasattr(os, "fork") else []:
+        data = clean_data(False, n=60, p=40)
+        expected = selectors[name].fit(*data).path_.order
+        child = os.fork()
+        if child == 0:
+            same = (selectors[name].fit(*data).path_.order == expected).all()
+            os._exit(0 if same else 1)
+        print(os.waitpid(child, 0)[1])
+    print("interrupts", flush=True)
+    main(sys.argv[2].split())
+"""
+
+
+@pytest.fixture(scope="module")
+def told():
+    """How forked fits ended, and how long fits took to hear Ctrl-C.
+
+    In a process of its own, as the threads that a test run has started must not matter; one for both, as its start
+    takes longest.
     """
-    assert _run(["-c", textwrap.dedent(code)], *KINDS, timeout=300).split() == ["0"] * len(KINDS)
+    names = " ".join(KINDS), "RFE-0 L1SVM-0 GFlip-0"
+    lines = _run(["-c", textwrap.dedent(FORKS_AND_INTERRUPTS)], *names, timeout=900).splitlines()
+    at = lines.index("interrupts")
+    return lines[:at], [json.loads(line) for line in lines[at + 1 :]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_after_a_fit_can_fit(told):
+    assert told[0] == ["0"] * len(KINDS)
 
 
 def test_workers_inside_workers_give_the_same():
@@ -107,8 +124,8 @@ def _late(outcomes):
     return [found for found in outcomes if isinstance(found[2], float) and found[2] > HEARD_WITHIN_S]
 
 
-def test_ctrl_c_is_heard_in_long_fits():
-    outcomes = _interrupted(["RFE-0", "L1SVM-0", "GFlip-0"])
+def test_ctrl_c_is_heard_in_long_fits(told):
+    outcomes = told[1]
     assert len(outcomes) == 3
     assert sum(found[1] not in ("ends too soon", "refuses") for found in outcomes) >= 2
     assert not _late(outcomes)
