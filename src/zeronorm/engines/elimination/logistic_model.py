@@ -291,7 +291,7 @@ class InSamples(Phase):
             self.prepare(probability)
             self.is_ready = True
             residual = np.zeros_like(self.state)
-            residual[:, :-1] = -np.einsum("cki,dki,di->ci", self.root, self.root, lost)
+            residual[:, :-1] = -(self.loss.curvature(probability) * lost).sum(axis=1)
             self.state = self.state + self.step(residual)
 
     def residual(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:

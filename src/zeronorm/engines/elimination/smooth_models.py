@@ -190,7 +190,11 @@ class Columns:
     """
 
     def __init__(self, X: FloatArray, further: FloatArray | None = None) -> None:
-        self.rows = np.ascontiguousarray(X.T) if further is None else np.vstack([X.T, further.T])
+        if further is None:
+            self.rows = np.ascontiguousarray(X.T)
+        else:  # a stack would lie in memory as its parts do
+            self.rows = np.empty((X.shape[1] + further.shape[1], len(X)))
+            np.concatenate([X.T, further.T], out=self.rows)
         self.place = np.arange(len(self.rows))
         self._buffer: FloatArray | None = None
 

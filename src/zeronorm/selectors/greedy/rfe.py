@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import clone, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import (
@@ -118,7 +118,10 @@ class EstimatorElimination(BaseSelector):
                     ranker, p, n_stop=n_stop, step=self.step, groups=groups, forced=forced
                 )
         left = np.flatnonzero(rounds.support)
-        self.estimator_ = clone(self.estimator).fit(X[:, left], y, **fit_params)
+        # Known models have checked the settings of the estimator.
+        unchecked = isinstance(ranker, KnownRanker) or get_config()["skip_parameter_validation"]
+        with config_context(skip_parameter_validation=unchecked):
+            self.estimator_ = clone(self.estimator).fit(X[:, left], y, **fit_params)
         values = feature_importances(self.estimator_, self.importance_getter)
         self._store_rounds(rounds, values, forced, groups)
         if hasattr(self.estimator_, "classes_"):
