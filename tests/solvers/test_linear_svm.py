@@ -277,6 +277,17 @@ def test_multipliers_find_the_regression(monkeypatch):
     assert ours.bias == pytest.approx(oracle.bias, abs=1e-5)
 
 
+def test_a_start_is_used_by_multipliers_where_there_are_many_samples(monkeypatch):
+    design, decision = tall_sparse(7)
+    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 0.1), False)
+    first = solve_by_multipliers(design, problem)
+    monkeypatch.setattr(linear, "MANY_SAMPLES", 100)
+    start = (first.weights, first.bias, first.alpha)
+    again = linear.solve_piecewise_linear(design, problem, start)
+    assert again.n_iter <= 2 < linear.solve_piecewise_linear(design, problem).n_iter
+    np.testing.assert_allclose(again.weights, first.weights, atol=1e-6)
+
+
 def test_multipliers_start_from_a_similar_problem():
     design, decision = tall_sparse(3)
     y = np.where(decision > 0.0, 1.0, -1.0)

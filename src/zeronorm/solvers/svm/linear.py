@@ -203,7 +203,8 @@ def solve_piecewise_linear(
     design: Design, problem: BoxDual, start: Start | None = None, *, tol: float = 1e-6, max_iter: int = 100
 ) -> TallSolution:
     """The machine of ``solve_linear_loss``; on sparse data without a p by p matrix where that is quicker."""
-    if design.is_sparse and design.n_features >= FEWEST_SPARSE and np.isfinite(problem.upper).all():
+    is_large = design.n_features >= FEWEST_SPARSE or (start is not None and design.n_samples >= MANY_SAMPLES)
+    if design.is_sparse and is_large and np.isfinite(problem.upper).all():
         solution = solve_by_multipliers(design, problem, start, tol=tol)
         if solution.status.converged:
             return solution
@@ -239,7 +240,8 @@ def _linear(weights: FloatArray, solution: DualSolution | TallSolution) -> Linea
 
 Start = tuple[FloatArray, float, FloatArray]
 
-FEWEST_SPARSE = 1500  # features: with fewer, factors of p by p matrices are as quick
+FEWEST_SPARSE = 1500  # features: with fewer, factors of p by p matrices are as quick ...
+MANY_SAMPLES = 50_000  # ... unless the start is near the solution, which interior points gain little from
 MOST_ROUNDS, MOST_STEPS = 40, 50
 GROWTH = 3.0  # of sigma from one minimum to the next
 EXTRA_PRECISION, ROUNDING = 1e-4, 1e-12  # the gap is closed to this multiple of tol, or to rounding
