@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from harness import Measurement, job, timed, wide_problem
+from sparse_memory import forget_peak, peak_bytes
 from zeronorm import AROM, RFE, FisherScore, ZeroNormSVM, as_design
-from zeronorm.design import Design, pack
-from zeronorm.design.packing import PackedFile
+from zeronorm.design import Design, chunked, pack
 
 N = 200
 MOST = 1.5
@@ -83,31 +83,34 @@ def plain_reading(file: Path, readings: float) -> float:
     return (time.perf_counter() - start) * readings / times
 
 
-def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, float]:
-    """Seconds of a fit from a file that is not in the cache, and how often it reads the file."""
+def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, float, int]:
+    """Seconds of a fit from a file that is not in the cache, how often it reads the file, and the memory it adds."""
     n_read = 0
-    real = PackedFile.read
+    real = chunked._read_into
 
-    def counted(self: PackedFile, rows: Any, columns: Any) -> Any:
+    def counted(stream: Any, source: Any, offset: int, out: Any) -> None:
         nonlocal n_read
-        n_read += len(columns) * self.shape[0] * self.dtype.itemsize
-        return real(self, rows, columns)
+        n_read += out.nbytes
+        real(stream, source, offset, out)
 
     METHODS[name]().fit(as_design(file, memory_budget=budget).take(slice(0, 2000)), y)  # compile
-    PackedFile.read = counted  # type: ignore[method-assign]
+    chunked._read_into = counted
     forget(file)
+    forget_peak()
+    before = peak_bytes()
     try:
         seconds, _ = timed(lambda: METHODS[name]().fit(as_design(file, memory_budget=budget), y))
     finally:
-        PackedFile.read = real  # type: ignore[method-assign]
-    return seconds, n_read / file.stat().st_size
+        chunked._read_into = real
+    return seconds, n_read / file.stat().st_size, peak_bytes() - before
 
 
 def _from_disk(name: str, p: int, budget: int) -> Measurement:
     with packed(p) as (file, y):
-        seconds, readings = fitted_from(file, y, name, budget)
+        seconds, readings, added = fitted_from(file, y, name, budget)
         plain = plain_reading(file, readings)
-    note = f"{readings:.1f} readings of {N * p * 4 / 1e9:.1f} GB within {budget >> 20} MiB"
+    size = f"{readings:.1f} readings of {N * p * 4 / 1e9:.1f} GB"
+    note = f"{size} within {budget >> 20} MiB; the fit added {added >> 20} MiB"
     target = f"at most {MOST:g} × reading the file as often"
     return Measurement(seconds, target, seconds <= MOST * plain, "plain reading", plain, note)
 

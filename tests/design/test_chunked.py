@@ -148,7 +148,7 @@ def test_columns_in_any_order_and_twice_are_kept(tmp_path):
     np.testing.assert_array_equal(design.take([17, 40]).block(slice(None)), X[:, [17, 40]])
 
 
-def test_no_more_than_a_quarter_of_the_budget_is_kept(tmp_path, read_bytes):
+def test_no_more_than_half_of_the_budget_is_kept(tmp_path, read_bytes):
     X = data((20, 300), order="F")
     design = as_design(saved(tmp_path, X), memory_budget=X.nbytes // 2)
     many = design.take(np.arange(0, 300, 3))

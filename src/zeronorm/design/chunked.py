@@ -135,9 +135,9 @@ class ChunkedDesign(Design):
 
     @property
     def _is_worth_keeping(self) -> bool:
-        """Some columns, not all, that take at most a quarter of the budget: who has chosen them comes back to them."""
+        """Some columns, not all, that take at most half of the budget: who has chosen them comes back to them."""
         n_bytes = self.n_samples * self.n_features * self.dtype.itemsize
-        return 4 * n_bytes <= self.memory_budget and 0 < self.n_features < self._starts[-1]
+        return 2 * n_bytes <= self.memory_budget and 0 < self.n_features < self._starts[-1]
 
     def _keep(self) -> None:
         lines = np.empty((self.n_features, self.n_samples), dtype=self.dtype)
