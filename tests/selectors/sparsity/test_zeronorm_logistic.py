@@ -248,6 +248,16 @@ def test_concave_penalties_find_planted_features(name):
 # -- bad and extreme input ------------------------------------------------------------------------------
 
 
+def test_weights_are_repeated_samples_where_subsets_are_larger_than_the_samples():
+    rng = np.random.default_rng(2)
+    X, y, weight = rng.random((15, 30)), rng.integers(0, 3, 15), rng.integers(0, 5, 15)
+    make = {"penalty": "mcp", "n_alphas": 3, "max_reweightings": 2}
+    weighted = ZeroNormLogistic(**make).fit(X, y, sample_weight=weight)
+    repeated = ZeroNormLogistic(**make).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    assert np.count_nonzero(weight) < repeated.support_.sum()
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)
+
+
 def test_separable_data_have_finite_weights():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 500))

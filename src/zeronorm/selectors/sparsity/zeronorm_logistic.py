@@ -195,13 +195,15 @@ class ZeroNormLogistic(WeightedSelector):
         merged, distinct = without_copies(problem)  # copies would share a weight at random
         machines = CoupledLogistic(merged, self.tol)
         penalties = machines.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
+        # A weight of two is two samples.
+        most: float = max(float(model.weight.sum()), float(np.count_nonzero(model.weight)))
         fits: dict[bytes, SubsetFit] = {}
         supports, levels = [], []
         with problem.progress.task("Penalties", penalties.size) as advance:
             for penalty in penalties:
                 self._solve_reweighted(machines, float(penalty))
                 support = distinct[machines.support]
-                if support.size and support.tobytes() not in fits and support.size <= problem.n_samples:
+                if support.size and support.tobytes() not in fits and support.size <= most:
                     fits[support.tobytes()] = model.fit(support)
                 supports.append(support)
                 levels.append(float(penalty))
