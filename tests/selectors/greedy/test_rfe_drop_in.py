@@ -411,6 +411,17 @@ def test_three_certain_classes_of_correlated_columns_are_followed(seed):
         model.remove(model.alive[-10:])
 
 
+@pytest.mark.parametrize("shape", [(60, 12), (20, 60)])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC(), Ridge(fit_intercept=False)])
+def test_columns_of_the_caller_stay_where_they_are(estimator, shape):
+    X, y = numbers(6, shape) if isinstance(estimator, Ridge) else classes(6, shape)
+    by_columns = np.asfortranarray(X)
+    fitted = RFE(estimator, n_features_to_select=1, step=1).fit(by_columns, y)
+    np.testing.assert_array_equal(by_columns, X)
+    by_rows = RFE(estimator, n_features_to_select=1, step=1).fit(np.ascontiguousarray(X), y)
+    np.testing.assert_array_equal(fitted.ranking_, by_rows.ranking_)
+
+
 def test_a_squared_hinge_that_jumps_between_two_sets_is_damped(monkeypatch):
     X, y = classes(25, (120, 10))
     exact = known_model(LinearSVC(), X, y, {})

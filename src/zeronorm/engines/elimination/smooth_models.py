@@ -196,6 +196,7 @@ class Columns:
             self.rows = np.empty((X.shape[1] + further.shape[1], len(X)))
             np.concatenate([X.T, further.T], out=self.rows)
         self.place = np.arange(len(self.rows))
+        self._is_copy = further is not None  # else the rows may be columns of the caller's array
         self._buffer: FloatArray | None = None
 
     def of(self, positions: IntArray) -> FloatArray:
@@ -204,8 +205,14 @@ class Columns:
 
     def left(self) -> FloatArray:
         """All columns that are left, as rows."""
-        if self.place.size < len(self.rows):
-            self.rows, self.place = self.rows[self.place], np.arange(self.place.size)
+        n_left = self.place.size
+        if n_left < len(self.rows):
+            if self._is_copy:
+                move_up(self.rows, self.place)
+                self.rows = self.rows[:n_left]
+            else:
+                self.rows, self._is_copy = self.rows[self.place], True
+            self.place = np.arange(n_left)
         return self.rows
 
     def scaled(self, by_sample: FloatArray) -> FloatArray:
@@ -237,6 +244,15 @@ class Columns:
         self.place = without(self.place, positions)
         if self.place.size < 0.75 * len(self.rows):
             self.left()
+
+
+@sweep
+def move_up(rows: FloatArray, chosen: IntArray) -> None:
+    """Some rows, in growing order, become the first ones."""
+    for i in range(chosen.size):
+        if chosen[i] > i:
+            for j in range(rows.shape[1]):
+                rows[i, j] = rows[chosen[i], j]
 
 
 @sweep
