@@ -43,7 +43,7 @@ def test_gaps_are_filled_and_the_features_found(gappy):
     X, y = gappy
     result = zeronorm.select(X, y, **QUICK)
     assert set(result.features) == {"x1", "x2"}
-    assert result.procedure["value"] < 0.2
+    assert result.procedure["failed"] == []
     assert any("training part" in note for note in result.notes)
 
 
@@ -202,3 +202,20 @@ def test_a_model_fills_gaps_of_new_samples_and_knows_renamed_columns(gappy, tmp_
     complete = LinearModel(**{**asdict(model), "fill": []})
     with pytest.raises(ValueError, match="no finite value"):
         apply_model(complete, tmp_path / "d.csv")
+
+
+@pytest.mark.parametrize(("n_per_class", "cv", "inner"), [(5, 5, 4), (3, 3, 2), (20, 5, 5)])
+def test_few_samples_of_a_class_leave_fewer_folds_inside(n_per_class, cv, inner):
+    y = np.arange(2 * n_per_class) % 2
+    X = np.random.default_rng(0).normal(size=(len(y), 30)) + 3.0 * y[:, None]
+    result = zeronorm.select(X, y, method="fisher", cv=cv, permutations=0, max_features=4)
+    assert any(f"rest on {inner} folds" in note for note in result.notes) == (inner != cv)
+    assert result.procedure["failed"] == []
+
+
+def test_too_few_samples_for_choices_inside_are_told_with_a_remedy_that_works():
+    y = np.arange(4) % 2
+    X = np.random.default_rng(0).normal(size=(4, 30)) + 3.0 * y[:, None]
+    with pytest.raises(ValueError, match="Name a method and set the 'features' parameter to a number"):
+        zeronorm.select(X, y, method="fisher", cv=2, permutations=0)
+    assert len(zeronorm.select(X, y, method="fisher", features=2, cv=2, permutations=0).selected) == 2

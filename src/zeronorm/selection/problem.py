@@ -192,6 +192,16 @@ class Problem:
         is_second = self.y[:, None] == pairs[:, 1]
         return np.where(is_second, 1.0, -1.0), is_second | (self.y[:, None] == pairs[:, 0])
 
+    def machine_targets_around_zero(self, multi_class: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The same without ``middle``: the bias of a machine lacks it, and no step of a solver drowns in it."""
+        targets, involved = self.machine_targets(multi_class)
+        return targets - self.middle, involved
+
+    @property
+    def middle(self) -> float:
+        """The middle of the targets of a regression, which the bias of a machine takes up; 0 for classes."""
+        return 0.5 * float(self.y.min() + self.y.max()) if self.task == "regression" else 0.0
+
     def sample_costs(self, C: float) -> float | NDArray[np.float64]:
         """The cost C per sample: scaled by the sample weights where there are any."""
         return C if self.sample_weight is None else C * self.sample_weight

@@ -324,6 +324,7 @@ def _method_name(fitted: Fitted) -> str:
 def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
     notes = [] if job.method else procedures.default_notes(job.whole)
     notes += procedures.predictor_notes(job.settings)
+    notes += procedures.inner_notes(job.whole, job.settings, fitted.label)
     notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
     return [*notes, AFTER_SELECTION] if selected else notes
 

@@ -317,11 +317,39 @@ def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: li
     return get_method("selector-cv").cls(
         selector,
         estimator=_judge(table, settings),
-        cv=settings.cv,
+        cv=inner_folds(table, settings),
         rule=settings.rule,
         sizes=sizes,
         scoring=scorer_name(table, settings),
     )
+
+
+def inner_folds(table: Table, settings: Settings) -> int:
+    """Folds inside the training parts: as many as outside, or as few as their smallest class has samples."""
+    counts = list(table.class_counts.values()) if table.task == "classification" else [table.n_samples]
+    if table.sample_groups is not None:
+        counts.append(len(np.unique(table.sample_groups.astype(str))))
+    fewest = min(counts)
+    left = fewest - -(-fewest // settings.cv)  # without the largest test part
+    if left < 2:
+        raise ValueError(
+            "The training parts hold one sample of the smallest class, or one group of samples: too few to choose a "
+            "method or a number of features inside them. Name a method and set the 'features' parameter to a number, "
+            "or add samples."
+        )
+    return min(settings.cv, left)
+
+
+def inner_notes(table: Table, settings: Settings, method: str) -> list[str]:
+    """What is said where the folds inside are fewer than those outside."""
+    if method in ERROR_CONTROL or (settings.features is not None and method != "auto"):
+        return []
+    n_folds = inner_folds(table, settings)
+    if n_folds == settings.cv:
+        return []
+    return [
+        f"Choices inside the training parts rest on {n_folds} folds: there are too few samples for {settings.cv}."
+    ]
 
 
 def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: Mapping[str, Any]) -> Any:
@@ -333,7 +361,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
         n_features_to_select=settings.features,
         task=table.task,
         estimator=_judge(table, settings),
-        cv=settings.cv,
+        cv=inner_folds(table, settings),
         rule=settings.rule,
         sizes=sizes,
         scoring=scorer_name(table, settings),

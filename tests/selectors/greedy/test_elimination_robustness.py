@@ -307,3 +307,15 @@ def test_trees_do_not_depend_on_where_columns_start():
     near, far = (TreeSelector(random_state=0).fit(X + offset, y) for offset in (0.0, 1e8))
     assert far.tree_.feature_importances_.max() > 0.0
     assert near.path_.order.tolist() == far.path_.order.tolist()
+
+
+@pytest.mark.parametrize("settings", [{}, {"step": 0.5}, {"kernel": "rbf"}, {"loss": "squared"}])
+def test_a_large_common_part_of_the_target_changes_nothing(settings):
+    X, _ = problem()
+    y = np.round(1024 * (X[:, 2] + X[:, 7])) / 1024  # 1e12 + y has no rounding
+    ranked = [
+        RFE(task="regression", n_features_to_select=2, C=1.0, epsilon=0.1, **settings).fit(X, y + common)
+        for common in (0.0, 1e12)
+    ]
+    assert ranked[0].ranking_.tolist() == ranked[1].ranking_.tolist()
+    assert ranked[1].converged_

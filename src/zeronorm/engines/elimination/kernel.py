@@ -312,7 +312,7 @@ class KernelMachines:
         multi_class: str = "one_vs_rest",
     ) -> None:
         self.problem, self.source = problem, source
-        self.targets, involved = problem.machine_targets(multi_class)
+        self.targets, involved = problem.machine_targets_around_zero(multi_class)
         self.costs = np.where(involved.T, problem.sample_costs(C), 0.0)
         self.squared, self.epsilon = loss == "squared", epsilon
         self.settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter}

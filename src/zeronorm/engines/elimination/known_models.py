@@ -79,7 +79,8 @@ class SupportVectors(KnownModel):
 
     def biases(self) -> FloatArray:
         """The intercepts of the last training."""
-        return np.array([_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.machines])
+        settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.machines]
+        return np.array(settled) + self.problems[0].middle
 
     def remove(self, features: IntArray) -> None:
         super().remove(features)

@@ -82,7 +82,7 @@ class TallMachines(LinearValue):
     ) -> None:
         regression = problem.task == "regression"
         self.design = problem.design
-        self.targets, involved = problem.machine_targets(multi_class)
+        self.targets, involved = problem.machine_targets_around_zero(multi_class)
         cost = np.broadcast_to(problem.sample_costs(C), problem.n_samples)
         self.costs: list[FloatArray] = [np.where(inside, cost, 0.0) for inside in involved.T]
         self.solve: Any = solve_linear_svr if regression else solve_linear_svm
@@ -154,7 +154,7 @@ class GramMachines(LinearValue):
         self, problem: Problem, cost: FloatArray, loss: str, epsilon: float, multi_class: str
     ) -> None:
         squared = loss == "squared"
-        targets, involved = problem.machine_targets(multi_class)
+        targets, involved = problem.machine_targets_around_zero(multi_class)
         if problem.task == "regression":
             duals = [BoxDual.regression(y, cost, epsilon, squared) for y in targets.T]
         else:
