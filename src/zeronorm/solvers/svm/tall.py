@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
 
 from zeronorm._jit import reduction, sweep
 from zeronorm._threads import one_thread_for_factors, one_thread_for_little_work
@@ -130,23 +131,19 @@ def newton_step(
     part, weight = design.take_rows(rows), curvature[rows]
     total, border = float(weight.sum()), part.transpose_dot(weight)
     diagonal = 1.0 + total * part.column_stats(sample_weight=weight).variance
-    residual = border * (gradient[-1] / total) - gradient[:-1]
-    solution = np.zeros(residual.size)
-    reduced = residual / diagonal
-    direction, size = reduced, float(residual @ reduced)
-    enough = tol**2 * size
-    for _ in range(max_iter):
-        if size <= enough:
-            break
+
+    def product(direction: FloatArray) -> FloatArray:
         image = weight * part.dot(direction)
         image -= weight * (image.sum() / total)
-        product = direction + part.transpose_dot(image)
-        length = size / float(direction @ product)
-        solution += length * direction
-        residual -= length * product
-        reduced = residual / diagonal
-        size, before = float(residual @ reduced), size
-        direction = reduced + (size / before) * direction
+        return np.asarray(direction + part.transpose_dot(image))
+
+    shape = (diagonal.size, diagonal.size)
+    system, inverse = (
+        LinearOperator(shape, matvec=multiply, dtype=np.float64)
+        for multiply in (product, lambda v: v / diagonal)
+    )
+    right = border * (gradient[-1] / total) - gradient[:-1]
+    solution, _ = cg(system, right, rtol=tol, maxiter=max_iter, M=inverse)
     return np.append(solution, (-gradient[-1] - border @ solution) / total)
 
 
