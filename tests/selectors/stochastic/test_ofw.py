@@ -84,7 +84,8 @@ def test_relevant_features_lead_on_the_synthetic_problem(method):
 def test_all_nine_relevant_features_precede_noise_on_the_synthetic_problem():
     orders = []
     for seed in range(10):
-        orders.append(synthetic_order(seed, method="exponential"))
+        # Three times the default length: at that, all nine are first in six of the ten seeds.
+        orders.append(synthetic_order(seed, method="exponential", max_iter=12_000))
         print(f"seed {seed}: order {(orders[-1][:12] + 1).tolist()}")
     complete = sum(set(order[:9].tolist()) == set(range(9)) for order in orders)
     places = [[int(np.flatnonzero(order == f)[0]) + 1 for f in (0, 3, 7)] for order in orders]
