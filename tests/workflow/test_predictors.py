@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -91,6 +92,18 @@ def test_a_saved_machine_of_regression_predicts_in_the_unit_of_the_target(tmp_pa
         make_pipeline(StandardScaler(), SVR()), transformer=StandardScaler()
     ).fit(X[:, columns], y)
     np.testing.assert_allclose(model.predict(X[:, columns]), theirs.predict(X[:, columns]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("linear", "linear"), ("gaussian", "rbf")])
+def test_a_machine_of_sparse_data_predicts_as_that_of_scikit_learn(name, kernel):
+    X = np.random.default_rng(0).poisson(2.0, size=(80, 6)).astype(float)
+    y = (X[:, 0] + X[:, 1] > 4).astype(int)
+    result = zeronorm.select(sparse.csr_matrix(X), y, method="fisher", predictor=name, **QUICK)
+    chosen = X[:, [feature.index for feature in result.selected]]
+    theirs = make_pipeline(StandardScaler(with_mean=False), SVC(kernel=kernel)).fit(chosen, y)
+    np.testing.assert_allclose(
+        result.model.decision(chosen)[:, 0], theirs.decision_function(chosen), atol=1e-6
+    )
 
 
 def test_a_damaged_machine_is_refused(tmp_path):

@@ -197,7 +197,8 @@ def fit_model(
     fitted = WithBaseline.for_table(table, settings).fit(dense_columns(table.X, columns), table.y).estimator_
     is_gaussian = settings.predictor == "gaussian"
     scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
-    mean = np.zeros(columns.size) if scaler.mean_ is None else scaler.mean_
+    # A scaler of sparse columns knows their means, but does not subtract them.
+    mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(columns.size)
     return (GaussianModel if is_gaussian else LinearModel)(
         task=table.task,
         target=table.target_name,
