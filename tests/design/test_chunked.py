@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from zeronorm import FisherScore, as_design
-from zeronorm.design import chunked, column_kernels
+from zeronorm.design import chunked, column_kernels, pack
 from zeronorm.design.base import read_in_turn
 from zeronorm.design.chunked import ChunkedDesign
+from zeronorm.design.stats import read_only
 from zeronorm.testing import check_design
 
 
@@ -248,3 +249,14 @@ def test_each_part_is_read_once_and_in_turn(ahead):
         )
         assert list(parts) == [-place for place in range(n_parts)]
         assert read == list(range(n_parts))
+
+
+def test_positions_that_nobody_may_change_are_not_copied(tmp_path):
+    """An index as long as the features counts in wide data; one that may change must be copied."""
+    X = np.random.default_rng(0).normal(size=(5, 40))
+    design, places = as_design(pack(X, tmp_path / "x.zncols")), np.array([3, 5, 30])
+    copied = design.take(places)
+    fixed = read_only(places)
+    assert design.take(fixed)._columns.base is places
+    places[:] = 0
+    np.testing.assert_array_equal(copied.block(slice(None)), X[:, [3, 5, 30]])

@@ -92,6 +92,42 @@ def test_selections_keep_mean_and_scale():
     np.testing.assert_array_equal(part.mean, view.mean[[2, 0]])
 
 
+@pytest.mark.parametrize("make", [np.ascontiguousarray, sparse.csr_array])
+def test_moments_of_many_columns_are_gathered_when_used(make, monkeypatch):
+    """Of wide data no selection holds means and scales of its own, and nothing else changes."""
+    X = np.random.default_rng(0).standard_normal((20, 50)) + 2.0
+    X[:, 7] = 3.0
+    chosen, again = np.arange(1, 50, 2), np.array([3, 0, 9, 5, 20])
+    v, M = np.arange(20.0), np.outer(np.arange(20.0), np.ones(20))
+
+    def found():
+        part = as_design(make(X)).standardized().take(chosen)
+        for view in (part, part.take(again), part.take_rows([4, 1, 9] * 7)):
+            rows = slice(0, view.n_samples)
+            yield from (
+                view.mean,
+                view.scale,
+                view.zero_columns,
+                view.block(slice(None)),
+                view.squared_norms(),
+            )
+            yield from (
+                view.gram(),
+                view.gram(np.arange(view.n_features)),
+                view.dot(np.ones((view.n_features, 2))),
+            )
+            yield view.transpose_dot(np.resize(v, view.n_samples)[rows])
+            yield view.transpose_dot(np.resize(M, (view.n_samples, 3)))
+
+    expected = list(found())
+    monkeypatch.setattr("zeronorm.design.standardized.WIDE", 4)
+    monkeypatch.setattr("zeronorm.design.standardized._BAND_ENTRIES", 6)
+    part = as_design(make(X)).standardized().take(chosen)
+    assert part._moments._whole.mean.size == 50
+    for got, wanted in zip(found(), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
 def test_an_outlier_in_one_class_leaves_the_others_exact():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))

@@ -127,9 +127,18 @@ MANY_SCORES = {
 }
 
 
+@pytest.fixture(params=[1, 3])
+def n_threads(request, monkeypatch):
+    """Long vectors are handled in so many parts."""
+    monkeypatch.setattr("zeronorm._threads.available_threads", lambda: request.param)
+    monkeypatch.setattr("zeronorm._threads._NUMBERS_PER_THREAD", 1 << 12)
+    monkeypatch.setattr("zeronorm.design.index.available_threads", lambda: request.param)
+
+
+@pytest.mark.usefixtures("n_threads")
 @pytest.mark.parametrize("kind", MANY_SCORES)
 def test_many_scores_are_ordered_as_few_are(kind):
-    scores = MANY_SCORES[kind](np.random.default_rng(0), 40_000)
+    scores = MANY_SCORES[kind](np.random.default_rng(0), 60_000)
     tolerance = 1e-10 * np.abs(scores[np.isfinite(scores)]).max()
     scores = [float(score) for score in scores]
     by_value = sorted(range(len(scores)), key=lambda k: (np.isnan(scores[k]), -scores[k]))
@@ -179,10 +188,11 @@ def test_scores_are_raised_to_the_highest_ranked_behind(order, scores, agreeing)
     assert path.scores.tolist() == scores
 
 
+@pytest.mark.usefixtures("n_threads")
 def test_many_features_are_ranked_and_scored_as_few_are(monkeypatch):
     rng = np.random.default_rng(0)
     path = SelectionPath(order=rng.permutation(20_000), scores=rng.normal(size=20_000))
     ranking, scores = path.ranking(7), path.feature_scores(7)
-    monkeypatch.setattr("zeronorm.selection.path._MANY", 1 << 30)
+    monkeypatch.setattr("zeronorm.selection.path.MANY", 1 << 30)
     assert np.array_equal(path.ranking(7), ranking)
     assert np.array_equal(path.feature_scores(7), scores)

@@ -238,12 +238,12 @@ class Design(ABC):
             return self.take(active)._gram(scale_sq[active])
         if scale_sq.min(initial=0.0) < 0.0:
             return self._gram(np.maximum(scale_sq, 0.0)) - self._gram(np.maximum(-scale_sq, 0.0))
-        return self._gram_of_blocks(np.sqrt(scale_sq))
+        return self._gram_of_blocks(scale_sq)
 
-    def _gram_of_blocks(self, scale: FloatArray | None) -> FloatArray:
+    def _gram_of_blocks(self, scale_sq: FloatArray | None) -> FloatArray:
         result = column_kernels.symmetric_accumulator(self.n_samples)
         for outer, source in self._sources():
-            own_scale = None if scale is None else scale[outer]
+            own_scale = None if scale_sq is None else np.sqrt(scale_sq[outer])
             source._add_gram(result, own_scale)
         return column_kernels.symmetric_result(result)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
-from zeronorm.design.index import Index, as_selector
+from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import ColumnStats
 
 # Means up to here, in units of the scale, are corrected for after a product.
@@ -19,6 +19,9 @@ _LARGEST_SPARSE_MEAN = 1e4
 _LARGEST_DENSE_MEAN = 10.0
 _BAND_ENTRIES = 1 << 18
 _MOST_KEPT_BYTES = 32 << 20  # of a matrix of samples by samples
+# From here on vectors as long as the features are counted: factors, and means and scales of a selection, are
+# computed for the columns in use and not kept.
+WIDE = 1 << 20
 
 
 class StandardizedDesign(Design):
@@ -46,20 +49,37 @@ class StandardizedDesign(Design):
         zero_columns: ArrayLike | None = None,
         unit_variance: bool = False,
     ) -> None:
+        means, scales = _per_column(mean, base, "mean"), _per_column(scale, base, "scale")
+        if scales.min(initial=1.0) <= 0.0:
+            raise ValueError("The 'scale' of every column must be positive; give constant columns scale 1.")
+        zero = np.zeros(base.n_features, bool) if zero_columns is None else np.asarray(zero_columns, bool)
+        self._look_at(base, _Moments(means, scales, zero), unit_variance)
+
+    def _look_at(self, base: Design, moments: _Moments, unit_variance: bool) -> None:
         super().__init__(base.shape, base.dtype, base.feature_names)
         self.base = base
         self.is_sparse = base.is_sparse
-        self.mean = _per_column(mean, base, "mean")
-        self.scale = _per_column(scale, base, "scale")
-        if self.scale.min(initial=1.0) <= 0.0:
-            raise ValueError("The 'scale' of every column must be positive; give constant columns scale 1.")
-        self.zero_columns: NDArray[np.bool_] = (
-            np.zeros(base.n_features, dtype=bool) if zero_columns is None else np.asarray(zero_columns, bool)
-        )
+        self._moments = moments
         self._known_finite = base._known_finite
-        self._factor = np.where(self.zero_columns, 0.0, 1.0 / self.scale)
         self._unit_variance = unit_variance
         self._plain_gram: FloatArray | None = None
+
+    @property
+    def mean(self) -> FloatArray:
+        return self._moments.mean
+
+    @property
+    def scale(self) -> FloatArray:
+        return self._moments.scale
+
+    @property
+    def zero_columns(self) -> NDArray[np.bool_]:
+        """Mask of the columns that are zero in this view."""
+        return self._moments.zero
+
+    @property
+    def _factor(self) -> FloatArray:
+        return self._moments.factor
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_plain_gram": None}
@@ -82,18 +102,10 @@ class StandardizedDesign(Design):
         return StandardizedDesign(base, self.mean, self.scale, zero_columns=self.zero_columns)
 
     def _take(self, columns: Index) -> StandardizedDesign:
-        chosen = as_selector(columns)
-        return StandardizedDesign(
-            self.base._take(columns),
-            self.mean[chosen],
-            self.scale[chosen],
-            zero_columns=self.zero_columns[chosen],
-            unit_variance=self._unit_variance,
-        )
+        return _view(self.base._take(columns), self._moments.take(columns), self._unit_variance)
 
     def _take_rows(self, rows: Index) -> StandardizedDesign:
-        base = self.base._take_rows(rows)
-        return StandardizedDesign(base, self.mean, self.scale, zero_columns=self.zero_columns)
+        return _view(self.base._take_rows(rows), self._moments)
 
     @property
     def _order(self) -> Literal["C", "F"]:
@@ -111,9 +123,7 @@ class StandardizedDesign(Design):
             if source is self.base:
                 yield columns, self
             else:
-                zero_columns = self.zero_columns[columns]
-                mean, scale = self.mean[columns], self.scale[columns]
-                yield columns, StandardizedDesign(source, mean, scale, zero_columns=zero_columns)
+                yield columns, _view(source, self._moments.take(range(columns.start, columns.stop)))
 
     def _scratch_width(self) -> int:
         return self.base._scratch_width()
@@ -122,10 +132,10 @@ class StandardizedDesign(Design):
         return self.base._block_width()
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
-        chosen = as_selector(columns)
         self.base._fill(columns, out)
-        out -= self.mean[chosen]
-        out *= self._factor[chosen]
+        here = self._moments.take(columns)
+        out -= here.mean
+        out *= here.factor
 
     def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
         found = self.base.stored_columns(columns) if self._correctable else None
@@ -140,7 +150,7 @@ class StandardizedDesign(Design):
     @functools.cached_property
     def _largest_mean(self) -> float:
         """The largest mean in units of the scale: the factor of rounding that a correction costs."""
-        return float(np.abs(self.mean * self._factor).max(initial=0.0))
+        return max((float(np.abs(m.mean * m.factor).max()) for _, m in self._moments.pieces()), default=0.0)
 
     @property
     def _correctable(self) -> bool:
@@ -211,13 +221,13 @@ class StandardizedDesign(Design):
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
             return super()._transpose_dot(V) if self._inner is None else self._inner._transpose_dot(V)
-        product = np.atleast_2d(self.base.transpose_dot(V).T)
-        corrected = np.empty(product.shape)
-        for row, uncorrected, total in zip(corrected, product, np.atleast_1d(V.sum(axis=0)), strict=True):
-            np.multiply(self.mean, -total, out=row)
-            row += uncorrected
-            row *= self._factor
-        return corrected.T if V.ndim == 2 else corrected[0]
+        product = np.require(self.base.transpose_dot(V), requirements="W")
+        total = -V.sum(axis=0)
+        for columns, here in self._moments.pieces():
+            for row, negative in zip(np.atleast_2d(product[columns].T), np.atleast_1d(total), strict=True):
+                row += here.mean * negative
+                row *= here.factor
+        return product
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if self._inner is not None:
@@ -243,6 +253,78 @@ class StandardizedDesign(Design):
 
     def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
         return self.base.column_stats(y, sample_weight).affine(self.mean, self._factor)
+
+
+class _Moments:
+    """Means, scales and factors of columns; of many columns the factors are computed when they are asked for."""
+
+    def __init__(
+        self,
+        mean: FloatArray,
+        scale: FloatArray,
+        zero: NDArray[np.bool_],
+        factor: FloatArray | None = None,
+    ) -> None:
+        self._mean, self._scale, self.zero = mean, scale, zero
+        is_wide = factor is None and zero.size >= WIDE
+        self._factor = _inverse(scale, zero) if factor is None and not is_wide else factor
+
+    @property
+    def mean(self) -> FloatArray:
+        return self._mean
+
+    @property
+    def scale(self) -> FloatArray:
+        return self._scale
+
+    @property
+    def factor(self) -> FloatArray:
+        """One over the scale; zero for columns that are zero."""
+        return _inverse(self.scale, self.zero) if self._factor is None else self._factor
+
+    def take(self, columns: Index) -> _Moments:
+        if len(columns) >= WIDE and not isinstance(columns, range):
+            return _SomeMoments(self, columns)
+        chosen = as_selector(columns)
+        factor = None if self._factor is None else self._factor[chosen]
+        return _Moments(self._mean[chosen], self._scale[chosen], self.zero[chosen], factor)
+
+    def pieces(self) -> Iterator[tuple[slice, _Moments]]:
+        """All columns in order, so many at a time that the vectors are short."""
+        for start in range(0, self.zero.size, _BAND_ENTRIES):
+            stop = min(start + _BAND_ENTRIES, self.zero.size)
+            yield slice(start, stop), self.take(range(start, stop)) if stop - start < self.zero.size else self
+
+
+class _SomeMoments(_Moments):
+    """Of a selection of many columns, gathered when they are asked for."""
+
+    def __init__(self, whole: _Moments, columns: NDArray[np.intp]) -> None:
+        self._whole, self._columns = whole, columns
+        self.zero = whole.zero[columns]
+        self._factor = None
+
+    @property
+    def mean(self) -> FloatArray:
+        return self._whole.mean[self._columns]
+
+    @property
+    def scale(self) -> FloatArray:
+        return self._whole.scale[self._columns]
+
+    def take(self, columns: Index) -> _Moments:
+        return self._whole.take(compose(self._columns, columns))
+
+
+def _inverse(scale: FloatArray, zero: NDArray[np.bool_]) -> FloatArray:
+    return np.where(zero, 0.0, 1.0 / scale)
+
+
+def _view(base: Design, moments: _Moments, unit_variance: bool = False) -> StandardizedDesign:
+    """A view with moments that need no check."""
+    part = StandardizedDesign.__new__(StandardizedDesign)
+    part._look_at(base, moments, unit_variance)
+    return part
 
 
 def _bands(n: int) -> Iterator[slice]:

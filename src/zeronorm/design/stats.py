@@ -29,6 +29,7 @@ RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by clas
 FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
 LARGEST_VALUE = 1e150  # squares of larger values, summed over samples, overflow
+_NUMBERS_AT_A_TIME = 1 << 14  # of which the vectors in between stay close to the processor
 SMALLEST_RANGE = 1e-140  # squares of smaller differences lose their digits or vanish
 
 
@@ -37,10 +38,23 @@ def is_constant_range(
 ) -> NDArray[np.bool_]:
     """Tell which columns vary by no more than a few roundings of the given type."""
     ulps = _CONSTANT_ULPS * float(np.finfo(dtype).eps)
-    width = maximum - minimum
-    if width.min(initial=np.inf) > ulps * max(-minimum.min(initial=0.0), maximum.max(initial=0.0)):
-        return np.zeros(width.shape, dtype=bool)
-    return np.asarray(width <= ulps * np.maximum(np.abs(minimum), np.abs(maximum)))
+    if _smallest_width(minimum, maximum) > ulps * max(-minimum.min(initial=0.0), maximum.max(initial=0.0)):
+        return np.zeros(minimum.shape, dtype=bool)
+    return np.asarray(maximum - minimum <= ulps * np.maximum(np.abs(minimum), np.abs(maximum)))
+
+
+def _smallest_width(minimum: FloatArray, maximum: FloatArray) -> float:
+    """The smallest range of a column, NaN where one is NaN; no vector of all widths is made."""
+    found = [np.inf]
+
+    def look(first: int, last: int) -> None:
+        for start in range(first, last, _NUMBERS_AT_A_TIME):
+            part = slice(start, min(start + _NUMBERS_AT_A_TIME, last))
+            with np.errstate(over="ignore", invalid="ignore"):
+                found.append(float((maximum[part] - minimum[part]).min()))
+
+    in_threads(look, minimum.size)
+    return float(np.min(found))
 
 
 @dataclass(frozen=True)
@@ -96,8 +110,11 @@ class StatsAccumulator:
         self.count = np.bincount(self.codes[self.row_weight > 0.0], minlength=q)
         self.mean = np.zeros((q, p))
         self.sum_sq = np.zeros((q, p))  # of deviations from the class mean
-        self.minimum = np.full(p, np.inf)
-        self.maximum = np.full(p, -np.inf)
+        self.minimum, self.maximum = np.empty(p), np.empty(p)
+        in_threads(self._start_ranges, p)
+
+    def _start_ranges(self, first: int, last: int) -> None:
+        self.minimum[first:last], self.maximum[first:last] = np.inf, -np.inf
 
     def add_dense(self, array: NDArray[Any], columns: range, target: int, rows: Index | None = None) -> None:
         """Read consecutive ``columns`` of a contiguous array into the results ``target``...
@@ -244,20 +261,18 @@ def is_surely_finite(values: NDArray[Any]) -> bool:
 def require_finite_stats(design: Design, stats: ColumnStats) -> None:
     """Raise an error that names the first value or column for which the statistics cannot be trusted."""
     unusual: list[bool] = []
-    spread = np.empty(stats.mean.size)
 
     def look(first: int, last: int) -> None:
         mean, low, high = (v[first:last] for v in (stats.mean, stats.minimum, stats.maximum))
         usual = np.isfinite(mean) & (low >= -LARGEST_VALUE) & (high <= LARGEST_VALUE)
         unusual.append(not usual.all())
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.subtract(high, low, out=spread[first:last])
 
-    in_threads(look, spread.size)
+    in_threads(look, stats.mean.size)
     if any(unusual):
         require_finite(design)
         return
-    if spread.min(initial=np.inf) < SMALLEST_RANGE:
+    if _smallest_width(stats.minimum, stats.maximum) < SMALLEST_RANGE:
+        spread = stats.maximum - stats.minimum
         small = (spread < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
         if small.any():
             column = int(np.argmax(small))

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.selection.path import SelectionPath, by_falling_value
+from zeronorm.design.index import by_falling_value
+from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 
 CLOSE = 1e-10  # of products with the probe vector, relative: worth a full comparison

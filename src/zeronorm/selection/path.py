@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._jit import kernel
 from zeronorm._threads import in_threads
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm.design.index import MANY, by_falling_value
 
 TIE_TOLERANCE = 1e-10
 
@@ -26,19 +27,36 @@ def order_by_score(scores: ArrayLike) -> IntArray:
         return np.empty(0, dtype=np.intp)
     by_value, falling = by_falling_value(values)
     tolerance = TIE_TOLERANCE * _largest_magnitude(values, falling)
-    with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
-        apart = (falling[:-1] - falling[1:]) > tolerance
-    close = np.flatnonzero(~apart)
-    if close.size == 0:
+    places = np.flatnonzero(_near_neighbours(falling, tolerance))
+    if places.size == 0:
         return by_value
-    near = np.zeros(values.size, dtype=bool)
-    near[close], near[close + 1] = True, True
-    places = np.flatnonzero(near)
-    starts_new_tie = np.ones(places.size, dtype=bool)
-    starts_new_tie[places > 0] = apart[places[places > 0] - 1]
+    with np.errstate(invalid="ignore"):
+        starts_new_tie = (falling[places - 1] - falling[places]) > tolerance
+    starts_new_tie[places == 0] = True
     members = by_value[places]
     by_value[places] = members[np.lexsort((members, np.cumsum(starts_new_tie)))]
     return by_value
+
+
+def _near_neighbours(falling: FloatArray, tolerance: float) -> BoolArray:
+    """Which values are tied with the one before or behind."""
+    near = np.zeros(falling.size, dtype=bool)
+    if falling.size >= MANY:
+        in_threads(lambda first, last: _mark_near(falling, tolerance, near, first, last), falling.size)
+        return near
+    with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
+        close = ~((falling[:-1] - falling[1:]) > tolerance)
+    near[:-1] |= close
+    near[1:] |= close
+    return near
+
+
+@kernel
+def _mark_near(falling: FloatArray, tolerance: float, near: BoolArray, first: int, last: int) -> None:
+    for i in range(first, last):
+        before = i > 0 and not falling[i - 1] - falling[i] > tolerance
+        behind = i + 1 < falling.shape[0] and not falling[i] - falling[i + 1] > tolerance
+        near[i] = before or behind
 
 
 def _largest_magnitude(values: FloatArray, falling: FloatArray) -> float:
@@ -48,69 +66,6 @@ def _largest_magnitude(values: FloatArray, falling: FloatArray) -> float:
     return float(ends.max(initial=0.0))
 
 
-# From here on whole numbers are sorted in place of positions, which takes a third of the time.
-_MANY = 1 << 14
-
-
-def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Indices by falling value, NaN last, and the values in this order.
-
-    Many values are sorted as whole numbers: the leading bits of a value, which sort as the value does, and its
-    index in place of the last bits. Values that differ in their last bits only are put right afterwards.
-    """
-    n_bits = int(values.size - 1).bit_length()
-    if values.size < _MANY or np.isnan(values.min()):
-        order = np.argsort(-values)
-        return order, values[order]
-    keys, order = np.empty(values.size, dtype=np.int64), np.empty(values.size, dtype=np.intp)
-    falling = np.empty(values.size)
-    bits = np.ascontiguousarray(values).view(np.int64)
-    in_threads(lambda first, last: _write_keys(bits, n_bits, keys, first, last), values.size)
-    keys.sort()
-    in_threads(lambda first, last: _read_keys(keys, n_bits, values, order, falling, first, last), values.size)
-    rising = np.flatnonzero(falling[1:] > falling[:-1])
-    if rising.size > values.size // 64:
-        order = np.argsort(-values)
-        return order, values[order]
-    same = np.unique(keys[rising] >> n_bits)
-    starts, stops = np.searchsorted(keys, same << n_bits), np.searchsorted(keys, (same + 1) << n_bits)
-    sizes = stops - starts
-    run = np.repeat(np.arange(same.size), sizes)
-    places = np.arange(run.size) + np.repeat(stops - np.cumsum(sizes), sizes)
-    order[places] = order[places][np.lexsort((-falling[places], run))]
-    falling[places] = values[order[places]]
-    return order, falling
-
-
-_SIGN_BIT, _OTHER_BITS = -(1 << 63), (1 << 63) - 1
-
-
-@kernel
-def _write_keys(bits: NDArray[np.int64], n_bits: int, keys: NDArray[np.int64], first: int, last: int) -> None:
-    """Keys that rise as the values fall: the bits of negative numbers sort the other way round."""
-    for i in range(first, last):
-        negated = bits[i] ^ _SIGN_BIT
-        key = negated ^ ((negated >> 63) & _OTHER_BITS)
-        keys[i] = ((key >> n_bits) << n_bits) + i
-
-
-@kernel
-def _read_keys(
-    keys: NDArray[np.int64],
-    n_bits: int,
-    values: FloatArray,
-    order: IntArray,
-    falling: FloatArray,
-    first: int,
-    last: int,
-) -> None:
-    """The indices in the last bits of the keys, and their values."""
-    last_bits = (1 << n_bits) - 1
-    for i in range(first, last):
-        order[i] = keys[i] & last_bits
-        falling[i] = values[order[i]]
-
-
 @kernel
 def _write_ranks(best_first: IntArray, n_chosen: int, ranking: IntArray, first: int, last: int) -> None:
     """1 for the chosen features, then 2, 3, …"""
@@ -118,14 +73,38 @@ def _write_ranks(best_first: IntArray, n_chosen: int, ranking: IntArray, first: 
         ranking[best_first[i]] = max(1, i + 2 - n_chosen)
 
 
+def _raised(best_first: IntArray, scores: FloatArray) -> FloatArray:
+    """No score below one of a feature that is ranked behind; parts look for their highest before they raise."""
+    raised, highest, size = np.empty(scores.size), {}, scores.size
+
+    def look(first: int, last: int) -> None:
+        raised[first:last] = scores[first:last]
+        highest[first] = _highest(best_first, scores, first, last) if last - first < size else -np.inf
+
+    in_threads(look, size)
+    behind, so_far = {}, -np.inf
+    for first in sorted(highest, reverse=True):
+        behind[first], so_far = so_far, max(so_far, highest[first])
+    in_threads(lambda a, b: _raise_scores(best_first, scores, behind[a], raised, a, b), size)
+    return raised
+
+
 @kernel
-def _raise_scores(best_first: IntArray, scores: FloatArray, agreeing: FloatArray) -> None:
-    """No score below one of a feature that is ranked behind."""
+def _highest(best_first: IntArray, scores: FloatArray, first: int, last: int) -> float:
     highest = -np.inf
-    for i in range(best_first.shape[0] - 1, -1, -1):
+    for i in range(first, last):
+        highest = max(highest, scores[best_first[i]])
+    return highest
+
+
+@kernel
+def _raise_scores(
+    best_first: IntArray, scores: FloatArray, highest: float, raised: FloatArray, first: int, last: int
+) -> None:
+    for i in range(last - 1, first - 1, -1):
         score = scores[best_first[i]]
         if score < highest:
-            agreeing[best_first[i]] = highest
+            raised[best_first[i]] = highest
         else:
             highest = score
 
@@ -307,7 +286,7 @@ class SelectionPath:
             return self.position() + 1
         best_first, n_chosen = self._chosen_first(k)
         ranking = np.empty(self.n_features, dtype=np.intp)
-        if self.n_features >= _MANY:
+        if self.n_features >= MANY:
             in_threads(lambda a, b: _write_ranks(best_first, n_chosen, ranking, a, b), self.n_features)
             return ranking
         rank = np.arange(2 - n_chosen, self.n_features + 2 - n_chosen)
@@ -325,10 +304,9 @@ class SelectionPath:
         if self.scores is None:
             return (self.n_features - self.position()).astype(np.float64)
         best_first = self.order if k is None else self._chosen_first(k)[0]
+        if self.n_features >= MANY:
+            return _raised(best_first, self.scores)
         agreeing = self.scores.copy()
-        if self.n_features >= _MANY:
-            _raise_scores(best_first, self.scores, agreeing)
-            return agreeing
         ordered = self.scores[best_first]
         if (ordered[:-1] >= ordered[1:]).all():
             return agreeing

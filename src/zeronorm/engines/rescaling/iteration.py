@@ -31,6 +31,8 @@ import numpy as np
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design.standardized import WIDE
+from zeronorm.design.stats import read_only
 from zeronorm.selection.path import SelectionPath, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
@@ -160,7 +162,8 @@ def power_rule(q: float) -> Rule:
     exponent = 1.0 - 0.5 * q
 
     def rule(scale: FloatArray, strength: FloatArray) -> FloatArray:
-        return np.asarray((scale * strength) ** exponent)
+        product = scale * strength
+        return product if exponent == 1.0 else np.asarray(product**exponent)
 
     return rule
 
@@ -192,7 +195,14 @@ class UnitFactors:
 
     def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
         found = self.size(scale * self.spread[features])
-        return scale / found if 0.0 < found < np.inf else scale
+        if not 0.0 < found < np.inf:
+            return scale
+        return uniform(scale[0] / found, scale.size) if scale.strides == (0,) else scale / found
+
+
+def uniform(value: float, size: int) -> FloatArray:
+    """A vector of equal numbers; a long one takes no memory."""
+    return np.broadcast_to(np.float64(value), size) if size >= WIDE else np.full(size, value)
 
 
 @dataclass
@@ -202,8 +212,8 @@ class Rescaling:
     Attributes
     ----------
     iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
-    first : the weights of all features in the first iterate.
-    trained : the features that the last machine was trained on.
+    fallen : the features that were gone after the first iterate, and their weights in it.
+    fallback : what orders features that are in no iterate; None: the weights in the first machine.
     trained_scale : the factors z that it was trained with.
     n_iter : machines trained.
     converged : whether z came to rest at weights other than zero.
@@ -211,9 +221,14 @@ class Rescaling:
     status : how the last machine ended.
     """
 
-    first: FloatArray
-    trained: IntArray
+    n_features: int
     trained_scale: FloatArray
+    trained_on: IntArray | None = None  # None: on all features, or on none yet
+    fallen: tuple[IntArray, FloatArray] = field(
+        default_factory=lambda: (np.empty(0, dtype=np.intp), np.empty(0))
+    )
+    fallback: FloatArray | None = None
+    largest_at_first: float = 0.0
     iterates: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
@@ -226,9 +241,24 @@ class Rescaling:
         return self.iterates[-1][0] if self.iterates else np.empty(0, dtype=np.intp)
 
     @property
+    def trained(self) -> IntArray:
+        """The features that the last machine was trained on."""
+        return np.arange(self.trained_scale.size) if self.trained_on is None else self.trained_on
+
+    @property
+    def first(self) -> FloatArray:
+        """The weights of all features in the first iterate, or what stands in their place."""
+        if self.fallback is not None:
+            return self.fallback
+        first = np.zeros(self.n_features)
+        for features, weight in (self.fallen, *self.iterates[:1]):
+            first[features] = weight
+        return first
+
+    @property
     def scale(self) -> FloatArray:
         """The factors of the last machine; zero for features that it was not trained on."""
-        scale = np.zeros_like(self.first)
+        scale = np.zeros(self.n_features)
         scale[self.trained] = self.trained_scale
         return scale
 
@@ -271,11 +301,12 @@ def rescale_until_sparse(
     ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
     """
     n_features = design.n_features
-    result = Rescaling(np.zeros(n_features), candidates[:0], np.empty(0))
+    result = Rescaling(n_features, np.empty(0))
     alive = candidates
+    del candidates  # vectors of wide data are large
     active = design if alive.size == n_features else design.take(alive)
     in_units = units if units is not None else _as_they_are
-    scale = in_units(alive, np.ones(alive.size))
+    scale = in_units(alive, uniform(1.0, alive.size))
     resting = alive.size == 0
     while result.n_iter < max_iter and not resting:
         strength = machine.train(active, scale)
@@ -286,12 +317,12 @@ def rescale_until_sparse(
             break
         staying = _note(result, machine.status, alive, scale, strength, zero_tol)
         new_scale = rule(scale[staying], strength[staying])
-        del strength  # vectors of wide data are large
+        del strength
         alive = alive if staying.all() else alive[staying] if not staying.any() else result.alive
         new_scale = in_units(alive, new_scale)
         resting = _is_at_rest(result, machine, scale, new_scale, tol)
         if not staying.all() and not resting:
-            active = _narrowed(active, staying, n_features)
+            active = _narrowed(design, active, alive, staying)
             machine.keep(staying)
         scale = new_scale
     result.converged = resting and result.remedy == UNFINISHED and result.status in ACCURATE
@@ -316,9 +347,10 @@ def _note(
     weight = scale * strength
     staying: BoolArray = weight > zero_tol * weight.max(initial=0.0)
     if result.n_iter == 1:
-        result.first[alive] = weight
+        result.fallen = alive[~staying], weight[~staying]
+        result.largest_at_first = float(weight.max(initial=0.0))
     result.status = status
-    result.trained, result.trained_scale = alive, scale
+    result.trained_on, result.trained_scale = None if alive.size == result.n_features else alive, scale
     if staying.all():
         result.iterates.append((alive, weight))
     elif staying.any():
@@ -332,7 +364,7 @@ def _is_at_rest(
     """Nothing moves any more, or there is nothing left to decide."""
     if new_scale.size == 0:
         return True
-    if result.iterates[-1][1].max() <= COLLAPSED * result.first.max():
+    if result.iterates[-1][1].max() <= COLLAPSED * result.largest_at_first:
         result.remedy = SHRUNK
         return True
     if new_scale.size < scale.size or not machine.settled:
@@ -340,7 +372,8 @@ def _is_at_rest(
     return bool(np.abs(new_scale / scale - 1.0).max() <= tol)
 
 
-def _narrowed(active: Design, staying: BoolArray, n_features: int) -> Design:
-    columns = np.flatnonzero(staying)
-    taken = active.take(columns)
-    return taken.resident() if columns.size <= RESIDENT_SHARE * n_features else taken
+def _narrowed(design: Design, active: Design, alive: IntArray, staying: BoolArray) -> Design:
+    """The features that are left, of what is in memory already or of the whole design; many share one index."""
+    if RESIDENT_SHARE * design.n_features < alive.size:
+        return design.take(read_only(alive))
+    return active.take(np.flatnonzero(staying)).resident()

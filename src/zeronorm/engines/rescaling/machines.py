@@ -73,7 +73,7 @@ class LinearMachine:
         self.weights: FloatArray = np.zeros((0, len(parts)))
         self.bias: FloatArray = np.zeros(len(parts))
         self._was_in_dual = True
-        self._earlier_weights: FloatArray | None = None  # of the features that are left
+        self._earlier_weights: FloatArray | None = None  # of the features that are left, for the primal
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         in_dual = self.in_dual(design.shape)
@@ -86,8 +86,10 @@ class LinearMachine:
         if self.status in NO_SOLUTION:
             return np.zeros(scale.size)
         self.bias = np.array([part.solution.bias for part in self.parts])
-        self.weights = self._earlier_weights = scale[:, None] * rescaled_weights
-        return np.asarray(np.abs(rescaled_weights).sum(axis=1))
+        self.weights = scale[:, None] * rescaled_weights
+        self._earlier_weights = None if design.n_samples <= FEW_SAMPLES[self.loss] else self.weights
+        strength: FloatArray = np.abs(rescaled_weights, out=rescaled_weights)
+        return strength[:, 0] if len(self.parts) == 1 else np.asarray(strength.sum(axis=1))
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
         """Whether data of this shape are better solved on the Gram matrix."""
@@ -113,7 +115,9 @@ class LinearMachine:
             else:
                 part.solution = solve_svr_dual(gram, part.target, epsilon=self.epsilon, **options)
         dual = np.column_stack([part.solution.dual_coef for part in self.parts])
-        return scale[:, None] * design.transpose_dot(dual)
+        weights = np.require(design.transpose_dot(dual), requirements="W")
+        weights *= scale[:, None]
+        return weights
 
     def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
         """The same for more samples than features."""

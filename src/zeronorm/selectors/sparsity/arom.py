@@ -213,7 +213,8 @@ class AROM(WeightedSplittingSelector):
             tube = "" if problem.task != "regression" else " or lower epsilon"
             warn_of_empty_answer(self, problem, f"raise C{tube}")
         if isinstance(machine, (L1Machine, JointL1Machine)) and machine.first_pull is not None:
-            result.first[distinct_columns(self.representative_)] = machine.first_pull
+            result.fallback = np.zeros(problem.n_features)
+            result.fallback[distinct_columns(self.representative_)] = machine.first_pull
         self.coef_ = np.zeros((machine.weights.shape[1], problem.n_features))
         if result.trained.size:
             self.coef_[:, result.trained] = machine.weights.T
