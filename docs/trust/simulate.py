@@ -26,8 +26,7 @@ from scipy import stats
 
 from zeronorm import FisherScore, KnockoffSelector, LassoSelector
 from zeronorm.datasets import load_dataset
-from zeronorm.evaluation.significance import corrected_resampled_t
-from zeronorm.evaluation.significance.pooled import metric_interval, paired_test
+from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval, paired_test
 from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm.evaluation.summary import compare
 from zeronorm.resampling.metrics import METRICS
@@ -137,8 +136,48 @@ def _classified(y: np.ndarray, decision: np.ndarray, test: np.ndarray, split: in
     row["error_rate"] = METRICS["error_rate"].function(truth, predictions)
     row["balanced_error_rate"] = METRICS["balanced_error_rate"].function(truth, predictions)
     above = values[truth == 1][:, None] - values[truth == 0]
-    row["auc"] = float(np.mean((above > 0) + 0.5 * (above == 0)))
+    row["auc"] = float(np.mean((above > 0) + 0.5 * (above == 0))) if above.size else np.nan
     return row
+
+
+def many_fits(
+    X: np.ndarray, y: np.ndarray, splits: list[np.ndarray], center: np.ndarray, n_kept: int,
+) -> Runs:  # fmt: skip
+    """Runs with many features or many folds: all models of a data set are fitted at once.
+
+    The procedure is that of ``classification_runs``; parts of one class have no area under the curve.
+    """
+    records: list[list[dict[str, Any]]] = []
+    truth: dict[str, list[float]] = {"error_rate": [], "balanced_error_rate": [], "auc": []}
+    for b, (measured, labels) in enumerate(zip(X, y, strict=True)):
+        tests = [fold[b] == j for fold in splits for j in range(fold[b].max() + 1)]
+        weights, offset = _fit_parts(measured, labels, ~np.asarray(tests), n_kept)
+        decision = measured @ weights.T + offset
+        n, share = labels.size, float(labels.mean())
+        records.append(
+            [_classified(labels, decision[:, j], np.flatnonzero(test), j, n) for j, test in enumerate(tests)]
+        )
+        norm, signal = np.linalg.norm(weights, axis=1), weights @ center
+        missed, false = (stats.norm.cdf(-(signal + sign * offset) / norm) for sign in (1, -1))
+        truth["error_rate"].append(float(np.mean(share * missed + (1 - share) * false)))
+        truth["balanced_error_rate"].append(float(np.mean((missed + false) / 2)))
+        truth["auc"].append(float(np.mean(stats.norm.cdf(np.sqrt(2) * signal / norm))))
+    return Runs(records, {name: np.asarray(found) for name, found in truth.items()})
+
+
+def _fit_parts(
+    X: np.ndarray, y: np.ndarray, trains: np.ndarray, n_kept: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """``fit_classifier`` on the training parts of one data set, one row of ``trains`` each."""
+    one, zero = (((y == label) & trains).astype(float) for label in (1, 0))
+    n_one, n_zero = one.sum(axis=1)[:, None], zero.sum(axis=1)[:, None]
+    mean_one, mean_zero = one @ X / n_one, zero @ X / n_zero
+    variance = (trains @ (X * X) - n_one * mean_one**2 - n_zero * mean_zero**2) / (n_one + n_zero - 2)
+    gap = mean_one - mean_zero
+    t = np.abs(gap) / np.sqrt(variance)
+    smallest = np.partition(t, -n_kept, axis=1)[:, -n_kept][:, None]
+    weights = np.where(t >= smallest, gap / variance, 0.0)
+    return weights, -np.sum(weights * (mean_one + mean_zero) / 2, axis=1)
 
 
 def regression_runs(
@@ -184,7 +223,7 @@ def _fitted(y: np.ndarray, predictions: np.ndarray, test: np.ndarray, split: int
     return {
         "split": split, "truth": y, "predictions": predictions, "test_rows": test, "n_test": test.size,
         "n_train": n - test.size, "mse": squares / test.size, "mae": float(np.mean(np.abs(residuals))),
-        "r2": 1 - squares / float(centred @ centred),
+        "r2": 1 - squares / float(centred @ centred) if centred.any() else np.nan,
     }  # fmt: skip
 
 
@@ -225,6 +264,7 @@ def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.
 
 PLANS = ((2, 1), (5, 1), (10, 1), (2, 10), (5, 5), (10, 10))
 FEW_FITS, MOST_COSTLY = 10, 300  # fits per data set; data sets of a setting with more fits
+MOST_FOLDS_OF_AREAS = 10  # parts that hold both classes
 EDGE_PLANS = ((2, 10), (10, 10))  # not in the table of coverage
 QUICK_PLANS = ((2, 1), (5, 1), (5, 5))
 
@@ -464,6 +504,100 @@ def paired_runs(
     return found
 
 
+WIDE = 500  # features among which a procedure has to choose
+UNSTABLE_PLANS = (*PLANS[:3], (2, 5), *PLANS[4:])
+BATCH = 50  # wide data sets in memory at once
+
+
+@table
+def size_unstable(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """Rejections of equal procedures that choose 1 or 20 of 500 features, few of which tell anything."""
+    sizes, plans = ((100,), ((10, 1),)) if quick else ((40, 100), UNSTABLE_PLANS)
+    jobs: list[Job] = [
+        (_unstable_sizes, (n, bayes, kept, *plan), ())
+        for n, bayes, kept, plan in product(
+            sizes, (0.3,) if quick else (0.1, 0.3), (1,) if quick else (1, 20), plans
+        )
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _unstable_sizes(
+    n: int, bayes: float, kept: int, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    first, second = separate_runs(
+        n=n,
+        bayes=(bayes, bayes),
+        n_features=WIDE,
+        kept=kept,
+        folds=folds,
+        repeats=repeats,
+        sets=sets,
+        rng=rng,
+    )
+    names = ("error_rate", "balanced_error_rate", "auc")[: 3 if folds <= MOST_FOLDS_OF_AREAS else 2]
+    for name in names:
+        for row in _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}):
+            yield {"test": row.pop("test"), "metric": row.pop("metric"), "kept of 500": kept, **row}
+
+
+def separate_runs(
+    *, n: int, bayes: tuple[float, float], n_features: int, kept: int, folds: int, repeats: int, sets: int,
+    rng: np.random.Generator, shared: float = 0.0,
+) -> list[Runs]:  # fmt: skip
+    """Two procedures, each with measurements of its own of the same samples, that share a part of their noise."""
+    centers = [class_center(error, n_features) for error in bayes]
+    found: list[Runs] = [
+        Runs([], {name: np.empty(0) for name in ("error_rate", "balanced_error_rate", "auc")})
+    ] * 2
+    for start in range(0, sets, BATCH):
+        shape = (min(BATCH, sets - start), n)
+        y = np.zeros(shape, dtype=int)
+        y[:, : n // 2] = 1
+        splits = [stratified_folds(y, folds, rng) for _ in range(repeats)]
+        common = np.sqrt(shared) * rng.normal(size=(*shape, n_features))
+        for method, center in enumerate(centers):
+            X = (
+                common
+                + np.sqrt(1 - shared) * rng.normal(size=common.shape)
+                + (2 * y - 1)[:, :, None] * center
+            )
+            more, known = many_fits(X, y, splits, center, kept), found[method]
+            truth = {name: np.r_[known.truth[name], more.truth[name]] for name in more.truth}
+            found[method] = Runs(known.records + more.records, truth)
+    return found
+
+
+@table
+def power(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """How often the paired test finds a difference that is there."""
+    jobs: list[Job] = [
+        (_powers, (n, *bayes, *plan), ())
+        for n, bayes, plan in product(
+            (40,) if quick else (40, 100),
+            ((0.07, 0.3),) if quick else ((0.07, 0.3), (0.1, 0.2)),
+            QUICK_PLANS[1:],
+        )
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _powers(
+    n: int, better: float, worse: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    first, second = separate_runs(
+        n=n, bayes=(better, worse), n_features=N_FEATURES, kept=N_KEPT, folds=folds, repeats=repeats, sets=sets,
+        rng=rng, shared=0.5,
+    )  # fmt: skip
+    for name in ("error_rate", "balanced_error_rate", "auc"):
+        found, _ = _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
+        values = [round(float(runs.truth[name].mean()), 3) for runs in (first, second)]
+        yield {
+            "metric": name, "n": n, "true value of the better": values[0], "of the worse": values[1], "folds": folds,
+            "repeats": repeats, "rejected": found["rejected"], "data sets": sets,
+        }  # fmt: skip
+
+
 @table
 def verdict(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """How often the sentence of a comparison of four methods claims a difference that is not there."""
@@ -659,6 +793,7 @@ SUMMARIES = {
     "coverage": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
     "edges": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
     "size": (("test", "metric"), ("rejected",)),
+    "size_unstable": (("test", "metric"), ("rejected",)),
     "verdict": (("methods",), ("claims a false one",)),
     "stability": (("selections",), ("covered",)),
     "discoveries": (("scores", "knockoffs"), ("false discovery rate", "power")),
@@ -700,7 +835,9 @@ STATEMENTS = (
     ),
     ("95 % interval of the stability", "about 0.95", ("stability",), "", "covered"),
     ("paired test rejects equal methods", "at most 0.05", ("size",), "paired,", "rejected"),
+    ("the same, methods with unstable selections", "at most 0.05", ("size_unstable",), "paired,", "rejected"),
     ("corrected t test rejects equal methods", "at most 0.05", ("size",), "corrected t,", "rejected"),
+    ("the same, methods with unstable selections", "at most 0.05", ("size_unstable",), "corrected t,", "rejected"),
     ("a comparison claims a false difference", "at most 0.05", ("verdict",), "", "claims a false one"),
     ("share of false features with knockoffs, level 0.2", "at most 0.2", ("discoveries",), "", "false discovery rate"),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from statsmodels.stats.proportion import proportion_confint
@@ -154,6 +155,51 @@ def test_equal_differences_are_not_certainty():
     assert effect.low < 0 < effect.estimate < effect.high
 
 
+def area_rows(y, decision, passes):
+    """Rows of ``passes`` draws of decisions, one test part each."""
+    rows = []
+    for values in decision[:passes]:
+        row = {
+            "test_rows": np.arange(y.size),
+            "truth": y,
+            "decision": values,
+            "predictions": (values > 0).astype(int),
+        }
+        row |= {"n_test": y.size, "n_train": 4 * y.size, "auc": METRICS["auc"].function(y, values, [0, 1])}
+        rows.append(row | {"error_rate": np.mean(row["predictions"] != y)})
+    return rows
+
+
+@pytest.mark.parametrize("name", ["error_rate", "auc"])
+def test_further_passes_do_not_make_a_difference_more_certain(name):
+    """Ten passes average the noise of the passes out, not what a new data set would change."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    noise = rng.normal(size=(2, 10, 60))
+    width = {}
+    for passes in (1, 10):
+        a, b = (area_rows(y, 0.5 * (2 * y - 1) + part, passes) for part in noise)
+        effect = paired_test(METRICS[name], a, b)[1]
+        width[passes] = effect.high - effect.low
+    assert 0.9 < width[10] / width[1] < 1.1  # 0.4 from mean outcomes
+
+
+def test_the_test_of_areas_widens_where_methods_are_unstable():
+    """By hand: placements of either class, half a pair of differences of 1 added, 1 + 1.75 min(1, 6a(1 - a))."""
+    rng = np.random.default_rng(1)
+    y = np.arange(80) % 2
+    decision = rng.normal(size=(2, 1, 80)) + 1.5 * y
+    a, b = (area_rows(y, values, 1) for values in decision)
+    p_value, _ = paired_test(METRICS["auc"], a, b)
+    placed = [placements(rows[0]) for rows in (a, b)]
+    differences = [np.r_[placed[0] - placed[1]][y == label] for label in (0, 1)]
+    means = [d.sum() / (d.size + 1) for d in differences]
+    variances = [(np.sum(d**2) + 1) / (d.size + 1) - m**2 for d, m in zip(differences, means, strict=True)]
+    area = (a[0]["auc"] + b[0]["auc"]) / 2
+    error = np.sqrt((1 + 1.75 * min(1, 6 * area * (1 - area))) * sum(variances) / 41)
+    assert p_value == pytest.approx(2 * stats.norm.sf(abs(np.mean(means)) / error))
+
+
 def test_any_scorer_goes_through_the_whole_chain():
     """A scorer of scikit-learn and a metric of a user: curves, intervals, comparison, direction."""
     rng = np.random.default_rng(0)
@@ -215,6 +261,13 @@ def test_tests_keep_their_size_in_a_small_simulation(simulate):
         assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 60), row
 
 
+def test_unstable_methods_keep_their_size_and_clear_differences_are_found(simulate):
+    for row in simulate.size_unstable(sets=25, seed=1, quick=True):
+        assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 25), row
+    rows = list(simulate.power(sets=25, seed=1, quick=True))
+    assert all(row["rejected"] > 0.3 for row in rows if row["metric"] == "error_rate")
+
+
 def test_the_verdict_is_true_in_a_small_simulation(simulate):
     rows = list(simulate.verdict(sets=40, seed=1, quick=True))
     assert all(rejected_at_most(row["claims a false one"], 0.05, 40) for row in rows)
@@ -253,14 +306,14 @@ def test_the_test_of_residuals_has_its_size_with_two_folds_and_ten_repeats(simul
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["coverage", "edges", "size", "verdict", "stability"])
+@pytest.mark.parametrize("name", ["coverage", "edges", "size", "size_unstable", "verdict", "stability"])
 def test_full_tables(simulate, name):
     """The committed tables, drawn again with another seed, within their simulation error."""
     for row in simulate.TABLES[name](sets=200, seed=7):
         if name in ("coverage", "edges"):
             covered = row["covers the expected value"]
             assert covered == "refused" or covered >= 0.92 - 3 * np.sqrt(0.08 * 0.92 / 200), row
-        elif name == "size":
+        elif name.startswith("size"):
             assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 200), row
         elif name == "verdict":
             assert rejected_at_most(row["claims a false one"], 0.05, 200), row
@@ -270,8 +323,6 @@ def test_full_tables(simulate, name):
 
 def test_intervals_of_other_metrics_count_the_overlap_of_training_parts():
     """Nadeau & Bengio by hand: the variance of the mean is s² (1/J + n_test/n_train)."""
-    from scipy import stats
-
     from zeronorm.evaluation.significance.pooled import _interval_of_parts
 
     values = np.array([0.1, 0.2, 0.15, 0.3, 0.25])

@@ -13,9 +13,10 @@ from zeronorm.evaluation.significance.paired import (
     SignedRank,
     compare_methods,
     corrected_resampled_t,
+    paired_test,
     signed_rank,
 )
-from zeronorm.evaluation.significance.pooled import metric_interval, paired_test
+from zeronorm.evaluation.significance.pooled import metric_interval
 from zeronorm.evaluation.significance.ranks import (
     CriticalDifference,
     Friedman,

@@ -1,15 +1,13 @@
-r"""Intervals and tests of a metric that was measured by resampling one data set.
+r"""Intervals of a metric that was measured by resampling one data set.
 
-Both come from the outcomes of single samples, averaged over the repeats, not from the few values of the test
+They come from the outcomes of single samples, averaged over the repeats, not from the few values of the test
 parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. The variance of independent
 samples is too small, because training parts overlap and models depend on the samples that others are tested on.
 The corrected variance of Nadeau & Bengio (2003), :math:`1/J + n_{test}/n_{train}` instead of :math:`1/J`, is
 :math:`1 + n/n_{train}` times as large for the J parts of a cross-validation: 3 times with two of them, twice with
 many. Intervals use that factor, at least 2.5, which unstable procedures need; of shares in proportion to
-:math:`4p(1-p)` and of areas to :math:`\min(1, 6a(1-a))`: a procedure that hardly errs is stable. Tests, where most of
-the difference between data sets cancels, use 2, and of residuals, where less of it does, 2.5 + n_test / n_train. How
-often the intervals cover and how often the tests reject without
-reason is simulated in docs/trust.
+:math:`4p(1-p)` and of areas to :math:`\min(1, 6a(1-a))`: a procedure that hardly errs is stable. How often the
+intervals cover is simulated in docs/trust.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.evaluation.significance.effects import EffectSize, standard_error
+from zeronorm.evaluation.significance.effects import standard_error
 from zeronorm.resampling.metrics import (
     Metric,
     absolute_residuals,
@@ -31,9 +29,9 @@ from zeronorm.resampling.metrics import (
     squared_residuals,
 )
 
-OVERLAP = 2.0  # variance with overlapping training parts over that of independent samples, in tests
-RESIDUAL_OVERLAP = 2.5  # the same for residuals, before the share of the test part is added
-LEAST_OVERLAP = 2.5  # the same for the errors of one procedure, at its least stable
+LEAST_OVERLAP = (
+    2.5  # variance with overlapping training parts over that of independent samples, at its least stable
+)
 SMALLEST_OVERLAP = 0.5  # repeats average a part of the variance out, but never all
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
 MOST_BLOCKS = 50
@@ -245,7 +243,7 @@ def _overlap(instability: float, variance: float, by_repeat: FloatArray | None, 
 
 def _largest_overlap(rows: Sequence[Row]) -> float:
     """The factor of Nadeau and Bengio, 1 + n / n_train, within limits."""
-    return max(LEAST_OVERLAP, 2.0 + _ratio(rows))
+    return max(LEAST_OVERLAP, 2.0 + ratio_of_parts(rows))
 
 
 def _wilson(share: float, n: float, z: float) -> Interval:
@@ -315,7 +313,7 @@ def _positive_interval(
     error = float(np.sqrt(_largest_overlap(rows) * pooled.clustering * spread / n))
     if len(values) > 1:
         # Models that differ much between the training parts show in the spread of the parts.
-        error = max(error, standard_error(values, _ratio(rows)))
+        error = max(error, standard_error(values, ratio_of_parts(rows)))
     skewness = max(float(stats.skew(pooled.mean, bias=False)), LEAST_SKEWNESS.get(kind, 1e-3)) / np.sqrt(n)
     t = float(stats.t.ppf((1 + confidence) / 2, n - 1))
 
@@ -353,82 +351,11 @@ def _interval_of_parts(rows: Sequence[Row], values: FloatArray, confidence: floa
     """The corrected t interval of Nadeau & Bengio, for metrics that single samples do not explain."""
     if values.size < 3 or values.max() == values.min():
         return None
-    half = float(stats.t.ppf((1 + confidence) / 2, values.size - 1)) * standard_error(values, _ratio(rows))
+    half = float(stats.t.ppf((1 + confidence) / 2, values.size - 1)) * standard_error(
+        values, ratio_of_parts(rows)
+    )
     return float(values.mean()) - half, float(values.mean()) + half
 
 
-def _ratio(rows: Sequence[Row]) -> float:
+def ratio_of_parts(rows: Sequence[Row]) -> float:
     return float(np.mean([row["n_test"] / row["n_train"] for row in rows]))
-
-
-# -- Tests --
-
-
-def paired_test(
-    metric: Metric, a: Sequence[Row], b: Sequence[Row], *, confidence: float = 0.95
-) -> tuple[float, EffectSize]:
-    """Two-sided p-value and difference (a minus b) of two methods on the same test parts.
-
-    The normal test (for residuals the t test) of the mean of paired differences, one per sample, with the variance for
-    overlapping training parts. One difference of each sign is added to each class, so that differences without spread
-    are not taken for certainty.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric.
-    a : list of dict
-        Records of the first method at one size, as in ``metric_interval``.
-    b : list of dict
-        Records of the second method on the same test parts.
-    confidence : float, default=0.95
-        Confidence level of the interval.
-
-    Returns
-    -------
-    tuple of float and EffectSize
-        The p-value and the difference.
-
-    Examples
-    --------
-    >>> from zeronorm.evaluation import METRICS
-    >>> from zeronorm.evaluation.significance import paired_test
-    >>> from zeronorm import FisherScore, RandomSelector, evaluate
-    >>> from zeronorm.datasets import make_linear_toy
-    >>> X, y, _ = make_linear_toy(60, random_state=0)
-    >>> methods = {"fisher": FisherScore(), "random": RandomSelector(random_state=0)}
-    >>> records = evaluate(methods, X, y, sizes=[2])
-    >>> rows = list(records.iter_rows(named=True))
-    >>> a, b = ([row for row in rows if row["method"] == name] for name in methods)
-    >>> p_value, difference = paired_test(METRICS["error_rate"], a, b)
-    >>> p_value < 0.01, difference.estimate < 0
-    (True, True)
-    """
-    first, second = (pool_outcomes(rows, outcomes_of(metric)) for rows in (a, b))
-    difference = first.mean - second.mean
-    by_class = metric.outcomes in ("class mean", "ranks")
-    labels = first.labels if by_class else np.zeros(first.n)
-    added = 1.0 if metric.bounds == (0.0, 1.0) else float(np.sqrt(np.mean(difference**2)))
-    kinds = np.unique(labels)
-    pseudo = 1.0 / kinds.size
-    centers, variances = [], []
-    for kind in kinds:
-        d = difference[labels == kind]
-        n = d.size + 2 * pseudo
-        centers.append(d.sum() / n)
-        variances.append(((d**2).sum() + 2 * pseudo * added**2) / n - centers[-1] ** 2)
-        variances[-1] /= n
-    # A mean over the classes weighs each by 1 / C; an area is the mean of the placements of either class.
-    weight = 1.0 if metric.outcomes == "ranks" else 1.0 / kinds.size**2
-    center = float(np.mean(centers))
-    clustering = PooledOutcomes(difference, labels, None, first.groups).clustering
-    is_residual = metric.sample_outcomes in LEAST_SPREAD
-    overlap = RESIDUAL_OVERLAP + _ratio(a) if is_residual else OVERLAP
-    error = float(np.sqrt(overlap * clustering * weight * np.sum(variances)))
-    scale = stats.t(first.n - 1) if is_residual else stats.norm
-    estimate = float(np.mean([row[metric.name] for row in a]) - np.mean([row[metric.name] for row in b]))
-    half = float(scale.ppf((1 + confidence) / 2)) * error
-    p_value = 1.0 if error == 0.0 else float(2 * scale.sf(abs(center) / error))
-    return p_value, EffectSize(
-        estimate, min(center - half, estimate), max(center + half, estimate), confidence
-    )
