@@ -264,7 +264,6 @@ def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.
 
 PLANS = ((2, 1), (5, 1), (10, 1), (2, 10), (5, 5), (10, 10))
 FEW_FITS, MOST_COSTLY = 10, 300  # fits per data set; data sets of a setting with more fits
-MOST_FOLDS_OF_AREAS = 10  # parts that hold both classes
 EDGE_PLANS = ((2, 10), (10, 10))  # not in the table of coverage
 QUICK_PLANS = ((2, 1), (5, 1), (5, 5))
 
@@ -535,8 +534,7 @@ def _unstable_sizes(
         sets=sets,
         rng=rng,
     )
-    names = ("error_rate", "balanced_error_rate", "auc")[: 3 if folds <= MOST_FOLDS_OF_AREAS else 2]
-    for name in names:
+    for name in ("error_rate", "balanced_error_rate", "auc"):
         for row in _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}):
             yield {"test": row.pop("test"), "metric": row.pop("metric"), "kept of 500": kept, **row}
 
@@ -566,6 +564,50 @@ def separate_runs(
             truth = {name: np.r_[known.truth[name], more.truth[name]] for name in more.truth}
             found[method] = Runs(known.records + more.records, truth)
     return found
+
+
+PROCEDURES = ((N_FEATURES, N_KEPT), (WIDE, 1), (WIDE, 20))  # features, kept
+
+
+@table
+def many_folds(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """Intervals and the paired test with 20 folds and with one sample left out."""
+    jobs: list[Job] = [
+        (_with_many_folds, (n, *procedure, bayes, folds, 1), ())
+        for procedure, n, bayes in product(
+            PROCEDURES[1:2] if quick else PROCEDURES,
+            (40,) if quick else (40, 100),
+            (0.3,) if quick else (0.1, 0.3),
+        )
+        for folds in ((n,) if quick else (20, n))
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _with_many_folds(
+    n: int, n_features: int, kept: int, bayes: float, folds: int, repeats: int, sets: int,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    first, second = separate_runs(
+        n=n,
+        bayes=(bayes, bayes),
+        n_features=n_features,
+        kept=kept,
+        folds=folds,
+        repeats=repeats,
+        sets=sets,
+        rng=rng,
+    )
+    for name in ("error_rate", "balanced_error_rate", "auc")[
+        : 3 if folds < n else 2
+    ]:  # one sample has no area
+        tested = next(_rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}))
+        covered = _covered(first, name)
+        yield {
+            "metric": name, "features": n_features, "kept": kept, "n": n, "folds": folds,
+            **{key: covered[key] for key in ("true value", "covers the expected value", "mean width")},
+            "rejected": tested["rejected"], "data sets": sets,
+        }  # fmt: skip
 
 
 @table
@@ -794,6 +836,7 @@ SUMMARIES = {
     "edges": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
     "size": (("test", "metric"), ("rejected",)),
     "size_unstable": (("test", "metric"), ("rejected",)),
+    "many_folds": (("metric",), ("covers the expected value", "rejected")),
     "verdict": (("methods",), ("claims a false one",)),
     "stability": (("selections",), ("covered",)),
     "discoveries": (("scores", "knockoffs"), ("false discovery rate", "power")),
@@ -833,9 +876,13 @@ STATEMENTS = (
             ("r2", "R²"),
         )
     ),
+    (
+        "95 % interval, more than ten folds", "at least 0.95", ("many_folds",), "", "covers the expected value",
+    ),
     ("95 % interval of the stability", "about 0.95", ("stability",), "", "covered"),
     ("paired test rejects equal methods", "at most 0.05", ("size",), "paired,", "rejected"),
     ("the same, methods with unstable selections", "at most 0.05", ("size_unstable",), "paired,", "rejected"),
+    ("the same, more than ten folds", "at most 0.05", ("many_folds",), "", "rejected"),
     ("corrected t test rejects equal methods", "at most 0.05", ("size",), "corrected t,", "rejected"),
     ("the same, methods with unstable selections", "at most 0.05", ("size_unstable",), "corrected t,", "rejected"),
     ("a comparison claims a false difference", "at most 0.05", ("verdict",), "", "claims a false one"),

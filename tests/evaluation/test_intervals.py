@@ -144,6 +144,21 @@ def test_two_folds_widen_an_interval_most():
     assert width[2] / width[4] == pytest.approx(np.sqrt(3 / 2.5), rel=0.02)
 
 
+@pytest.mark.parametrize(("n_parts", "factor"), [(20, 5.0), (200, 9.0)])
+def test_more_than_ten_folds_widen_an_interval_and_a_difference(n_parts, factor):
+    """One more for every five parts, nine at most; at p = 1/2 the paired test has 3.25 with ten parts."""
+    y = np.arange(200) % 2
+    wrong = [np.where((np.arange(200) // 2 + shift) % 4 < 2, 1 - y, y) for shift in (0, 1)]
+    width = {}
+    for k in (10, n_parts):
+        a, b = (parts(y, predicted, n_parts=k) for predicted in wrong)
+        effect = paired_test(METRICS["error_rate"], a, b)[1]
+        width[k] = effect.high - effect.low
+    assert width[n_parts] / width[10] == pytest.approx(np.sqrt(factor / 3.25))
+    low, high = proportion_confint(100 / factor, 200 / factor, method="wilson")
+    assert metric_interval(METRICS["error_rate"], a) == pytest.approx((low, high), rel=0.01)
+
+
 def test_equal_differences_are_not_certainty():
     """One more error in each of five parts: 5 against 0 discordant samples of 50."""
     y = np.zeros(50, dtype=int)
@@ -264,6 +279,9 @@ def test_tests_keep_their_size_in_a_small_simulation(simulate):
 def test_unstable_methods_keep_their_size_and_clear_differences_are_found(simulate):
     for row in simulate.size_unstable(sets=25, seed=1, quick=True):
         assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 25), row
+    for row in simulate.many_folds(sets=25, seed=1, quick=True):
+        assert rejected_at_most(row["rejected"], 0.05, 25), row
+        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 25), row
     rows = list(simulate.power(sets=25, seed=1, quick=True))
     assert all(row["rejected"] > 0.3 for row in rows if row["metric"] == "error_rate")
 
@@ -306,14 +324,16 @@ def test_the_test_of_residuals_has_its_size_with_two_folds_and_ten_repeats(simul
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["coverage", "edges", "size", "size_unstable", "verdict", "stability"])
+@pytest.mark.parametrize(
+    "name", ["coverage", "edges", "size", "size_unstable", "many_folds", "verdict", "stability"]
+)
 def test_full_tables(simulate, name):
     """The committed tables, drawn again with another seed, within their simulation error."""
     for row in simulate.TABLES[name](sets=200, seed=7):
         if name in ("coverage", "edges"):
             covered = row["covers the expected value"]
             assert covered == "refused" or covered >= 0.92 - 3 * np.sqrt(0.08 * 0.92 / 200), row
-        elif name.startswith("size"):
+        elif name.startswith("size") or name == "many_folds":
             assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 200), row
         elif name == "verdict":
             assert rejected_at_most(row["claims a false one"], 0.05, 200), row

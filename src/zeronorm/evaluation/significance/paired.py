@@ -24,6 +24,7 @@ from zeronorm.evaluation.significance.pooled import (
     POOLED_COLUMNS,
     PooledOutcomes,
     Row,
+    excess_of_parts,
     has_outcomes,
     outcomes_of,
     pool_outcomes,
@@ -35,10 +36,12 @@ FEWEST_PARTS, FEWEST_IN_PART = 3, 4  # for the corrected t-test
 LARGEST_EXACT = 50  # differences in the signed rank test
 
 # In the paired test, variance with overlapping training parts over that of independent samples. Simulated in
-# docs/trust with procedures that choose one of 500 features; a factor of 2 rejected 0.15 of equal ones.
-SHARE_INSTABILITY = 2.25  # the excess over 1 for errors of two procedures at their least stable
-AREA_INSTABILITY = 1.75  # the same for areas under the curve
-RESIDUAL_OVERLAP = 2.5  # the factor for residuals, before the share of the test part is added
+# docs/trust with procedures that choose one of 500 features; a factor of 2 rejected 0.13 of equal ones.
+SHARE_EXCESS = 2.25  # the excess over 1 for errors of two procedures at their least stable
+AREA_EXCESS = 1.75  # the same for areas under the curve
+RESIDUAL_EXCESS = (
+    1.5  # the same for residuals, before the share of the test part is added; many parts count half
+)
 
 Rows = Sequence[Row]
 
@@ -228,7 +231,8 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     are not taken for certainty. For errors and areas the variance is that of one pass of cross-validation, times
     1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 1.75 · min(1, 6a(1 - a)) with their mean area:
     methods that err often may choose other features on other data, and one data set does not show how much that
-    matters. Further passes make the difference steadier, but the test not more powerful.
+    matters. Further passes make the difference steadier, but the test not more powerful; with more than ten test parts
+    the excess over 1 grows with their number (docs/trust).
 
     Parameters
     ----------
@@ -270,8 +274,7 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     center, variance = _paired_moments(metric, difference, squares, labels)
     clustering = PooledOutcomes(difference, labels, None, first.groups).clustering
     level = np.mean([(first.mean + second.mean)[labels == kind].mean() / 2 for kind in np.unique(labels)])
-    overlap = RESIDUAL_OVERLAP + ratio_of_parts(a) if is_residual else _paired_overlap(metric, float(level))
-    error = float(np.sqrt(overlap * clustering * variance))
+    error = float(np.sqrt(_paired_overlap(metric, a, float(level)) * clustering * variance))
     scale = stats.t(first.n - 1) if is_residual else stats.norm
     estimate = float(np.mean([row[metric.name] for row in a]) - np.mean([row[metric.name] for row in b]))
     half = float(scale.ppf((1 + confidence) / 2)) * error
@@ -309,13 +312,15 @@ def _paired_moments(
     return float(np.mean(centers)), weight * float(np.sum(variances))
 
 
-def _paired_overlap(metric: Metric, level: float) -> float:
+def _paired_overlap(metric: Metric, rows: Rows, level: float) -> float:
     """The factor for overlapping training parts at the mean error or area of two methods."""
-    if metric.bounds != (0.0, 1.0):  # no share: the level does not tell how stable the methods are
-        level = 0.5
+    if metric.sample_outcomes in LEAST_SPREAD:
+        return 1 + max(RESIDUAL_EXCESS + ratio_of_parts(rows), excess_of_parts(0.0, rows) / 2)
     if metric.outcomes == "ranks":
-        return 1 + AREA_INSTABILITY * min(1.0, 6 * level * (1 - level))
-    return 1 + SHARE_INSTABILITY * 4 * level * (1 - level)
+        return 1 + excess_of_parts(AREA_EXCESS, rows) * min(1.0, 6 * level * (1 - level))
+    # Of outcomes that are no shares the level does not tell how stable the methods are.
+    instability = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
+    return 1 + excess_of_parts(SHARE_EXCESS, rows) * instability
 
 
 # -- All pairs of methods in the records of ``evaluate`` --

@@ -6,8 +6,8 @@ samples is too small, because training parts overlap and models depend on the sa
 The corrected variance of Nadeau & Bengio (2003), :math:`1/J + n_{test}/n_{train}` instead of :math:`1/J`, is
 :math:`1 + n/n_{train}` times as large for the J parts of a cross-validation: 3 times with two of them, twice with
 many. Intervals use that factor, at least 2.5, which unstable procedures need; of shares in proportion to
-:math:`4p(1-p)` and of areas to :math:`\min(1, 6a(1-a))`: a procedure that hardly errs is stable. How often the
-intervals cover is simulated in docs/trust.
+:math:`4p(1-p)` and of areas to :math:`\min(1, 6a(1-a))`: a procedure that hardly errs is stable. With more than ten
+parts the excess of the factor over 1 grows with their number. How often the intervals cover is simulated in docs/trust.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ from zeronorm.resampling.metrics import (
 LEAST_OVERLAP = (
     2.5  # variance with overlapping training parts over that of independent samples, at its least stable
 )
+MANY_PARTS, EXCESS_OF_PART, MOST_EXCESS = (
+    10,
+    0.2,
+    8.0,
+)  # the excess over 1 with more than ten parts, up to a limit
 SMALLEST_OVERLAP = 0.5  # repeats average a part of the variance out, but never all
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
 MOST_BLOCKS = 50
@@ -234,7 +239,7 @@ def _shrunk(outcomes: FloatArray, pseudo: float) -> float:
 
 def _overlap(instability: float, variance: float, by_repeat: FloatArray | None, rows: Sequence[Row]) -> float:
     """The factor for overlapping training parts, less what the repeats have averaged out."""
-    factor = 1 + (_largest_overlap(rows) - 1) * instability
+    factor = 1 + excess_of_parts(_largest_overlap(rows) - 1, rows) * instability
     if by_repeat is not None:
         n_repeats = len(by_repeat)
         factor -= (1 - 1 / n_repeats) * float(by_repeat.mean(axis=1).var(ddof=1)) / variance
@@ -355,6 +360,16 @@ def _interval_of_parts(rows: Sequence[Row], values: FloatArray, confidence: floa
         values, ratio_of_parts(rows)
     )
     return float(values.mean()) - half, float(values.mean()) + half
+
+
+def excess_of_parts(excess: float, rows: Sequence[Row]) -> float:
+    """An excess of variance that holds up to ten test parts, for the number of parts of these rows.
+
+    Models that share nearly all samples are right or wrong together: leaving one sample out, the error of an unstable
+    procedure varies up to seven times as much over data sets as that of independent samples.
+    """
+    n_parts = 1 + float(np.mean([row["n_train"] for row in rows]) / np.mean([row["n_test"] for row in rows]))
+    return excess if n_parts <= MANY_PARTS else max(excess, min(MOST_EXCESS, EXCESS_OF_PART * n_parts))
 
 
 def ratio_of_parts(rows: Sequence[Row]) -> float:
