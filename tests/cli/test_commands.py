@@ -304,10 +304,10 @@ def test_nothing_selected_is_said_with_a_remedy_and_without_an_empty_table(tmp_p
 
 def test_a_comparison_without_names_takes_two_quick_methods(data_file, tmp_path):
     arguments = ["compare", str(data_file), "--features", "2", "--cv", "2", "-q"]
-    for target, first in (("label", "fisher"), ("g3", "gram-schmidt")):
+    for target in ("label", "g3"):
         out = tmp_path / target
         assert run([*arguments, "--target", target, "--out", str(out)]) == 0
-        assert [row["method"] for row in Result.load(out).table][:2] == [first, "rfe"]
+        assert [row["method"] for row in Result.load(out).table][:2] == ["fisher", "rfe"]
 
 
 def test_data_by_name(tmp_path):

@@ -117,6 +117,14 @@ def test_near_ties_go_to_the_lower_index():
     assert order_by_score([]).tolist() == []
 
 
+def test_ratios_are_tied_by_their_own_size():
+    scores = [1.0, 2.0, 1e15, 2e15, 2e15 + 8e4, 0.5]
+    assert order_by_score(scores).tolist() == [3, 4, 2, 0, 1, 5]  # the largest ties all that is small
+    assert order_by_score(scores, ratios=True).tolist() == [3, 4, 2, 1, 0, 5]
+    assert order_by_score([1.0, np.inf, 2.0], ratios=True).tolist() == [1, 2, 0]
+    assert order_by_score([1.0, 1.0 + 1e-12], ratios=True).tolist() == [0, 1]
+
+
 MANY_SCORES = {
     "distinct": lambda rng, n: rng.normal(size=n),
     "few values": lambda rng, n: rng.integers(0, 7, size=n).astype(float),

@@ -1,4 +1,4 @@
-"""What one column tells about the classes: how far they stand apart in it, and its values in bins.
+"""What one column tells about the target: how far classes stand apart in it, its correlation, its values in bins.
 
 Serves FisherScore, GolubScore, WelchScore, FCBF, MutualInformation, Relief, GramSchmidtRelief and the preselection of
 OptimalFeatureWeighting.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from zeronorm._jit import kernel
 from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray
-from zeronorm.design import ColumnStats
+from zeronorm.design import ColumnStats, StandardizedDesign, is_constant_range
 from zeronorm.selection.problem import Problem, column_index
 
 
@@ -82,6 +82,20 @@ def overall_score(stats: ColumnStats) -> FloatArray:
     unbiased = stats.class_variance * weight / np.maximum(weight - 1.0, 1.0)
     between = ((stats.class_mean - stats.mean) ** 2).sum(axis=0)
     return safe_ratio(between, unbiased.sum(axis=0))
+
+
+def squared_correlation(
+    design: StandardizedDesign, y: FloatArray, sample_weight: FloatArray | None
+) -> FloatArray:
+    """Squared correlation of each column with a real target; 0 where one of them is constant."""
+    if is_constant_range(y.min(keepdims=True), y.max(keepdims=True))[0]:
+        return np.zeros(design.n_features)
+    weight = np.ones(y.size) if sample_weight is None else sample_weight
+    around_zero = y - y[0]  # the mean of large values would be rounded
+    around_zero /= np.abs(around_zero).max()  # squares of tiny values would underflow
+    around_zero -= np.average(around_zero, weights=weight)
+    norm = np.sqrt(weight.sum() * (weight * around_zero**2).sum())
+    return np.square(design.transpose_dot(weight * around_zero / norm))
 
 
 # -- Compiled discretisation of columns, and symmetrical uncertainty of discrete columns --

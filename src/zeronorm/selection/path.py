@@ -14,49 +14,61 @@ from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design.index import MANY, by_falling_value
 
 TIE_TOLERANCE = 1e-10
+LARGE_RATIO = 1e3  # a column that tells so much of the target hardly needs a measure for the others
 
 
-def order_by_score(scores: ArrayLike) -> IntArray:
+def order_by_score(scores: ArrayLike, *, ratios: bool = False) -> IntArray:
     """Feature indices, best score first.
 
     Scores closer than ``TIE_TOLERANCE`` times the largest magnitude are tied and the lower index
-    wins, so that rounding on another platform or backend does not change the order.
+    wins, so that rounding on another platform or backend does not change the order. ``ratios`` have no bound: one
+    column next to the target would have a score that ties all others. They are tied by ``TIE_TOLERANCE`` times
+    their own size, or ``LARGE_RATIO`` where that is larger.
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
         return np.empty(0, dtype=np.intp)
     by_value, falling = by_falling_value(values)
-    tolerance = TIE_TOLERANCE * _largest_magnitude(values, falling)
-    places = np.flatnonzero(_near_neighbours(falling, tolerance))
+    largest = _largest_magnitude(values, falling)
+    smallest = min(largest, LARGE_RATIO) if ratios else largest
+    places = np.flatnonzero(_near_neighbours(falling, smallest, largest))
     if places.size == 0:
         return by_value
-    with np.errstate(invalid="ignore"):
-        starts_new_tie = (falling[places - 1] - falling[places]) > tolerance
+    starts_new_tie = ~_close(falling[places - 1], falling[places], smallest, largest)
     starts_new_tie[places == 0] = True
     members = by_value[places]
     by_value[places] = members[np.lexsort((members, np.cumsum(starts_new_tie)))]
     return by_value
 
 
-def _near_neighbours(falling: FloatArray, tolerance: float) -> BoolArray:
+def _close(higher: FloatArray, lower: FloatArray, smallest: float, largest: float) -> BoolArray:
+    """Whether values are tied, by the size of the higher one within bounds."""
+    with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
+        return ~(higher - lower > TIE_TOLERANCE * np.clip(higher, smallest, largest))
+
+
+def _near_neighbours(falling: FloatArray, smallest: float, largest: float) -> BoolArray:
     """Which values are tied with the one before or behind."""
     near = np.zeros(falling.size, dtype=bool)
     if falling.size >= MANY:
-        in_threads(lambda first, last: _mark_near(falling, tolerance, near, first, last), falling.size)
+        in_threads(lambda a, b: _mark_near(falling, smallest, largest, near, a, b), falling.size)
         return near
-    with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
-        close = ~((falling[:-1] - falling[1:]) > tolerance)
+    close = _close(falling[:-1], falling[1:], smallest, largest)
     near[:-1] |= close
     near[1:] |= close
     return near
 
 
 @kernel
-def _mark_near(falling: FloatArray, tolerance: float, near: BoolArray, first: int, last: int) -> None:
+def _mark_near(
+    falling: FloatArray, smallest: float, largest: float, near: BoolArray, first: int, last: int
+) -> None:
     for i in range(first, last):
-        before = i > 0 and not falling[i - 1] - falling[i] > tolerance
-        behind = i + 1 < falling.shape[0] and not falling[i] - falling[i + 1] > tolerance
-        near[i] = before or behind
+        for k in (i - 1, i):
+            if k >= 0 and k + 1 < falling.shape[0]:
+                tolerance = TIE_TOLERANCE * min(max(falling[k], smallest), largest)
+                if not falling[k] - falling[k + 1] > tolerance:
+                    near[i] = True
 
 
 def _largest_magnitude(values: FloatArray, falling: FloatArray) -> float:
@@ -166,11 +178,17 @@ class SelectionPath:
 
     @classmethod
     def from_scores(
-        cls, scores: ArrayLike, *, last: NDArray[np.bool_] | None = None, **fields: object
+        cls,
+        scores: ArrayLike,
+        *,
+        last: NDArray[np.bool_] | None = None,
+        ratios: bool = False,
+        **fields: object,
     ) -> SelectionPath:
-        """Rank by score; features marked in ``last`` (constant columns) come after all others."""
+        """Rank by score, ``ratios`` or not (see `order_by_score`); features marked in ``last`` come after all others."""
         values = np.asarray(scores, dtype=np.float64)
-        path = cls(order=order_by_score(values), scores=values, **fields)  # type: ignore[arg-type]
+        order = order_by_score(values, ratios=ratios)
+        path = cls(order=order, scores=values, **fields)  # type: ignore[arg-type]
         return path if last is None else path.demote(last)
 
     @classmethod

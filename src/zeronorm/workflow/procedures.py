@@ -214,7 +214,7 @@ def _single_method(table: Table) -> str:
 def named_methods(methods: Any, table: Table) -> list[str]:
     """The methods of a comparison: names, a text of names with commas, "all-fast", or None for two quick ones."""
     if methods is None:
-        return ["gram-schmidt" if table.task == "regression" else "fisher", "rfe"]
+        return ["fisher", "rfe"]
     if methods == "all-fast":
         return [name for name, info in usable_methods(table).items() if info.family in FAST_FAMILIES]
     names = methods.split(",") if isinstance(methods, str) else list(methods)

@@ -223,7 +223,7 @@ def compare(
         Name of a column, or an array. For data on disk also the path of a .npy file.
     methods : str, list of str or None, default=None
         Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods. None:
-        fisher and rfe, for regression gram-schmidt and rfe.
+        fisher and rfe.
     features : int or "auto", default='auto'
         Number of features. "auto" chooses it inside the folds.
     params : dict or None, default=None

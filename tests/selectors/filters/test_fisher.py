@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.feature_selection import f_classif
+from sklearn.feature_selection import f_classif, f_regression
 
-from zeronorm import FisherScore
+from zeronorm import FisherScore, GolubScore, Relief, WelchScore
 
 
 def two_classes(seed=0, n=30, p=12):
@@ -44,6 +44,47 @@ def test_separation_without_spread_scores_best_and_finite():
     scores = FisherScore().fit(X, y).scores_
     assert np.argmax(scores) == 3
     assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("method", [FisherScore(), GolubScore(), WelchScore(), Relief(contrast="ratio")])
+def test_a_column_next_to_the_label_does_not_tie_all_others(method):
+    X, y = two_classes(n=60)
+    X[:, 5] += 3.0 * X[:, 5].std() * y
+    others = method.fit(np.delete(X, 3, axis=1), y).path_.order
+    X[:, 3] = y + 1e-9 * X[:, 3]
+    order = method.fit(X, y).path_.order
+    assert order[0] == 3
+    if not isinstance(method, Relief):  # whose neighbours see all columns
+        assert order[1:].tolist() == np.delete(np.arange(12), 3)[others].tolist()
+    assert np.argmax(order == 5) == 1
+
+
+def real_target(seed=0, n=40, p=15):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * rng.uniform(0.1, 10.0, p)
+    return X, X @ rng.normal(size=p) + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_real_target_is_ordered_as_by_the_f_test(seed):
+    X, y = real_target(seed)
+    selector = FisherScore(task="regression").fit(X, y)
+    assert selector.path_.order.tolist() == np.argsort(-f_regression(X, y)[0]).tolist()
+    expected = np.corrcoef(X, y, rowvar=False)[-1, :-1] ** 2
+    np.testing.assert_allclose(selector.scores_, expected, rtol=1e-10)
+
+
+def test_the_correlation_does_not_depend_on_the_unit_of_the_target():
+    X, y = real_target()
+    expected = FisherScore(task="regression").fit(X, y).scores_
+    for other in (1e147 * y, 1e-140 * y, -y, 1e9 + y):
+        found = FisherScore(task="regression").fit(X + 1e6, other).scores_
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_constant_target_has_no_correlation():
+    X, _ = real_target()
+    assert not FisherScore(task="regression").fit(X, np.full(40, 0.1)).scores_.any()
 
 
 def test_unknown_variant_is_named():

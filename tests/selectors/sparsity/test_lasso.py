@@ -166,6 +166,24 @@ def test_a_path_that_went_wrong_is_repaired(monkeypatch):
     assert repaired.path_.order.tolist() == right.path_.order.tolist()
 
 
+def test_a_path_that_went_wrong_next_to_least_squares_ends_there(monkeypatch):
+    X, y = regression(0, n=40, p=10)
+    right = LassoSelector(task="regression").fit(X, y)
+    steps = []
+
+    def wrong_at_the_end(X, q, **limits):
+        steps.extend(follow_lasso_path(X, q, **limits))
+        last = steps[-1]
+        tiny = 1e-5 * steps[0].penalty
+        return [*steps, LassoStep(tiny, last.columns, 1.1 * last.weights)]
+
+    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.follow_lasso_path", wrong_at_the_end)
+    ended = LassoSelector(task="regression").fit(X, y)
+    assert ended.converged_
+    assert ended.n_iter_ == len(steps)
+    np.testing.assert_array_equal(ended.coef_, right.coef_)
+
+
 def least_angle_order(X, y):
     """Efron et al. 2004, section 2: go along the direction of equal angles until another feature pulls as much."""
     order, residual = [int(np.argmax(np.abs(X.T @ y)))], y

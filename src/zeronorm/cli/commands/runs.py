@@ -112,8 +112,7 @@ def compare(
             "--methods",
             "-m",
             metavar="NAMES",
-            help="Names of methods, separated by commas; or all-fast. Default: fisher,rfe, for regression "
-            "gram-schmidt,rfe.",
+            help="Names of methods, separated by commas; or all-fast. Default: fisher,rfe.",
             autocompletion=o.method_lists,
         ),
     ] = None,

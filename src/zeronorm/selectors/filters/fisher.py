@@ -1,11 +1,16 @@
-"""Fisher's score: distance of the class means in units of the spread within the classes."""
+"""Fisher's score: distance of the class means in units of the spread within the classes, or correlation."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 from zeronorm._types import BoolArray, FloatArray
-from zeronorm.engines.column_information import between_over_within, overall_score, two_class_score
+from zeronorm.engines.column_information import (
+    between_over_within,
+    overall_score,
+    squared_correlation,
+    two_class_score,
+)
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
@@ -15,12 +20,12 @@ from zeronorm.selectors.base import WeightedSelector
 @register(
     "fisher",
     family="filters",
-    tasks=("binary", "multiclass"),
+    tasks=("binary", "multiclass", "regression"),
     reference="Weston et al. 2003 (corr); Gadat & Younes 2007, section 5.2.5",
     cost="n p; one reading of the data",
-    oracle="the formulas written out, and the order of scikit-learn's f_classif",
+    oracle="the formulas written out, and the order of scikit-learn's f_classif and f_regression",
     avoid="features that act only together, or differ by more than their class means; redundant features",
-    test_params=({}, {"variant": "overall"}),
+    test_params=({}, {"variant": "overall"}, {"task": "regression"}),
 )
 class FisherScore(WeightedSelector):
     r"""Rank features by the Fisher score, one feature at a time.
@@ -35,6 +40,9 @@ class FisherScore(WeightedSelector):
 
     .. math:: F_k = \frac{\sum_c (\mu_{ck} - \mu_k)^2}{\sum_c s_{ck}^2}
 
+    A real target (``task="regression"``): the squared correlation of the feature with the target, which orders features
+    as the F test does.
+
     A feature that is constant within each class but differs between the classes gets the largest finite score; constant
     features get 0 and rank last.
 
@@ -44,7 +52,7 @@ class FisherScore(WeightedSelector):
         None: half of the features.
     variant
         "between" compares the class means with each other, weighted by class size; "overall" compares each with the
-        overall mean.
+        overall mean. It does not matter for a real target.
 
     Examples
     --------
@@ -65,22 +73,28 @@ class FisherScore(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         variant: Literal["between", "overall"] = "between",
+        task: Literal["classification", "regression"] = "classification",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.variant = variant
+        self.task = task
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
         score, constant = self._scores(problem)
-        return SelectionPath.from_scores(score, last=constant)
+        return SelectionPath.from_scores(score, last=constant, ratios=True)
 
     def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
         """The scores and which features are constant; the statistics, eight vectors, are not needed any more."""
+        if problem.task == "regression":
+            design = problem.design.standardized(sample_weight=problem.sample_weight)
+            score = squared_correlation(design, problem.y, problem.sample_weight)
+            return score, design.zero_columns
         stats = problem.column_stats()
         if self.variant == "overall":
             score = overall_score(stats)

@@ -71,4 +71,4 @@ class GolubScore(WeightedSelector):
         shift = np.abs(stats.class_mean[1] - stats.class_mean[0])
         spread = np.sqrt(stats.class_variance).sum(axis=0)
         score = safe_ratio(shift, spread)
-        return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype))
+        return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype), ratios=True)

@@ -156,7 +156,7 @@ class Relief(BaseSelector):
         pairs = regression_pairs(lists, problem.y) if problem.task == "regression" else class_pairs(lists)
         hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, self.n_jobs)
         score = safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
-        path = SelectionPath.from_scores(score, last=constant)
+        path = SelectionPath.from_scores(score, last=constant, ratios=self.contrast == "ratio")
         return path if self.min_separation is None else keep_apart(path, int(self.min_separation), constant)
 
     def _column_parts(

@@ -85,7 +85,7 @@ class WelchScore(WeightedSelector):
         score = safe_ratio(shift, np.sqrt(mean_variance.sum(axis=0)))
         score[constant] = 0.0
         self._moments = score, mean_variance, stats.weight, constant
-        return SelectionPath.from_scores(score, last=constant)
+        return SelectionPath.from_scores(score, last=constant, ratios=True)
 
     @property
     def pvalues_(self) -> FloatArray:

@@ -29,7 +29,7 @@ from zeronorm.selectors.wrapping import labels_of
 
 CONSENSUS = "consensus"
 # Methods that compete but take no part in the consensus: good where the others are blind, else often bad.
-OUTSIDE = {"classification": ("relief",), "regression": ()}
+OUTSIDE = {"classification": ("relief",), "regression": ("gram-schmidt", "relief")}
 MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief stays away
 MOST_SAMPLES_OF_A_KERNEL = 2000  # for the look at nonlinear structure
 FEW_FEATURES = 50
@@ -45,7 +45,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="six rankings by each of four or five methods, about ten times the cost of one",
+    cost="six rankings by each of five or six methods, about ten times the cost of one",
     oracle="every method cross-validated alone gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for ten fits",
     test_params=(
@@ -75,8 +75,8 @@ class AutoSelector(SplittingSelector):
     Parameters
     ----------
     selectors
-        None: the roster of `Consensus` and, for classes, relief, which takes no part in the consensus. Methods that
-        cannot handle the target (binary methods with more than two classes) are left out.
+        None: the roster of `Consensus` and, outside the consensus, relief and for a real target gram-schmidt. Methods
+        that cannot handle the target (binary methods with more than two classes) are left out.
     n_features_to_select
         None: cross-validation chooses it for every method.
     estimator
@@ -320,7 +320,7 @@ class AutoSelector(SplittingSelector):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.task,)
             if problem.task in tasks:
                 found.append((name, self._configured(selector)))
-        if self.selectors is None and self.task == "classification":
+        if self.selectors is None:
             found = _with_neighbours_at_hand(found, problem)
         if not found:
             raise ValueError(
@@ -371,12 +371,13 @@ def names_of_roster(task: str) -> tuple[str, ...]:
 
 def _with_neighbours_at_hand(members: list[tuple[str, Any]], problem: Problem) -> list[tuple[str, Any]]:
     """Relief with no more neighbours than every class has in every fold; without it, where it has no chance."""
-    smallest = int(np.unique(problem.y, return_counts=True)[1].min())
+    has_classes = problem.task != "regression"
+    smallest = int(np.unique(problem.y, return_counts=True)[1].min()) if has_classes else problem.n_samples
     n_neighbors = min(10, smallest // 2 - 1)
     if n_neighbors < 1 or float(problem.n_samples) ** 2 * problem.n_features > MOST_DISTANCES:
-        return [(name, selector) for name, selector in members if name not in OUTSIDE["classification"]]
+        return [(name, selector) for name, selector in members if name != "relief"]
     for name, selector in members:
-        if name in OUTSIDE["classification"]:
+        if name == "relief":
             selector.set_params(n_neighbors=n_neighbors)
     return members
 

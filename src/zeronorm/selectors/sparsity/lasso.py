@@ -69,7 +69,8 @@ class LassoSelector(WeightedSelector):
     Columns equal up to sign and shift count once. The path ends after 500 breakpoints, or twice the number of features
     that are asked for, if that is more. Each breakpoint takes one reading of the data, sparse or on disk as they are.
     The optimality conditions are checked at every breakpoint; where columns depend on each other and the path went
-    wrong, coordinate descent takes its place.
+    wrong, coordinate descent takes its place. Next to least squares, with penalties below a thousandth of the largest,
+    the path ends there, and the features that have not entered are ordered by their correlation with the target.
 
     Parameters
     ----------
@@ -165,6 +166,8 @@ class LassoSelector(WeightedSelector):
             return _cut_at_bound(steps, bound), True
         if self.norm_bound is not None:
             steps = _grid_path(X, Y, self.n_alphas, self.norm_bound, most_steps)
+        elif steps[wrong[0]].penalty < GRID_END * steps[0].penalty:
+            steps = steps[: wrong[0]]  # next to least squares descent takes long and is no more accurate
         else:
             later = np.asarray([step.penalty for step in steps[wrong[0] :]])
             steps = steps[: wrong[0]] + _descend(X, Y, later, REPAIR_TOL)
