@@ -10,7 +10,9 @@ from __future__ import annotations
 import traceback
 from unittest import SkipTest
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from zeronorm.registry import all_methods
@@ -97,6 +99,25 @@ def test_contract(selector):
 @pytest.mark.parametrize("selector", OTHER_SELECTORS, ids=_name)
 def test_contract_with_other_parameters(selector):
     _keeps(selector, without=OF_THE_CLASS)
+
+
+OF_A_REAL_TARGET = [
+    m for m in all_methods("selector") if "regression" in m.tasks and m.name not in ("random", "rfecv")
+]
+
+
+@pytest.mark.parametrize("method", OF_A_REAL_TARGET, ids=lambda method: method.name)
+def test_a_large_mean_of_the_target_changes_nothing(method):
+    """Time stamps and amounts of money are such targets. Random features differ by chance; rfecv is rfe."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8))
+    y = 2.0 * X[:, 0] + 1.5 * X[:, 1] + 0.3 * rng.normal(size=60)
+    selector = method.cls(n_features_to_select=2)
+    if "task" in selector.get_params():
+        selector.set_params(task="regression")
+    expected = clone(selector).fit(X, y).support_
+    assert expected[0]
+    assert clone(selector).fit(X, 1e12 + y).support_.tolist() == expected.tolist()
 
 
 @pytest.mark.slow

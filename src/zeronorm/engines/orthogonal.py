@@ -54,8 +54,11 @@ class OrthogonalSearch:
         self.rank = 0
         self.selected: list[int] = []
         self.independent: list[int] = []  # the selected columns that added a direction
+        has_intercept = isinstance(design, StandardizedDesign)
+        if has_intercept:  # before lengths are compared: a large mean must not make the rest look like nothing
+            targets = targets - targets.mean(axis=0)
         residual = self._root_weight[:, None] * targets
-        if isinstance(design, StandardizedDesign):
+        if has_intercept:
             self._extend_basis(self._root_weight / np.linalg.norm(self._root_weight))
             residual = self._projected(residual)
         self.target_basis, self._target_scale = _orthonormal(residual, float(np.linalg.norm(targets)))

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -193,9 +193,12 @@ class Problem:
         return np.where(is_second, 1.0, -1.0), is_second | (self.y[:, None] == pairs[:, 0])
 
     def machine_targets_around_zero(self, multi_class: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The same without ``middle``: the bias of a machine lacks it, and no step of a solver drowns in it."""
-        targets, involved = self.machine_targets(multi_class)
-        return targets - self.middle, involved
+        """The same without ``middle``: the bias of a machine lacks it."""
+        return self.around_zero().machine_targets(multi_class)
+
+    def around_zero(self) -> Problem:
+        """The same problem with a real target less its ``middle``: no step of a solver drowns in a large mean."""
+        return replace(self, y=self.y - self.middle) if self.task == "regression" else self
 
     @property
     def middle(self) -> float:

@@ -120,7 +120,7 @@ class MutualInformation(BaseSelector):
         return np.asarray(
             mutual_info_regression(
                 block,
-                problem.y,
+                problem.around_zero().y,  # the noise against ties is in proportion to the mean
                 discrete_features=discrete,
                 n_neighbors=self.n_neighbors,
                 n_jobs=self.n_jobs,

@@ -120,7 +120,8 @@ class Grafting(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        growth = _Growth(problem.design, self._objective(problem), float(self.penalty_l0), float(self.tol))
+        objective = self._objective(problem.around_zero())
+        growth = _Growth(problem.design, objective, float(self.penalty_l0), float(self.tol))
         size = problem.n_features_to_select or problem.n_features
         with problem.progress.task("Grafting") as advance:
             for _ in range(self.max_iter):
@@ -130,7 +131,7 @@ class Grafting(WeightedSelector):
             else:
                 growth.converged = False
         self.coef_ = growth.full_weights()
-        self.intercept_ = growth.model.bias
+        self.intercept_ = growth.model.bias + problem.middle
         self.objective_ = np.asarray(growth.values)
         return growth.path()
 

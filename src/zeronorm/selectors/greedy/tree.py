@@ -145,6 +145,7 @@ class TreeSelector(BaseSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         data, seed = _single_precision(problem.design), int(problem.rng.integers(2**31 - 1))
+        problem = problem.around_zero()  # impurities are differences of squares
         with problem.progress.task("Growing trees"):
             grow = self._grower(problem, seed)
             self.ccp_alpha_ = float(

@@ -141,6 +141,7 @@ class FSV(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = tube_of(self, problem)
+        middle, problem = problem.middle, problem.around_zero()
         unit = target_spread(problem) if problem.task == "regression" else 1.0
         machines = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
         steps: list[_Step] = []
@@ -167,7 +168,7 @@ class FSV(WeightedSelector):
         self.objective_ = np.asarray(objectives)
         single = len(steps[-1].bias) == 1
         self.coef_ = unit * (steps[-1].weights[0] if single else steps[-1].weights)
-        self.intercept_: Any = unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
+        self.intercept_: Any = middle + unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
         if not weights.any():
             warn_of_empty_answer(self, problem, "lower sparsity or alpha")
         assert machines.first_pull is not None

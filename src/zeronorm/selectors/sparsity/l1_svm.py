@@ -127,6 +127,7 @@ class L1SVM(WeightedSplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = tube_of(self, problem)
+        middle, problem = problem.middle, problem.around_zero()
         n_steps = int(self.n_steps)
         automatic = isinstance(self.C, str)
         asked = problem.n_features_to_select
@@ -144,7 +145,7 @@ class L1SVM(WeightedSplittingSelector):
                 advance(1)
                 if chosen >= C or own_size == 0:  # a price chosen on noise may pay for no feature
                     own_size = walk.last_support.size
-                    self.coef_, self.intercept_, self.C_ = walk.weights, walk.bias, float(C)
+                    self.coef_, self.intercept_, self.C_ = walk.weights, middle + walk.bias, float(C)
                 if walk.without_slack:
                     break
         if np.isinf(chosen) and not walk.without_slack:
