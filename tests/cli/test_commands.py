@@ -324,7 +324,7 @@ BAD = {
     "unknown method": (["data.csv", "-t", "label", "-m", "rfee"], "Did you mean rfe"),
     "method that wraps": (["data.csv", "-t", "label", "-m", "selector-cv"], "--features auto"),
     "model": (["data.csv", "-t", "label", "-m", "kernel-arom"], "not a selector"),
-    "wrong task": (["data.csv", "-t", "g3", "-m", "fisher"], "the task is regression"),
+    "wrong task": (["data.csv", "-t", "g3", "-m", "golub"], "the task is regression"),
     "zero features": (["data.csv", "-t", "label", "-k", "0"], "at least 1"),
     "too many features": (["data.csv", "-t", "label", "-k", "99"], "99 features, but the table has 12"),
     "features in words": (["data.csv", "-t", "label", "-k", "ten"], "count"),

@@ -49,7 +49,14 @@ def test_the_baseline_of_a_regression_predicts_the_mean_of_the_training_part():
     expected = [np.mean((y[row["test_rows"]] - np.delete(y, row["test_rows"]).mean()) ** 2) for row in rows]
     assert result.chance == pytest.approx(np.mean(expected))
     assert "R²" in zeronorm.workflow.measured.error_sentence(result.procedure)
-    assert result.procedure["also"]["r2"] < 0.2
+    assert result.procedure["also"]["r2"] == pytest.approx(1.0 - result.procedure["value"] / result.chance)
+
+
+def test_r2_is_the_share_of_the_error_without_features_also_in_tiny_test_parts():
+    X = np.random.default_rng(0).normal(size=(21, 5))
+    y = 3.0 * X[:, 0] + 0.1 * np.random.default_rng(1).normal(size=21)
+    result = zeronorm.select(X, y, method="lasso", features=1, cv=10, permutations=0)
+    assert result.procedure["also"]["r2"] > 0.95
 
 
 def test_a_predictor_without_features_knows_the_training_target_only():

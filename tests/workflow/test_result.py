@@ -159,6 +159,13 @@ def test_notebooks_show_text_not_markup(problem):
     assert "&lt;b&gt;" in page
 
 
+def test_a_result_prints_in_a_few_lines(selection):
+    text = repr(selection)
+    assert selection.headline in text
+    assert selection.features[0] in text
+    assert len(text) < 1500
+
+
 def test_charts_come_from_the_report(selection):
     import matplotlib
 

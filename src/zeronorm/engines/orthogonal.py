@@ -55,7 +55,9 @@ class OrthogonalSearch:
         self.selected: list[int] = []
         self.independent: list[int] = []  # the selected columns that added a direction
         has_intercept = isinstance(design, StandardizedDesign)
-        if has_intercept:  # before lengths are compared: a large mean must not make the rest look like nothing
+        if (
+            has_intercept
+        ):  # before lengths are compared: a large mean must not make the rest look like nothing
             targets = targets - targets.mean(axis=0)
         residual = self._root_weight[:, None] * targets
         if has_intercept:

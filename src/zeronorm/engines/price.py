@@ -272,9 +272,13 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
     larger ones, which cost most, are tried.
 
     The loss is the distance of the decision, cut to ±1, from the label; in regression its distance from the target.
+    Of many samples a part decides. Chance makes a sum over n samples pull with a force that grows as √n, so the C
+    that keeps chance out falls as 1/√n.
     """
-    prices = l1_path(problem, n_steps)
+    prices, n_back = l1_path(problem, n_steps), 0
     if problem.n_samples > LARGEST_SYSTEM:
+        step = np.log(prices[1] / prices[0])
+        n_back = round(0.5 * np.log(problem.n_samples / LARGEST_SYSTEM) / step)
         problem = _some_samples(problem, _spread_rows(problem.targets(), LARGEST_SYSTEM))
     fold, weight = _folds(problem), _weights(problem)
     is_test = [fold == k for k in range(FOLDS)]
@@ -290,7 +294,8 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
         n_worse = n_worse + 1 if mean[-1] > mean[best] + error else 0
         if n_worse == ENOUGH_WORSE:
             break
-    return prices[np.flatnonzero(mean <= mean[best] + error)[0] :]
+    chosen = int(np.flatnonzero(mean <= mean[best] + error)[0])
+    return prices[max(0, chosen - n_back) :]
 
 
 def _some_samples(problem: Problem, rows: IntArray) -> Problem:

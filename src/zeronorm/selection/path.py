@@ -185,7 +185,7 @@ class SelectionPath:
         ratios: bool = False,
         **fields: object,
     ) -> SelectionPath:
-        """Rank by score, ``ratios`` or not (see `order_by_score`); features marked in ``last`` come after all others."""
+        """Rank by score (``ratios``: see `order_by_score`); features marked in ``last`` come after all others."""
         values = np.asarray(scores, dtype=np.float64)
         order = order_by_score(values, ratios=ratios)
         path = cls(order=order, scores=values, **fields)  # type: ignore[arg-type]

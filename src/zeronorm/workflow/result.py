@@ -19,6 +19,7 @@ from zeronorm._lazy import service
 FORMAT = "zeronorm-result"
 FORMAT_VERSION = 2
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+FEATURES_IN_REPR = 10
 BESIDE = ("records", "model", "figures")  # in files of their own
 
 
@@ -63,7 +64,7 @@ class SelectedFeature:
     coefficient: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What ``select`` and ``compare`` return.
 
@@ -124,6 +125,18 @@ class Result:
     figures: dict[str, Any] = field(default_factory=dict)
     records: Any = field(default=None, compare=False, repr=False)
     model: Any = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """What was run and found, in a few lines; everything else is in the attributes."""
+        from zeronorm.workflow.measured import error_sentence
+
+        n_samples, n_features = self.data.get("n_samples"), self.data.get("n_features")
+        lines = [f"Result of a {self.kind} on {n_samples} samples and {n_features} features", self.headline]
+        if self.kind == "selection":
+            shown = ", ".join(self.features[:FEATURES_IN_REPR])
+            more = len(self.features) - FEATURES_IN_REPR
+            lines += [error_sentence(self.procedure), shown + (f" and {more} more" if more > 0 else "")]
+        return "\n".join(line for line in lines if line)
 
     @property
     def features(self) -> list[str]:

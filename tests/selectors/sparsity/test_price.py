@@ -10,7 +10,14 @@ from sklearn.linear_model import Ridge
 from zeronorm import AROM, L1SVM, RFE, KernelMultiplicativeUpdate, SVMWeights, ZeroNormSVM
 from zeronorm.design import as_design
 from zeronorm.engines import price
-from zeronorm.engines.price import NEARLY, UNIT_PRICES, automatic_l1_price, automatic_price, target_spread
+from zeronorm.engines.price import (
+    NEARLY,
+    UNIT_PRICES,
+    automatic_l1_price,
+    automatic_price,
+    nearly_best_l1_prices,
+    target_spread,
+)
 from zeronorm.selection.problem import Problem
 
 SELECTORS = [
@@ -156,6 +163,22 @@ def test_a_part_of_very_many_samples_decides():
     price = automatic_price(problem_of(X, y))
     assert UNIT_PRICES[0] <= price.unit <= UNIT_PRICES[-1]
     assert price.diagonal == pytest.approx(1200.0, rel=0.05)
+
+
+def test_a_part_of_the_samples_decides_on_the_price_that_all_would_choose_for_the_l1_norm(monkeypatch):
+    """It falls with the root of the number of samples."""
+    ratios = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1200, 40))
+        problem = problem_of(X, X[:, :5].sum(axis=1) + 2.0 * rng.normal(size=1200) > 0.0)
+        found = []
+        for largest in (100, 10_000):
+            monkeypatch.setattr("zeronorm.engines.price.LARGEST_SYSTEM", largest)
+            found.append(nearly_best_l1_prices(problem, None)[0])
+        ratios.append(np.log(found[0] / found[1]))
+    one_step = np.log(1e3) / 9.0
+    assert abs(np.mean(ratios)) < one_step
 
 
 def test_the_spread_of_a_target_is_robust_and_has_its_unit():

@@ -23,8 +23,8 @@ from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.wrapping import labels_of
 
 # Unlike methods by kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The roster for classes and the
-# mean log rank were chosen among 70 rosters of seven methods on the data sets `studies.real_data.TUNING`, the roster for
-# a real target on two small data sets (boston, diabetes) and simulated problems.
+# mean log rank were chosen among 70 rosters of seven methods on the data sets `studies.real_data.TUNING`, the one for a
+# real target on two small data sets (boston, diabetes) and simulated problems.
 DEFAULT_METHODS = {
     "classification": ("fisher", "arom", "l1-svm", "rfe"),
     "regression": ("fisher", "arom", "lasso", "rfe"),
