@@ -102,35 +102,34 @@ def test_usage_errors_are_one_line(tmp_path, capfd):
         assert told.count("\n") == 1
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_keeps_its_journal_and_goes_on(
-    data_file, tmp_path, number, code, monkeypatch, capsys
-):
+def test_an_interrupted_run_keeps_its_journal_and_goes_on(data_file, tmp_path, monkeypatch, capsys):
     """Only what is interrupted needs a process of its own; what follows it runs in this one."""
     monkeypatch.chdir(tmp_path)
     options = "-t label -m fisher --cv 5 --repeats 3 --features 2 --permutations 0 --out"
     arguments = ["select", "data.csv", *options.split()]
-    process = held_run([*arguments, "out"], tmp_path)
-    os.kill(process.pid, number)
-    _, errors = process.communicate(timeout=400)
-    # Python may end itself with the signal; a shell reports both as 128 + number.
-    seen = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    assert seen == code
-    assert "Traceback" not in errors
-    assert {file.name for file in tmp_path.iterdir()} == {"data.csv", "out"}
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["journal"]
+    for out, number, code in (("out", signal.SIGINT, 130), ("ended", signal.SIGTERM, 143)):
+        process = held_run([*arguments, out], tmp_path)
+        os.kill(process.pid, number)
+        _, errors = process.communicate(timeout=400)
+        # Python may end itself with the signal; a shell reports both as 128 + number.
+        seen = process.returncode if process.returncode >= 0 else 128 - process.returncode
+        assert seen == code
+        assert "Traceback" not in errors
+        assert [file.name for file in (tmp_path / out).iterdir()] == ["journal"]
+    assert {file.name for file in tmp_path.iterdir()} == {"data.csv", "out", "ended"}
     assert run([*arguments, "out"]) == 2
     assert "--resume" in capsys.readouterr().err
-    assert run([*arguments, "out", "--resume"]) == 0
     assert run([*arguments, "whole"]) == 0
-    for name in ("selected.csv", "records.parquet"):
-        assert (tmp_path / "out" / name).exists()
-    assert not (tmp_path / "out" / "journal").exists()
-    resumed, whole = (
-        pl.read_parquet(tmp_path / n / "records.parquet").drop("seconds", "fit_seconds")
-        for n in ("out", "whole")
-    )
-    assert resumed.equals(whole)
+    whole = _records_in(tmp_path / "whole")
+    for out in ("out", "ended"):
+        assert run([*arguments, out, "--resume"]) == 0
+        assert (tmp_path / out / "selected.csv").exists()
+        assert not (tmp_path / out / "journal").exists()
+        assert _records_in(tmp_path / out).equals(whole)
+
+
+def _records_in(folder):
+    return pl.read_parquet(folder / "records.parquet").drop("seconds", "fit_seconds")
 
 
 def test_a_killed_run_leaves_nothing_for_ever(data_file, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ PARAMETERS = {
 }
 
 
+@cache
 def problem(shape):
     """Values at few places, and three columns that tell the classes apart."""
     n, p = shape

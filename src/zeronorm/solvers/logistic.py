@@ -313,12 +313,13 @@ def _weighted_lasso(
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
         _, coefficients, _ = lasso_path(
-            scaled,
+            np.asfortranarray(scaled),
             root * response,
             alphas=[1.0 / len(scaled)],
             coef_init=start * penalty,
             tol=LASSO_TOL,
             max_iter=LASSO_MAX_ITER,
+            check_input=False,  # on small data the checks take longer than the descent
         )
     return np.asarray(coefficients[:, 0] / penalty)
 

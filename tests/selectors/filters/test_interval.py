@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from zeronorm import IntervalSelector
 from zeronorm.selectors.filters.interval import covering_intervals
@@ -64,6 +65,19 @@ def test_finds_a_planted_interval_for_regression():
     s = IntervalSelector(8, task="regression", random_state=0).fit(X, y)
     chosen = np.flatnonzero(s.support_)
     assert np.count_nonzero((chosen >= 40) & (chosen < 48)) >= 6
+
+
+@pytest.mark.parametrize(
+    ("task", "machine"), [("classification", SVC(kernel="linear")), ("regression", Ridge())]
+)
+def test_the_learner_that_nobody_named_standardises_each_training_part(task, machine):
+    X, y = spectrum(p=16, planted=(4, 8), task=task)
+    X = X * np.geomspace(1.0, 100.0, 16) + 5.0
+    s = IntervalSelector(task=task, cv=2).fit(X, y)
+    plain = make_pipeline(StandardScaler(), machine)
+    for (first, last), error in zip(s.intervals_, s.errors_, strict=True):
+        expected = -np.mean(cross_val_score(plain, X[:, first:last], y, cv=2))
+        assert error == pytest.approx(expected)
 
 
 def test_errors_and_choices_agree_with_plain_cross_validation():

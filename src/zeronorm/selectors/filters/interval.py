@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 )
 
 from zeronorm.registry import register
+from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.splits import make_splits, require_two_classes
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
@@ -180,14 +181,8 @@ class IntervalSelector(SplittingSelector):
     def _learner(self, problem: Problem) -> Any:
         if self.learner is not None:
             return self.learner
-        from sklearn.linear_model import Ridge
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-        from sklearn.svm import SVC
-
         # In raw units the time of the support vector machine grows with the scale of the data without bound.
-        machine = Ridge() if problem.task == "regression" else SVC(kernel="linear")
-        return make_pipeline(StandardScaler(), machine)
+        return default_estimator(problem.task, n_samples=problem.n_samples)
 
     def _splitter(self, problem: Problem) -> BaseCrossValidator:
         is_regression = problem.task == "regression"
