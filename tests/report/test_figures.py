@@ -115,6 +115,15 @@ def test_comparison_orders_by_error_and_has_the_score_matrix(records):
     assert found.differences[0].difference == pytest.approx(-0.25)
 
 
+def test_the_test_of_a_comparison_is_named(records):
+    """The paired test from single samples; of R² that of the test parts, where they are large enough."""
+    assert "the paired test of single samples" in compare(records, "balanced_error_rate").tested_by
+    values = {"a": [0.1, 0.3, 0.2, 0.1], "b": [0.3, 0.4, 0.2, 0.2]}
+    large, small = (made_records("r2", values, n_test=n).drop("test_rows") for n in (10, 2))
+    assert "the corrected resampled t-test" in compare(large, "r2").tested_by
+    assert "no p-values" in compare(small, "r2").tested_by
+
+
 def test_of_equal_means_the_smaller_set_comes_first_as_in_the_verdict():
     equal = made_records("balanced_error_rate", {"many": [0.1, 0.3], "few": [0.3, 0.1], "bad": [0.5, 0.4]})
     size = pl.when(pl.col("method") == "many").then(9).otherwise(pl.col("n_selected"))

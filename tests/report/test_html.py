@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -92,6 +93,13 @@ def test_a_comparison_shows_the_score_matrix(comparison):
     assert 'id="score-matrix"' in text
     assert 'id="figure-shared"' in text
     assert "Selected features</h2>" not in text
+
+
+def test_a_comparison_names_the_test_that_was_made(comparison):
+    """Both tables of p-values: error rates are compared sample by sample."""
+    page = html.unescape(render_report(*comparison))
+    assert page.count("p-values are those of the paired test of single samples") == 2
+    assert "t-test" not in page
 
 
 def test_results_survive_json(strange_selection, regression_selection, comparison):

@@ -282,6 +282,14 @@ class Difference:
     low: float
     high: float
     adjusted_p_value: float
+    test: str
+
+
+# The tests of ``compare_methods`` in words.
+TESTS = {
+    "paired": "the paired test of single samples (its variance allows for overlapping training parts)",
+    "corrected_t": "the corrected resampled t-test of the test parts",
+}
 
 
 @dataclass(frozen=True)
@@ -309,6 +317,13 @@ class Comparison:
     def preferred(self) -> str:
         """The method with the fewest features among the good ones."""
         return self.choice.preferred
+
+    @property
+    def tested_by(self) -> str:
+        """Which test the p-values are of, in words."""
+        if not self.differences:
+            return "There are no p-values: the test parts allow no test."
+        return f"p-values are those of {TESTS[self.differences[0].test]}, with Holm's correction."
 
     @property
     def verdict(self) -> str:
@@ -347,7 +362,7 @@ def _differences(records: Any, metric: Metric) -> tuple[Difference, ...]:
         table = columns_of(compare_methods(records, metric))
     except ValueError:
         return ()
-    fields = ("method", "reference", "difference", "low", "high", "adjusted_p_value")
+    fields = ("method", "reference", "difference", "low", "high", "adjusted_p_value", "test")
     return tuple(Difference(*row) for row in zip(*(table[name] for name in fields), strict=True))
 
 

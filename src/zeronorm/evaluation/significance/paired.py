@@ -360,7 +360,7 @@ def compare_methods(
     -------
     polars.DataFrame or pandas.DataFrame
         One row per pair: ``method``, ``reference``, ``difference`` (method minus reference), ``low``, ``high``,
-        ``p_value``, ``adjusted_p_value``, ``n_splits``.
+        ``p_value``, ``adjusted_p_value``, ``n_splits``, ``test`` ("paired" or "corrected_t", the one that was made).
 
     Examples
     --------
@@ -390,10 +390,11 @@ def compare_methods(
             f"The 'test' parameter cannot be 'paired' for the metric {measure.name!r}: the records do not tell what "
             "single samples contribute to it. Use 'corrected_t'."
         )
+    made = "paired" if has_samples and test != "corrected_t" else "corrected_t"
     rows: list[dict[str, Any]] = []
     for method, other in _pairs(list(cells), reference):
         a, b = cells[method], cells[other]
-        if has_samples and test != "corrected_t":
+        if made == "paired":
             p_value, effect = paired_test(measure, a, b, confidence=confidence)
         else:
             p_value, effect = _corrected(measure.name, a, b, confidence)
@@ -406,6 +407,7 @@ def compare_methods(
                 "high": effect.high,
                 "p_value": p_value,
                 "n_splits": len(a),
+                "test": made,
             }
         )
     for row, adjusted in zip(rows, adjust_p_values([r["p_value"] for r in rows], correction), strict=True):
