@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from zeronorm import FisherScore, as_design
+from zeronorm import RFE, FisherScore, as_design
 from zeronorm.design import chunked, column_kernels, pack
 from zeronorm.design.base import read_in_turn
 from zeronorm.design.chunked import ChunkedDesign
@@ -158,6 +158,19 @@ def test_no_more_than_half_of_the_budget_is_kept(tmp_path, read_bytes):
         read_bytes.clear()
         many.transpose_dot(np.ones(20))
         assert read_bytes
+
+
+def test_nothing_is_kept_once_a_method_has_ended(tmp_path, read_bytes):
+    X = data((20, 40), order="F")
+    design = as_design(saved(tmp_path, X))
+    RFE(n_features_to_select=3, step=0.5).fit(design, np.arange(20) % 2)
+    part = design.standardized().take([3, 30])
+    part.gram()
+    for released in (False, True):
+        read_bytes.clear()
+        design.take([3, 30]).gram()
+        assert bool(read_bytes) == released
+        part.release()
 
 
 def test_other_samples_are_not_taken_from_what_was_kept(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zeronorm.design.index import by_falling_value
 from zeronorm.selection.path import SelectionPath, order_by_score
 
 
@@ -194,6 +195,19 @@ def test_scores_are_raised_to_the_highest_ranked_behind(order, scores, agreeing)
     path = SelectionPath(order=np.array(order), scores=np.array(scores))
     assert path.feature_scores().tolist() == agreeing
     assert path.scores.tolist() == scores
+
+
+@pytest.mark.usefixtures("n_threads")
+@pytest.mark.parametrize("last_bits", [0, 3, 16])
+def test_many_values_with_equal_leading_bits_are_sorted(last_bits):
+    """Runs of equal leading bits, across the bounds of parts too, and so long that all is sorted afresh."""
+    rng = np.random.default_rng(0)
+    values = 1.0 + rng.integers(0, 2**17 >> last_bits, 40_000) * 2.0**-35
+    values += rng.integers(0, 2**10, values.size) * 2.0**-51
+    order, falling = by_falling_value(values)
+    assert np.array_equal(falling, np.sort(values)[::-1])
+    assert np.array_equal(falling, values[order])
+    assert np.array_equal(np.sort(order), np.arange(values.size))
 
 
 @pytest.mark.usefixtures("n_threads")

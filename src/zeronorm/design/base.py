@@ -125,9 +125,18 @@ class Design(ABC):
         """
         return self if self.is_sparse and 8 * self.n_samples * self.n_features > SMALL_COPY_BYTES else None
 
+    def release(self) -> None:
+        """Give up what was kept in memory for the next reading; a method calls it when it needs the data no more."""
+        return
+
     def _affine(self, shift: FloatArray, factor: FloatArray) -> Design | None:
         """The design of ``(x - shift) * factor`` that computes where the data live; None where that is here."""
         return None
+
+    @property
+    def _has_affine(self) -> bool:
+        """Whether `_affine` finds a design: mean and factor of wide data need not be gathered for nothing."""
+        return type(self)._affine is not Design._affine
 
     def _fused(self) -> Design:
         """The design that does the products: this one, or one that computes where the data live."""

@@ -64,6 +64,9 @@ class ChunkedDesign(Design):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": _KeptColumns()}
 
+    def release(self) -> None:
+        self._kept.clear()
+
     def _take(self, columns: Index) -> ChunkedDesign:
         chosen = compose(self._columns, columns)
         return self._part(self._rows, chosen, self._names_of(columns), self._kept)
@@ -177,6 +180,10 @@ class _KeptColumns:
     """
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Keep nothing."""
         nothing: tuple[NDArray[np.intp], NDArray[Any]] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
         self._columns_and_lines = nothing  # replaced at once: several threads may read
 

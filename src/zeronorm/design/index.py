@@ -119,20 +119,23 @@ def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
     keys, order = _sort_keys(_keys_of(values, n_bits), n_bits)
     falling = keys.view(np.float64)  # each key is read before its value takes its place
     in_threads(lambda first, last: _read_keys(keys, n_bits, values, order, falling, first, last), values.size)
-    rising = np.flatnonzero(falling[1:] > falling[:-1])
-    if rising.size > values.size // 64:
+    if not _put_right(order, falling):
         order = np.argsort(-values)
         return order, values[order]
-    if rising.size:
-        keys = _keys_of(falling, n_bits)
-        same = np.unique(keys[rising] >> n_bits)
-        starts, stops = np.searchsorted(keys, same << n_bits), np.searchsorted(keys, (same + 1) << n_bits)
-        sizes = stops - starts
-        run = np.repeat(np.arange(same.size), sizes)
-        places = np.arange(run.size) + np.repeat(stops - np.cumsum(sizes), sizes)
-        order[places] = order[places][np.lexsort((-falling[places], run))]
-        falling[places] = values[order[places]]
     return order, falling
+
+
+def _put_right(order: IntArray, falling: FloatArray) -> bool:
+    """Sort values that are nearly sorted: parts apart, then across their bounds; False where they are not nearly."""
+    starts, done = [], []
+
+    def sort(first: int, last: int) -> None:
+        starts.append(first)
+        done.append(_insert(order, falling, first, first + 1, last, False))
+
+    in_threads(sort, falling.size)
+    across = [_insert(order, falling, 0, first, falling.size, True) for first in sorted(starts)[1:]]
+    return all(done + across)
 
 
 def _keys_of(values: FloatArray, n_bits: int) -> Int64Array:
@@ -210,3 +213,26 @@ def _read_keys(
         place = keys[i] & last_bits
         order[i] = place
         falling[i] = values[place]
+
+
+_MOST_MOVES = 8  # for each value: so many are quicker than sorting afresh
+
+
+@kernel
+def _insert(
+    order: IntArray, falling: FloatArray, lowest: int, first: int, last: int, to_the_first_in_place: bool
+) -> bool:
+    """Move each value before smaller ones, not beyond ``lowest``; equal ones keep their order."""
+    left = _MOST_MOVES * (last - first) + _MOST_MOVES
+    for i in range(first, last):
+        value, place, j = falling[i], order[i], i
+        while j > lowest and falling[j - 1] < value and left > 0:
+            falling[j], order[j] = falling[j - 1], order[j - 1]
+            j -= 1
+            left -= 1
+        falling[j], order[j] = value, place
+        if left == 0:
+            return False
+        if to_the_first_in_place and j == i:
+            return True
+    return True

@@ -84,13 +84,25 @@ class StandardizedDesign(Design):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_plain_gram": None}
 
+    def release(self) -> None:
+        self._plain_gram = None
+        self.base.release()
+
     @functools.cached_property
     def _inner(self) -> Design | None:
-        return self.base._affine(self.mean, self._factor)
+        return self.base._affine(self.mean, self._factor) if self._has_affine else None
+
+    @property
+    def _has_affine(self) -> bool:
+        return self.base._has_affine
 
     def _affine(self, shift: FloatArray, factor: FloatArray) -> Design | None:
         """A view of this view; rescaling alone, which is what the rescaling methods need."""
-        return None if shift.any() else self.base._affine(self.mean, self._factor * factor)
+        return (
+            None
+            if shift.any() or not self._has_affine
+            else self.base._affine(self.mean, self._factor * factor)
+        )
 
     def _fused(self) -> Design:
         return self if self._inner is None else self._inner

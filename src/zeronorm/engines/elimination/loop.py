@@ -210,6 +210,7 @@ def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int 
             record.remove(leaving)
             machines.remove(leaving)
             advance(leaving.size)
+    problem.design.release()
     record.note(machines)
 
 

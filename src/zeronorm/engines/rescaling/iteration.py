@@ -69,6 +69,7 @@ class IteratePath(SelectionPath):
             distinct.append((features, weight))
         # Scores of features in no iterate lie in [0, 1/2], of those in t iterates in [t, t + 1/2].
         scores = 0.5 * _relative(fallback)
+        del fallback  # vectors of wide data are large
         for level, (features, weight) in enumerate(distinct, start=1):
             scores[features] = level + 0.5 * _relative(weight)
         return cls(
