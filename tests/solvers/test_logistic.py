@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import expit
 
-from zeronorm.solvers.logistic import solve_logistic_dual
+from zeronorm import as_design
+from zeronorm.solvers.logistic import _weighted_lasso, solve_logistic_dual
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
@@ -21,3 +23,21 @@ def test_the_solution_meets_its_conditions(scale):
     assert found.dual_coef.sum() == pytest.approx(0.0, abs=1e-8)
     value = 0.5 * found.dual_coef @ K @ found.dual_coef + C @ np.logaddexp(0.0, -y * f)
     assert found.objective == pytest.approx(value)
+
+
+@pytest.mark.parametrize("penalty", [1e-4, 5e-3])
+def test_sparse_columns_need_no_products_with_each_other(penalty, monkeypatch):
+    """One quadratic model, by a sweep over the stored values and by the matrix of products."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 30), density=0.1, rng=rng, format="csr")
+    design = as_design(X).standardized()
+    curvature, response = rng.uniform(0.1, 1.0, 200) / 200, rng.normal(size=200)
+    response -= np.average(response, weights=curvature)
+    mean = design.transpose_dot(curvature) / curvature.sum()
+    penalties, found = penalty * rng.uniform(0.5, 2.0, 30), []
+    for share in (0.0, np.inf):
+        monkeypatch.setattr("zeronorm.solvers.logistic.FEWER_VALUES", share)
+        found.append(_weighted_lasso(design, curvature, mean, response, penalties, np.full(30, 0.1), 1e-12))
+    assert 0 < np.count_nonzero(found[0]) < 30 or penalty < 1e-3
+    np.testing.assert_array_equal(found[0] != 0.0, found[1] != 0.0)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-8)

@@ -78,6 +78,43 @@ def descend_coordinates(Q, q, penalty, box, a, tol, max_iter):  # type: ignore[n
     return -max_iter
 
 
+@kernel
+def descend_sparse_columns(data, rows, starts, weight, mean, response, penalty, a, tol, max_iter):  # type: ignore[no-untyped-def]
+    """The same for errors weighted by ``weight`` and centred sparse columns, without their products with each other.
+
+    ``mean`` holds the weighted means of the columns; the response has mean zero. Each sweep reads the stored values.
+    """
+    p, total = a.shape[0], 0.0
+    for i in range(weight.shape[0]):
+        total += weight[i]
+    bend, left, offset = np.zeros(p), response.copy(), 0.0
+    for k in range(p):
+        for place in range(starts[k], starts[k + 1]):
+            bend[k] += weight[rows[place]] * data[place] ** 2
+            left[rows[place]] -= a[k] * data[place]
+        bend[k] -= total * mean[k] ** 2
+        offset += mean[k] * a[k]
+    for sweep in range(max_iter):
+        largest = 0.0
+        for k in range(p):
+            if bend[k] <= 0.0:
+                continue
+            pull = offset * total * mean[k] + bend[k] * a[k]
+            for place in range(starts[k], starts[k + 1]):
+                pull += weight[rows[place]] * data[place] * left[rows[place]]
+            value = max(abs(pull) - penalty[k], 0.0) / bend[k]
+            change = (value if pull > 0.0 else -value) - a[k]
+            if change != 0.0:
+                a[k] += change
+                offset += change * mean[k]
+                for place in range(starts[k], starts[k + 1]):
+                    left[rows[place]] -= change * data[place]
+                largest = max(largest, abs(change) * bend[k])
+        if largest <= tol:
+            return sweep + 1
+    return -max_iter
+
+
 def empty_solution(q: FloatArray, n_rows: int) -> BoxLassoSolution:
     """No feature has a weight."""
     return BoxLassoSolution(np.empty(0, dtype=np.intp), np.empty(0), np.zeros(n_rows), q, True)

@@ -18,7 +18,7 @@ from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.geometry import PullBounds
-from zeronorm.solvers.lasso import descend_coordinates
+from zeronorm.solvers.lasso import descend_coordinates, descend_sparse_columns
 from zeronorm.solvers.losses import LOSSES
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import per_sample
@@ -141,6 +141,10 @@ MAX_STEPS = 50  # reweighted least squares problems on one working set
 BATCH = 50  # violating features that join at a time
 SMALLEST_CURVATURE = 1e-9
 LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse columns
+FEWER_VALUES = (
+    2  # stored values, times this, than products of columns: a sweep over the values is the cheaper one
+)
+ROUGHLY = 0.1
 LASSO_TOL = 1e-12
 LASSO_MAX_ITER = 5000
 SUFFICIENT = 1e-4
@@ -224,9 +228,12 @@ class L1Logistic:
         f = X.dot(w) + bias
         value = self._value(f, w, penalty)
         for _ in range(MAX_STEPS):
-            if self._violation(X, f, w, penalty) <= self.tol:
+            violation = self._violation(X, f, w, penalty)
+            if violation <= self.tol:
                 return w, bias, True
-            target_w, target_bias = self._quadratic_step(X, f, w, penalty)
+            # A model that is still far from the loss need not be minimised to the last digit.
+            accuracy = 0.01 * max(self.tol, ROUGHLY * violation)
+            target_w, target_bias = self._quadratic_step(X, f, w, penalty, accuracy)
             moved = self._line_search(X, (w, bias, f, value), target_w, target_bias, penalty)
             if moved is None:
                 break
@@ -245,7 +252,7 @@ class L1Logistic:
         return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
 
     def _quadratic_step(
-        self, X: Design, f: FloatArray, w: FloatArray, penalty: FloatArray
+        self, X: Design, f: FloatArray, w: FloatArray, penalty: FloatArray, tol: float
     ) -> tuple[FloatArray, float]:
         """Minimiser of the quadratic model of the loss plus the penalty."""
         curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
@@ -254,7 +261,7 @@ class L1Logistic:
         if w.size == 0:
             return w, float(response_mean)
         mean = X.transpose_dot(curvature) / curvature.sum()
-        solution = _weighted_lasso(X, curvature, mean, response - response_mean, penalty, w, self.tol)
+        solution = _weighted_lasso(X, curvature, mean, response - response_mean, penalty, w, tol)
         return solution, float(response_mean - mean @ solution)
 
     def _line_search(
@@ -298,12 +305,21 @@ def _weighted_lasso(
     tol: float,
 ) -> FloatArray:
     """Weights of the centred columns for squared errors weighted by the curvature, plus the penalty."""
+    stored = X.stored_columns(np.arange(start.size)) if X.is_sparse else None
+    if stored is not None and FEWER_VALUES * stored[0].nnz < start.size**2:
+        columns, shift = stored
+        weights = start.copy()
+        arrays = (columns.data, columns.indices, columns.indptr)
+        descend_sparse_columns(
+            *arrays, curvature, mean + shift, response, penalty, weights, tol, LASSO_MAX_ITER
+        )
+        return weights
     if X.is_sparse:  # products of the columns with each other are enough
         products = X.sandwich(curvature)
         products -= curvature.sum() * np.outer(mean, mean)
         products /= np.outer(penalty, penalty)
         pull, weights = X.transpose_dot(curvature * response) / penalty, start * penalty
-        descend_coordinates(products, pull, 1.0, np.inf, weights, 0.01 * tol / penalty.max(), LASSO_MAX_ITER)
+        descend_coordinates(products, pull, 1.0, np.inf, weights, tol / penalty.max(), LASSO_MAX_ITER)
         return np.asarray(weights / penalty)
     root = np.sqrt(curvature)
     scaled = X.block(slice(None))
