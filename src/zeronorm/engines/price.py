@@ -38,7 +38,7 @@ UNIT_PRICES = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is 
 LARGEST_SYSTEM = 1000  # samples; of more a part decides
 TUBE = 0.1  # of the spread of a regression target
 FOLDS = 3
-ENOUGH_WORSE = 1  # prices in a row that are worse than the best by more than a standard error end the search
+LARGEST_PROGRAM = 300  # samples of the ℓ1 norm; of more a part decides: with thousands of features programs are slow
 BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
 EQUALLY_GOOD = 1e-9
 NO_ROOM = 1e-12  # samples that no others say anything about are fitted exactly
@@ -217,9 +217,9 @@ def _loss_at_best_size(decision: FloatArray, centred: FloatArray, share: FloatAr
     return np.asarray(((centred - factor * decision) ** 2).mean(axis=1))
 
 
-def _spread_rows(targets: FloatArray, size: int) -> IntArray:
-    """So many samples, evenly from all targets: every class keeps its share."""
-    order = np.lexsort(targets.T)
+def _spread_rows(targets: FloatArray, size: int, within: FloatArray | None = None) -> IntArray:
+    """So many samples, evenly from all targets, and within one from all values of another number."""
+    order = np.lexsort(targets.T if within is None else (within, *targets.T))
     places = np.linspace(0, order.size - 1, size).round().astype(np.intp)
     return np.sort(order[places])
 
@@ -268,22 +268,23 @@ def automatic_l1_price(problem: Problem, epsilon: float | None, n_steps: int = 1
 def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int = 10) -> FloatArray:
     """The C on ``l1_path`` from the smallest on that is, on samples left out, nearly as good as the best.
 
-    Nearly: its loss is within one standard error. After a price that is larger than the best and worse than that, no
-    larger ones, which cost most, are tried.
+    Nearly: its loss is within one standard error. Larger prices cost most. None are tried after one that is worse
+    than that, nor after one that is not better than the best, if the best is clearly better than none of the features.
 
     The loss is the distance of the decision, cut to ±1, from the label; in regression its distance from the target.
     Of many samples a part decides. Chance makes a sum over n samples pull with a force that grows as √n, so the C
     that keeps chance out falls as 1/√n.
     """
     prices, n_back = l1_path(problem, n_steps), 0
-    if problem.n_samples > LARGEST_SYSTEM:
+    if problem.n_samples > LARGEST_PROGRAM:
         step = np.log(prices[1] / prices[0])
-        n_back = round(0.5 * np.log(problem.n_samples / LARGEST_SYSTEM) / step)
-        problem = _some_samples(problem, _spread_rows(problem.targets(), LARGEST_SYSTEM))
+        n_back = round(0.5 * np.log(problem.n_samples / LARGEST_PROGRAM) / step)
+        rows = _spread_rows(problem.targets(), LARGEST_PROGRAM, _squared_distances(problem))
+        problem = _some_samples(problem, rows)
     fold, weight = _folds(problem), _weights(problem)
     is_test = [fold == k for k in range(FOLDS)]
     parts = [_LeftOut(problem, epsilon, rows, prices.size) for rows in is_test if 0 < rows.sum() < fold.size]
-    share, losses, best, n_worse = weight / weight.sum(), [], 0, 0
+    share, losses, best = weight / weight.sum(), [], 0
     for C in prices:
         losses.append(np.zeros(problem.n_samples))
         for part in parts:
@@ -291,11 +292,16 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
         mean = np.asarray(losses) @ share
         best = int(np.argmin(mean))
         error = np.sqrt(((losses[best] - mean[best]) ** 2) @ share / weight.sum())
-        n_worse = n_worse + 1 if mean[-1] > mean[best] + error else 0
-        if n_worse == ENOUGH_WORSE:
+        if _is_beyond_the_best(mean, error):
             break
     chosen = int(np.flatnonzero(mean <= mean[best] + error)[0])
     return prices[max(0, chosen - n_back) :]
+
+
+def _is_beyond_the_best(loss: FloatArray, error: float) -> bool:
+    """Whether a price above the last one could hardly be the best."""
+    has_features = bool(loss.min() + error < loss[0])
+    return bool(loss[-1] > loss.min() + error or (has_features and loss[-1] > loss.min()))
 
 
 def _some_samples(problem: Problem, rows: IntArray) -> Problem:
@@ -348,9 +354,7 @@ def _folds(problem: Problem) -> IntArray:
     Within each class the samples are sorted by their distance from the mean and dealt out in turn; groups of samples
     as their first sample.
     """
-    design, weight = problem.design, _weights(problem)
-    mean = design.transpose_dot(weight) / weight.sum()
-    squared = _squared_rows(design) - 2.0 * design.dot(mean) + float(mean @ mean)
+    squared = _squared_distances(problem)
     label = problem.y if problem.task in ("binary", "multiclass") else np.zeros(problem.n_samples)
     second = problem.targets().sum(axis=1)
     fold = np.zeros(problem.n_samples, dtype=np.intp)
@@ -368,6 +372,13 @@ def _folds(problem: Problem) -> IntArray:
             turn += not same
         fold[i] = turn % FOLDS
     return fold
+
+
+def _squared_distances(problem: Problem) -> FloatArray:
+    """Of the samples from their mean."""
+    design, weight = problem.design, _weights(problem)
+    mean = design.transpose_dot(weight) / weight.sum()
+    return _squared_rows(design) - 2.0 * design.dot(mean) + float(mean @ mean)
 
 
 def _squared_rows(design: Design) -> FloatArray:

@@ -139,10 +139,10 @@ def test_prices_beyond_a_bad_one_are_not_tried_and_the_choice_is_the_same(monkey
     monkeypatch.setattr(price._LeftOut, "loss", counted)
     found, n_tried = automatic_l1_price(problem, None), len(tried)
     tried.clear()
-    monkeypatch.setattr(price, "ENOUGH_WORSE", 99)
+    monkeypatch.setattr(price, "_is_beyond_the_best", lambda loss, error: False)
     assert automatic_l1_price(problem, None) == found
     assert len(tried) == 3 * 10
-    assert (n_tried < len(tried)) == (noise > 1.0)  # noisy labels: large prices fit the noise
+    assert n_tried < len(tried)
 
 
 def test_clean_labels_get_a_higher_price_than_noisy_ones():
@@ -174,7 +174,7 @@ def test_a_part_of_the_samples_decides_on_the_price_that_all_would_choose_for_th
         problem = problem_of(X, X[:, :5].sum(axis=1) + 2.0 * rng.normal(size=1200) > 0.0)
         found = []
         for largest in (100, 10_000):
-            monkeypatch.setattr("zeronorm.engines.price.LARGEST_SYSTEM", largest)
+            monkeypatch.setattr("zeronorm.engines.price.LARGEST_PROGRAM", largest)
             found.append(nearly_best_l1_prices(problem, None)[0])
         ratios.append(np.log(found[0] / found[1]))
     one_step = np.log(1e3) / 9.0
