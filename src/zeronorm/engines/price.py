@@ -38,7 +38,9 @@ UNIT_PRICES = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is 
 LARGEST_SYSTEM = 1000  # samples; of more a part decides
 TUBE = 0.1  # of the spread of a regression target
 FOLDS = 3
-LARGEST_PROGRAM = 300  # samples of the ℓ1 norm; of more a part decides: with thousands of features programs are slow
+LARGEST_PROGRAM = (
+    300  # samples of the ℓ1 norm; of more a part decides: with thousands of features programs are slow
+)
 BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
 EQUALLY_GOOD = 1e-9
 NO_ROOM = 1e-12  # samples that no others say anything about are fitted exactly
@@ -291,7 +293,7 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
             losses[-1][part.test] = part.loss(C)
         mean = np.asarray(losses) @ share
         best = int(np.argmin(mean))
-        error = np.sqrt(((losses[best] - mean[best]) ** 2) @ share / weight.sum())
+        error = float(np.sqrt(((losses[best] - mean[best]) ** 2) @ share / weight.sum()))
         if _is_beyond_the_best(mean, error):
             break
     chosen = int(np.flatnonzero(mean <= mean[best] + error)[0])
@@ -300,8 +302,11 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
 
 def _is_beyond_the_best(loss: FloatArray, error: float) -> bool:
     """Whether a price above the last one could hardly be the best."""
-    has_features = bool(loss.min() + error < loss[0])
-    return bool(loss[-1] > loss.min() + error or (has_features and loss[-1] > loss.min()))
+    lowest = (1.0 + EQUALLY_GOOD) * float(
+        loss.min()
+    )  # without features all prices have the same loss, up to rounding
+    has_features = lowest + error < loss[0]
+    return bool(loss[-1] > lowest + error or (has_features and loss[-1] > lowest))
 
 
 def _some_samples(problem: Problem, rows: IntArray) -> Problem:

@@ -133,25 +133,22 @@ class L1SVM(WeightedSplittingSelector):
         n_steps = int(self.n_steps)
         automatic = isinstance(self.C, str)
         asked = problem.n_features_to_select
-        reachable = asked is not None and asked <= problem.n_samples and asked < problem.n_features
         chosen = nearly_best_l1_prices(problem, self.epsilon_, n_steps)[0] if automatic else float(self.C)
         prices = l1_path(problem, n_steps) if automatic else _prices(problem, chosen, n_steps)
         walk = _PriceWalk(problem, _tasks(problem, self.multi_class), self.epsilon_, n_steps)
-        own_size = 0
         with problem.progress.task("Prices", n_steps) as advance:
-            for C in prices:
-                if chosen < C and own_size > 0 and asked is not None and reachable:
-                    walk.grow_to(asked, prices)
-                    break
-                if chosen < C and asked is None and walk.last_support.size >= MANY_FEATURES:
-                    break
+            for C in prices[prices <= chosen]:
                 walk.solve(C)
                 advance(1)
-                if chosen >= C or own_size == 0:  # a price chosen on noise may pay for no feature
-                    own_size = walk.last_support.size
-                    self.coef_, self.intercept_, self.C_ = walk.weights, middle + walk.bias, float(C)
                 if walk.without_slack:
                     break
+            if automatic:  # a price chosen on noise may pay for no feature
+                walk.grow_to(1, prices)
+            own_size = walk.last_support.size
+            self.coef_, self.intercept_ = walk.weights, middle + walk.bias
+            self.C_ = float(walk.visited[-1][0])
+            if automatic:
+                walk.grow_to(MANY_FEATURES if asked is None else asked, prices)
         if np.isinf(chosen) and not walk.without_slack:
             raise ValueError(
                 "L1SVM with C=inf needs samples that a linear machine fits without errors. "
@@ -261,7 +258,7 @@ class _PriceWalk:
         while self.last_support.size < size and not self.without_slack and prices[-1] > C:
             C = min(C * ratio**share, float(prices[-1]))
             self.solve(C)
-            share = min(1.0, 2.0 * share)
+            share = min(1.0, 2.0 * share) if self.last_support.size else FIRST_SHARE
 
     def look_for_size(self, size: int) -> None:
         """Halve the interval of C in which the number of features passes ``size`` until one has that many."""
