@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from oracles.linear_programs import l1_machine
 from zeronorm import L1SVM, as_design
 from zeronorm.selectors.sparsity import l1_svm
+from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES
 from zeronorm.solvers.l1_svm import dual as l1_svm_tall
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
@@ -228,3 +229,21 @@ def test_the_dual_program_reports_that_no_hard_margin_exists():
     X, y = classes(5, n=60, p=3, noise=3.0)
     found = L1SvmDualProgram(as_design(X), 2.0 * y - 1.0, C=np.inf).solve()
     assert found.status is Status.INFEASIBLE
+
+
+def test_the_automatic_path_ends_soon_after_the_chosen_price():
+    """Programs with many features take most of the time, and nobody asked for them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 300)), np.arange(150) % 2
+    X[:, :10] += 0.8 * y[:, None]
+    found = L1SVM().fit(X, y)
+    sizes = [subset.size for subset in found.path_.subsets]
+    assert found.n_features_ < MANY_FEATURES <= max(sizes) < 100
+    assert [size for size in sorted(sizes) if size >= MANY_FEATURES] == [max(sizes)]
+    assert found.path_.support(50).size == 50
+
+
+def test_a_price_that_pays_for_nothing_is_raised_in_small_steps():
+    rng = np.random.default_rng(3)
+    found = L1SVM().fit(rng.normal(size=(80, 500)), np.arange(80) % 2)
+    assert 1 <= found.n_features_ <= 20

@@ -67,8 +67,8 @@ class L1SVM(WeightedSplittingSelector):
     C
         Here: its value at the end of the path. ``numpy.inf`` is the hard margin. "auto" tries values from where
         the first feature enters up to a thousand times that, until the loss on samples left out (three folds of 300
-        samples at most) no longer falls, and takes the smallest within one standard error of the best. The path then goes
-        on until fifty features have a weight.
+        samples at most) no longer falls, and takes the smallest within one standard error of the best. The path then
+        goes on until fifty features have a weight.
     n_steps
         Each is a value of C; 1 solves for ``C`` alone.
     multi_class
