@@ -29,6 +29,7 @@ from zeronorm.datasets import load_dataset
 from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval, paired_test
 from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm.evaluation.summary import compare
+from zeronorm.resampling.estimators import gaussian_estimator
 from zeronorm.resampling.metrics import METRICS
 
 FOLDER = Path(__file__).parent
@@ -375,6 +376,61 @@ def _covered(runs: Runs, name: str) -> dict[str, Any]:
         "without interval": int((~printed).sum()),
         "data sets": len(truth),
     }
+
+
+N_FRESH = 1000  # samples that tell the true error of a model that has no closed form
+
+
+@table
+def gaussian(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """How often the interval holds with the predictor with a Gaussian kernel."""
+    settings = product((40, 100), ("straight", "curved"), (0.1, 0.3), (*PLANS[1:3], (5, 3)))
+    jobs: list[Job] = [(_covered_gaussian, (n, kind, noise, *plan), ()) for n, kind, noise, plan in settings]
+    return settings_apart(jobs[:1] if quick else jobs, sets, seed, n_jobs)
+
+
+def _covered_gaussian(
+    n: int, kind: str, noise: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    names = ("error_rate", "balanced_error_rate", "auc")
+    records, truth = [], {name: np.zeros(sets) for name in names}
+    for b in range(sets):
+        X, y = bounded_classes(n, kind, noise, rng)
+        fresh = bounded_classes(N_FRESH, kind, noise, rng)
+        splits = [stratified_folds(y[None], folds, rng)[0] for _ in range(repeats)]
+        rows = [(fold == j, *_fit_gaussian(X, y, fold == j, fresh)) for fold in splits for j in range(folds)]
+        records.append(
+            [_classified(y, decided, np.flatnonzero(test), i, n) for i, (test, decided, _) in enumerate(rows)]
+        )
+        for name in names:
+            truth[name][b] = np.mean([true[name] for _, _, true in rows])
+    for name in names:
+        plan = {"metric": name, "boundary": kind, "n": n, "folds": folds, "repeats": repeats}
+        yield plan | _covered(Runs(records, truth), name)
+
+
+def bounded_classes(
+    n: int, kind: str, noise: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Classes with a straight boundary, or inside and outside of a shifted circle; ``noise`` as of ``class_center``."""
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, N_FEATURES))
+    if kind == "straight":
+        return X + (2 * y - 1)[:, None] * class_center(noise), y
+    angle = rng.uniform(0, 2 * np.pi, size=n)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (2.5 * y)[:, None] + 0.7 * y[:, None]
+    X[:, :2] = ring + (2.5 * noise + 0.25) * X[:, :2]
+    return X, y
+
+
+def _fit_gaussian(
+    X: np.ndarray, y: np.ndarray, test: np.ndarray, fresh: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Decisions on all samples of a model that was fitted without the test part, and its true errors."""
+    kept = FisherScore(N_KEPT).fit(X[~test], y[~test]).get_support()
+    model = gaussian_estimator("binary").fit(X[~test][:, kept], y[~test])
+    decided = model.decision_function(np.concatenate([X, fresh[0]])[:, kept])
+    return decided[: len(y)], _classified(fresh[1], decided[len(y) :], np.arange(N_FRESH), 0, N_FRESH)
 
 
 @table
@@ -834,6 +890,10 @@ def write(name: str, rows: Iterable[dict[str, Any]], folder: Path = FOLDER) -> P
 SUMMARIES = {
     "coverage": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
     "edges": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
+    "gaussian": (
+        ("metric", "boundary"),
+        ("covers the expected value", "covers the value of the fitted models"),
+    ),
     "size": (("test", "metric"), ("rejected",)),
     "size_unstable": (("test", "metric"), ("rejected",)),
     "many_folds": (("metric",), ("covers the expected value", "rejected")),
@@ -876,6 +936,7 @@ STATEMENTS = (
             ("r2", "R²"),
         )
     ),
+    ("95 % interval, Gaussian predictor", "at least 0.95", ("gaussian",), "", "covers the expected value"),
     (
         "95 % interval, more than ten folds", "at least 0.95", ("many_folds",), "", "covers the expected value",
     ),

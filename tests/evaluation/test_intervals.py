@@ -278,7 +278,7 @@ def test_tests_keep_their_size_in_a_small_simulation(simulate):
 
 def test_unstable_methods_keep_their_size_and_clear_differences_are_found(simulate):
     for row in simulate.size_unstable(sets=25, seed=1, quick=True):
-        assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 25), row
+        assert row["test"] != "paired" or rejected_at_most(row["rejected"], 0.05, 25), row
     for row in simulate.many_folds(sets=25, seed=1, quick=True):
         assert rejected_at_most(row["rejected"], 0.05, 25), row
         assert rejected_at_most(1 - row["covers the expected value"], 0.05, 25), row
@@ -303,6 +303,11 @@ def test_further_settings_cover_in_a_small_simulation(simulate):
     assert {row["metric"] for row in rows} >= {"error_rate", "auc", "mae", "r2"}
     for row in rows:
         assert rejected_at_most(1 - row["covers the expected value"], 0.05, 20), row
+
+
+def test_the_gaussian_predictor_is_covered_in_a_small_simulation(simulate):
+    for row in simulate.gaussian(sets=10, seed=1, quick=True):
+        assert rejected_at_most(1 - row["covers the expected value"], 0.05, 10), row
 
 
 @pytest.mark.parametrize(("n", "refused"), [(40, True), (60, False)])
@@ -333,7 +338,9 @@ def test_full_tables(simulate, name):
         if name in ("coverage", "edges"):
             covered = row["covers the expected value"]
             assert covered == "refused" or covered >= 0.92 - 3 * np.sqrt(0.08 * 0.92 / 200), row
-        elif name.startswith("size") or name == "many_folds":
+        elif name == "size_unstable":  # of the corrected t test the page says that it rejects too often there
+            assert row["test"] != "paired" or rejected_at_most(row["rejected"], 0.05, 200), row
+        elif name in ("size", "many_folds"):
             assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 200), row
         elif name == "verdict":
             assert rejected_at_most(row["claims a false one"], 0.05, 200), row
