@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm.dual import l1_svm_program
+from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram, l1_svm_program
 from zeronorm.solvers.l1_svm.program import ALL_AT_ONCE, L1SvmProgram
 from zeronorm.solvers.status import Status
 
@@ -158,3 +158,33 @@ def test_tall_sparse_data_give_the_machine_of_dense_ones(epsilon, monkeypatch):
         np.testing.assert_allclose(found.slack, expected.slack, atol=1e-8)
         assert found.bias == pytest.approx(expected.bias, abs=1e-8)
         assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+
+
+SUITED = [
+    # shape, sparse, prices on the path, the program
+    ((20, 10), False, None, L1SvmDualProgram),
+    ((20, 10), False, 1, L1SvmInteriorProgram),
+    ((20, 10), False, 5, L1SvmDualProgram),
+    ((30, 20), False, 5, L1SvmInteriorProgram),
+    ((60, 20), False, 1, L1SvmProgram),
+    ((60, 20), True, 1, L1SvmDualProgram),
+    ((10, 30), False, 1, L1SvmInteriorProgram),
+    ((10, 30), False, 2, L1SvmProgram),
+    ((10, 31), False, 1, L1SvmProgram),
+    ((20, 60), False, 1, L1SvmProgram),
+]
+
+
+@pytest.mark.parametrize(("shape", "is_sparse", "n_steps", "program"), SUITED)
+def test_the_program_suits_the_shape_of_the_data(shape, is_sparse, n_steps, program, monkeypatch):
+    for name, value in (
+        ("LARGEST_MATRIX", 1000),
+        ("LARGEST_DENSE_COPY", 1000),
+        ("FEW_DATA", 500),
+        ("WIDEST", 3),
+    ):
+        monkeypatch.setattr(f"zeronorm.solvers.l1_svm.dual.{name}", value)
+    X = np.random.default_rng(0).normal(size=shape)
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    design = as_design(sparse.csr_array(X) if is_sparse else X)
+    assert type(l1_svm_program(design, y, C=1.0, n_steps=n_steps)) is program

@@ -41,3 +41,14 @@ def test_sparse_columns_need_no_products_with_each_other(penalty, monkeypatch):
     assert 0 < np.count_nonzero(found[0]) < 30 or penalty < 1e-3
     np.testing.assert_array_equal(found[0] != 0.0, found[1] != 0.0)
     np.testing.assert_allclose(found[0], found[1], atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e10])
+def test_a_column_beside_which_the_others_are_rounding_is_fitted(scale):
+    """The one on the diagonal of Newton's system is lost there, and the digits of the objective with it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    y = np.where(X[:, 0] + rng.normal(size=20) > 0, 1.0, -1.0)
+    X[:, 0] *= scale
+    without_features = 20 * np.log(2.0)
+    assert solve_logistic_dual(X @ X.T, y).objective < 0.5 * without_features
