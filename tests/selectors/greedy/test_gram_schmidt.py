@@ -180,8 +180,9 @@ def test_a_given_size_goes_on_past_the_rule():
     assert more.path_.order[: own.n_accepted_].tolist() == own.path_.order[: own.n_accepted_].tolist()
 
 
-def test_size_stop_takes_half():
+def test_size_stop_takes_half_and_looks_no_further_than_asked():
     X, y = sparse_regression(4)
+    assert GramSchmidt(3, stop="size", task="regression").fit(X, y).squared_cosines_.size == 3
     assert GramSchmidt(stop="size", task="regression").fit(X, y).support_.sum() == 10
 
 
