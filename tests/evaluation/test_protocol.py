@@ -453,3 +453,20 @@ def test_selector_list_may_hold_named_pairs():
     X, y = make_data()
     records = evaluate([("a", FisherScore()), ("b", clone(FisherScore()))], X, y, cv=2, sizes=[1])
     assert records["method"].unique(maintain_order=True).to_list() == ["a", "b"]
+
+
+def test_data_with_a_backend_of_their_own_are_not_gathered(monkeypatch):
+    import dask.array
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 6)), np.arange(30) % 2
+    expected = evaluate(FisherScore(), X, y, cv=2, sizes=[2])
+    apart = dask.array.from_array(X, chunks=(15, 3))
+
+    def gathered(self, *args, **kwargs):
+        raise AssertionError("all of the data were asked for as one array")
+
+    monkeypatch.setattr(dask.array.Array, "__array__", gathered)
+    found = evaluate(FisherScore(), apart, y, cv=2, sizes=[2])
+    assert found["selected"].to_list() == expected["selected"].to_list()
+    assert found["predictions"].to_list() == expected["predictions"].to_list()
