@@ -33,6 +33,7 @@ from sklearn.svm import SVC
 
 from zeronorm import FisherScore, SelectionPath, SelectorCV, as_design, evaluate
 from zeronorm.evaluation import Metric, probe_fraction
+from zeronorm.evaluation.records import columns_of
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
 
@@ -453,6 +454,12 @@ def test_selector_list_may_hold_named_pairs():
     X, y = make_data()
     records = evaluate([("a", FisherScore()), ("b", clone(FisherScore()))], X, y, cv=2, sizes=[1])
     assert records["method"].unique(maintain_order=True).to_list() == ["a", "b"]
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame, dict])
+def test_columns_of_records_are_plain_lists(frame):
+    columns = {"method": ["a", "b"], "size": [3, None]}
+    assert columns_of(frame(columns)) == columns
 
 
 def test_data_with_a_backend_of_their_own_are_not_gathered(monkeypatch):
