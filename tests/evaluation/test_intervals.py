@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from zeronorm import FisherScore, evaluate
 from zeronorm.evaluation import METRICS, Metric, register_metric
 from zeronorm.evaluation.significance import metric_interval, paired_test
-from zeronorm.evaluation.significance.pooled import placements, why_no_interval
+from zeronorm.evaluation.significance.pooled import excess_of_parts, placements, why_no_interval
 from zeronorm.evaluation.summary import compare, error_curves, primary_metric
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "trust" / "simulate.py"
@@ -183,6 +183,14 @@ def area_rows(y, decision, passes):
         row |= {"n_test": y.size, "n_train": 4 * y.size, "auc": METRICS["auc"].function(y, values, [0, 1])}
         rows.append(row | {"error_rate": np.mean(row["predictions"] != y)})
     return rows
+
+
+@pytest.mark.parametrize("n", [24, 38, 40, 43, 147])
+def test_ten_parts_of_unequal_size_are_not_more_than_ten(n):
+    """Mean sizes of the parts give 10.000000000000002 for some n."""
+    y = np.arange(n) % 2
+    assert excess_of_parts(1.5, parts(y, y, n_parts=10)) == 1.5
+    assert excess_of_parts(1.5, parts(y, y, n_parts=11)) == pytest.approx(2.2)
 
 
 @pytest.mark.parametrize("name", ["error_rate", "auc"])

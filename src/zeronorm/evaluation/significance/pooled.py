@@ -369,6 +369,7 @@ def excess_of_parts(excess: float, rows: Sequence[Row]) -> float:
     procedure varies up to seven times as much over data sets as that of independent samples.
     """
     n_parts = 1 + float(np.mean([row["n_train"] for row in rows]) / np.mean([row["n_test"] for row in rows]))
+    n_parts = round(n_parts, 6)  # ten parts of unequal size are ten
     return excess if n_parts <= MANY_PARTS else max(excess, min(MOST_EXCESS, EXCESS_OF_PART * n_parts))
 
 
