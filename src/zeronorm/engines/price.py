@@ -293,20 +293,23 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
             losses[-1][part.test] = part.loss(C)
         mean = np.asarray(losses) @ share
         best = int(np.argmin(mean))
-        error = float(np.sqrt(((losses[best] - mean[best]) ** 2) @ share / weight.sum()))
-        if _is_beyond_the_best(mean, error):
+        errors = np.sqrt((np.asarray(losses) - mean[:, None]) ** 2 @ share / weight.sum())
+        if _is_beyond_the_best(mean, errors):
             break
-    chosen = int(np.flatnonzero(mean <= mean[best] + error)[0])
+    chosen = int(np.flatnonzero(mean <= mean[best] + errors[best])[0])
     return prices[max(0, chosen - n_back) :]
 
 
-def _is_beyond_the_best(loss: FloatArray, error: float) -> bool:
-    """Whether a price above the last one could hardly be the best."""
-    lowest = (1.0 + EQUALLY_GOOD) * float(
-        loss.min()
-    )  # without features all prices have the same loss, up to rounding
-    has_features = lowest + error < loss[0]
-    return bool(loss[-1] > lowest + error or (has_features and loss[-1] > lowest))
+def _is_beyond_the_best(loss: FloatArray, error: FloatArray) -> bool:
+    """Whether a price above the last one could hardly be the best.
+
+    Without features all prices have the same loss, up to rounding, and it may be the same for all samples: then it
+    has no error of its own.
+    """
+    best = int(np.argmin(loss))
+    is_worse = bool(loss[-1] > (1.0 + EQUALLY_GOOD) * loss[best])
+    has_features = bool(loss[best] + error[best] < loss[0])
+    return is_worse and (has_features or bool(loss[-1] > loss[best] + max(error[best], error[-1])))
 
 
 def _some_samples(problem: Problem, rows: IntArray) -> Problem:

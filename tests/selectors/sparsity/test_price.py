@@ -145,6 +145,20 @@ def test_prices_beyond_a_bad_one_are_not_tried_and_the_choice_is_the_same(monkey
     assert n_tried < len(tried)
 
 
+def test_a_search_does_not_end_while_no_feature_has_shown_its_worth():
+    """One machine against the rest and no feature: every sample has the same loss, without an error."""
+
+    def ended(loss, error):
+        return price._is_beyond_the_best(np.asarray(loss), np.asarray(error))
+
+    assert not ended([2.0, 2.0 + 1e-12], [0.0, 0.0])
+    assert not ended([2.0, 2.0, 2.1], [0.0, 0.0, 0.2])
+    assert ended([2.0, 2.0, 2.3], [0.0, 0.0, 0.2])
+    assert not ended([2.0, 1.5, 1.4], [0.0, 0.1, 0.1])
+    assert ended([2.0, 1.5, 1.51], [0.0, 0.1, 0.1])
+    assert not ended([2.0, 1.95, 1.96], [0.0, 0.1, 0.1])
+
+
 def test_clean_labels_get_a_higher_price_than_noisy_ones():
     def mean_price(noise):
         found = []
