@@ -5,11 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import joblib
+import numpy as np
 import pytest
+from scipy.linalg import cho_factor
 from threadpoolctl import threadpool_limits
 
 from zeronorm import _threads
 from zeronorm._threads import available_threads, n_cores, one_thread, useful_threads
+from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.free_set import pivot_free_set
 
 MUCH = 1 << 40
 
@@ -60,6 +64,27 @@ def test_sweeps_follow_the_threads_of_blas():
 def test_no_more_threads_than_cores_under_joblib(backend):
     found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(available_threads)() for _ in range(2))
     assert sum(found) <= max(2, n_cores())
+
+
+def test_the_factor_of_a_dual_uses_one_thread(monkeypatch):
+    """Threads wait for each other at each step of a small factor."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 600)), np.where(np.arange(300) % 2, 1.0, -1.0)
+    used = []
+
+    def factor(*args, **options):
+        used.append(set(blas_threads()))
+        return cho_factor(*args, **options)
+
+    monkeypatch.setattr("zeronorm.solvers.svm.free_set.cho_factor", factor)
+    with threadpool_limits(limits=3, user_api="blas"):
+        before = blas_threads()
+        problem = BoxDual.classification(y, np.full(y.size, 1e-4), squared=True)
+        assert pivot_free_set(X @ X.T, problem, np.zeros(y.size), all_free=True) is not None
+        assert blas_threads() == before
+    assert max(before) == 3
+    assert used
+    assert all(threads == {1} for threads in used)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from zeronorm._jit import kernel
+from zeronorm._threads import one_thread_for_factors
 from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
 from zeronorm.solvers.svm.box_dual import BoxDual
 
@@ -255,7 +256,8 @@ def _solve_by_factor(
     system += shift
     system.flat[:: chosen.size + 1] += ridge
     try:
-        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        with one_thread_for_factors(chosen.size):
+            factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
     diagonal = np.diagonal(factor[0])
