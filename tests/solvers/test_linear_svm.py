@@ -166,6 +166,8 @@ def test_one_vs_rest_is_one_machine_for_each_class(shape, loss):
 def test_the_way_of_solving_follows_size_and_memory():
     assert prefers_gram((62, 2000))
     assert not prefers_gram((5000, 50))
+    assert prefers_gram((3000, 700))
+    assert not prefers_gram((3000, 700), regression=True)
     assert not prefers_gram((20_000, 5000))
     assert prefers_gram((20_000, 5000), memory_budget=8 << 30)
     assert prefers_gram((1000, 900), memory_budget=10_000_000)

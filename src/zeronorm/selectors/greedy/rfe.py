@@ -434,7 +434,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     def _eliminate_linear(self, record: Elimination) -> None:
         problem, follows = record.problem, self.C == "auto"
         settings = self._svm_settings()
-        stop_at = smallest_gram_size(*problem.design.shape)
+        stop_at = smallest_gram_size(*problem.design.shape, regression=problem.task == "regression")
         if problem.n_features >= stop_at:
             machines = GramMachines(problem, price_follows=follows, **settings)
             one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
@@ -474,17 +474,18 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         return make_source(problem.design, kernel, rescale=self.gamma == "remaining")
 
 
-def smallest_gram_size(n_samples: int, n_features: int) -> int:
+def smallest_gram_size(n_samples: int, n_features: int, *, regression: bool) -> int:
     """The number of features down to which machines are trained on the n×n Gram matrix.
 
     Below, the p×p way is cheaper; for few samples the Gram matrix costs nothing and is kept to the end.
     """
     if n_samples < FEW_SAMPLES:
         return 1
-    if not prefers_gram((n_samples, n_features)):
+    if not prefers_gram((n_samples, n_features), regression=regression):
         return n_features + 1
     low, high = 1, n_features
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if prefers_gram((n_samples, middle)) else (middle + 1, high)
+        is_enough = prefers_gram((n_samples, middle), regression=regression)
+        low, high = (low, middle) if is_enough else (middle + 1, high)
     return low
