@@ -129,11 +129,11 @@ JOBS: dict[str, tuple[Callable[[int, int], Callable[[], Any]], int, int]] = {
     "plain-product": (plain_product, 2000, 50_000),
     "statistics": (statistics, 1000, 1_000_000),
     "fisher": (fisher, 1000, 1_000_000),
-    "gram": (gram, 2000, 200_000),
+    "gram": (gram, 2000, 100_000),
     "gram-200": (gram, 200, 1_000_000),
-    "standardized-gram": (standardized_gram, 2000, 200_000),
+    "standardized-gram": (standardized_gram, 2000, 100_000),
     "relief-wide": (relief, 200, 1_000_000),
-    "relief": (relief, 2000, 50_000),
+    "relief": (relief, 1000, 50_000),
     "compare": (compare, 200, 20_000),
 }
 

@@ -213,6 +213,42 @@ def test_sums_of_outer_squares_in_parts_do_not_depend_on_the_number_of_threads(o
         np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-9)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("width", [1 << 13, 1 << 20])
+def test_gram_matrices_in_tiles_do_not_depend_on_the_number_of_threads(order, width, monkeypatch):
+    """Tiles and blocks of unequal size, columns of large mean, weights with zeros, a gathered selection."""
+    monkeypatch.setattr(column_kernels, "_BAND", 7)
+    monkeypatch.setattr(column_kernels, "_PAIRS_WORTH_TILES", 1)
+    monkeypatch.setattr("zeronorm.design.base._LARGEST_BLOCK_BYTES", width)
+    monkeypatch.setattr("zeronorm.design.base._BYTES_FILLED_BY_A_THREAD", 1 << 10)
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(31, 901)) + 5.0, dtype=np.float32, order=order)
+    columns, some = np.arange(901) % 4 / 3, rng.permutation(901)[:600]
+    assert column_kernels.suits_tiles(31, 901)
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr("zeronorm.design.base.available_threads", lambda n=n_threads: n)
+        design = as_design(X)
+        standardized = design.standardized()
+        results.append(
+            (design.gram(), design.gram(columns), standardized.gram(columns), standardized.take(some).gram())
+        )
+    exact = X.astype(float)
+    Z = (exact - exact.mean(axis=0)) / exact.std(axis=0)
+    wanted = (exact @ exact.T, (exact * columns) @ exact.T, (Z * columns) @ Z.T, Z[:, some] @ Z[:, some].T)
+    for one, three, right in zip(*results, wanted, strict=True):
+        assert np.array_equal(one, three)
+        np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-9)
+
+
+def test_tiles_serve_where_memory_allows_too_few_parts():
+    assert column_kernels.suits_tiles(2000, 100_000)  # a matrix has 32 MB: six parts
+    assert column_kernels.suits_tiles(1000, 300)  # little work: one part
+    assert not column_kernels.suits_tiles(200, 10**6)
+    assert not column_kernels.suits_tiles(2000, 10**6)
+    assert not column_kernels.suits_tiles(100, 10**4)
+
+
 def test_parts_of_outer_squares_take_little_memory():
     """A matrix for each part: none of its own where it would be large against the data."""
     assert column_kernels.outer_square_parts(10_000, 20_000) == [range(20_000)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import require_memory
+from zeronorm._threads import available_threads, one_thread, require_memory, run_in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import column_kernels
 from zeronorm.design.index import Index, Selection, as_index, as_selector
@@ -26,6 +27,7 @@ _PREFERRED_BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK_BYTES = 32 << 20
 _SMALLEST_BLOCK_BYTES = 1 << 18
 _FEWEST_COLUMNS = 512  # fewer make products of many threads wait for each other
+_BYTES_FILLED_BY_A_THREAD = 2 << 20
 _DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
 
 
@@ -258,6 +260,9 @@ class Design(ABC):
 
     def _add_gram(self, result: FloatArray, scale: FloatArray | None) -> None:
         """Add the Gram matrix of data in memory to a symmetric accumulator."""
+        if self._in_one_array and column_kernels.suits_tiles(*self.shape):
+            self._add_gram_in_tiles(result, scale)
+            return
 
         def add(part: range, accumulator: FloatArray) -> None:
             for columns, block in self._take(part)._scratch_blocks():
@@ -266,6 +271,29 @@ class Design(ABC):
                 column_kernels.add_outer_square(accumulator, block)
 
         column_kernels.add_in_parts(result, add, self._outer_square_parts(self.n_samples, self.n_features))
+
+    def _add_gram_in_tiles(self, result: FloatArray, scale: FloatArray | None) -> None:
+        """All threads fill a block of columns, then multiply it."""
+        n, n_threads = self.n_samples, available_threads()
+        width = min(self.n_features, max(1, _LARGEST_BLOCK_BYTES // (8 * n)))
+        memory = np.empty(n * width)
+        with one_thread():
+            for columns in self._column_slices(width):
+                n_columns = columns.stop - columns.start
+                block = memory[: n * n_columns].reshape((n, n_columns), order=self._order)
+
+                def fill(
+                    first: int, last: int, block: FloatArray = block, start: int = columns.start
+                ) -> None:
+                    part = block[:, first:last]
+                    self._fill(range(start + first, start + last), part)
+                    if scale is not None:
+                        part *= scale[start + first : start + last]
+
+                n_parts = min(n_threads, 1 + 8 * block.size // _BYTES_FILLED_BY_A_THREAD)
+                cuts = [n_columns * part // n_parts for part in range(n_parts + 1)]
+                run_in_threads(fill, list(pairwise(cuts)), n_parts)
+                column_kernels.add_outer_square_in_tiles(result, block, n_threads)
 
     def _outer_square_parts(self, side: int, depth: int) -> list[range]:
         """Parts of a sum of outer squares; one where several threads must not read the data at the same time."""

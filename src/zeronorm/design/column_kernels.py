@@ -253,30 +253,41 @@ def add_outer_square(accumulator: FloatArray, block: FloatArray) -> None:
     """Add ``block @ block.T`` to the lower triangle; ``block`` is C- or Fortran-contiguous."""
     if block.size == 0:
         return
-    by_column = block.flags.f_contiguous
-    if not (by_column or block.flags.c_contiguous):
+    if not block.flags.forc:
         raise ValueError("The block must be C- or Fortran-contiguous.")
-    side, depth = (ctypes.c_int(size) for size in block.shape)
-    one, leading = ctypes.c_double(1.0), side if by_column else depth
-    _dsyrk()(
-        *(b"L", b"N" if by_column else b"T", side, depth, one, block.ctypes.data, leading),
-        *(one, accumulator.ctypes.data, side),
-    )
+    _add_rows_squared(accumulator, block, 0, len(block))
 
 
-@cache
-def _dsyrk() -> Any:
-    """The product of SciPy's BLAS, called so that other threads run meanwhile: ``scipy.linalg.blas`` keeps the lock."""
-    capsule = ctypes.py_object(cython_blas.__pyx_capi__["dsyrk"])
+_CHARACTER, _INTEGER = ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)
+_NUMBER, _MATRIX = ctypes.POINTER(ctypes.c_double), ctypes.c_void_p
+
+
+def _product_of_blas(name: str, *arguments: Any) -> Any:
+    """A product of SciPy's BLAS, called so that other threads run meanwhile: ``scipy.linalg.blas`` keeps the lock."""
+    capsule = ctypes.py_object(cython_blas.__pyx_capi__[name])
     python = ctypes.pythonapi
     python.PyCapsule_GetName.restype = ctypes.c_char_p
     python.PyCapsule_GetPointer.restype = ctypes.c_void_p
     address = python.PyCapsule_GetPointer(capsule, ctypes.c_char_p(python.PyCapsule_GetName(capsule)))
-    integer, number = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
-    character, matrix = ctypes.c_char_p, ctypes.c_void_p
-    return ctypes.CFUNCTYPE(
-        *(None, character, character, integer, integer, number, matrix, integer, number, matrix, integer)
-    )(address)
+    return ctypes.CFUNCTYPE(None, *arguments)(address)
+
+
+@cache
+def _dsyrk() -> Any:
+    """Arguments: triangle, transposed or not, sizes, factor, matrix, factor, result."""
+    return _product_of_blas(
+        *("dsyrk", _CHARACTER, _CHARACTER, _INTEGER, _INTEGER, _NUMBER),
+        *(_MATRIX, _INTEGER, _NUMBER, _MATRIX, _INTEGER),
+    )
+
+
+@cache
+def _dgemm() -> Any:
+    """Arguments: both transposed or not, sizes, factor, both matrices, factor, result."""
+    return _product_of_blas(
+        *("dgemm", _CHARACTER, _CHARACTER, _INTEGER, _INTEGER, _INTEGER, _NUMBER),
+        *(_MATRIX, _INTEGER, _MATRIX, _INTEGER, _NUMBER, _MATRIX, _INTEGER),
+    )
 
 
 # A thread multiplies so many pairs in some 10 ms.
@@ -318,6 +329,69 @@ def add_in_parts(total: FloatArray, add: Callable[[range, FloatArray], None], pa
         total += sums.pop(part)
 
 
+# -- The same in tiles: several threads share one matrix, each adds to tiles of its own --
+
+_BAND = 256  # rows of a tile: small enough for sixteen threads, large enough for BLAS
+_PAIRS_WORTH_TILES = 1 << 26  # a thread multiplies so many pairs in some 2 ms
+
+
+def suits_tiles(side: int, depth: int) -> bool:
+    """Whether tiles of the matrix are shared out, and not parts of the sum; it follows from the sizes alone.
+
+    Parts need a matrix each. Where memory allows fewer parts than the work is worth, some threads would wait.
+    """
+    pairs = side**2 * depth
+    if side < 2 * _BAND or pairs < _PAIRS_WORTH_TILES:
+        return False
+    return len(outer_square_parts(side, depth)) < min(_MOST_PARTS, max(2, pairs // _PAIRS_PER_PART))
+
+
+def add_outer_square_in_tiles(accumulator: FloatArray, block: FloatArray, n_threads: int) -> None:
+    """As `add_outer_square`, tile by tile; BLAS should be limited to one thread meanwhile."""
+    if block.size == 0:
+        return
+    side = block.shape[0]
+    bands = [(start, min(start + _BAND, side)) for start in range(0, side, _BAND)]
+    tiles = [(lower, upper) for place, lower in enumerate(bands) for upper in bands[: place + 1]]
+    tiles.sort(key=lambda tile: tile[0] == tile[1])  # those on the diagonal are half the work: last
+
+    def add(lower: tuple[int, int], upper: tuple[int, int]) -> None:
+        if lower == upper:
+            _add_rows_squared(accumulator, block, *lower)
+        else:
+            _add_rows_product(accumulator, block, lower, upper)
+
+    run_in_threads(add, tiles, min(n_threads, len(tiles)))
+
+
+def _add_rows_squared(accumulator: FloatArray, block: FloatArray, first: int, last: int) -> None:
+    """Add the outer square of some rows to the lower triangle of their tile."""
+    by_column = block.flags.f_contiguous
+    side, depth, stored = (ctypes.c_int(size) for size in (last - first, block.shape[1], len(accumulator)))
+    one = ctypes.c_double(1.0)
+    leading = ctypes.c_int(block.shape[0] if by_column else block.shape[1])
+    _dsyrk()(
+        *(b"L", b"N" if by_column else b"T", side, depth, one, block[first:].ctypes.data, leading),
+        *(one, accumulator[first:, first:].ctypes.data, stored),
+    )
+
+
+def _add_rows_product(
+    accumulator: FloatArray, block: FloatArray, lower: tuple[int, int], upper: tuple[int, int]
+) -> None:
+    """Add the products of some rows with rows before them to their tile."""
+    by_column = block.flags.f_contiguous
+    sizes = (lower[1] - lower[0], upper[1] - upper[0], block.shape[1], len(accumulator))
+    height, width, depth, stored = (ctypes.c_int(size) for size in sizes)
+    one = ctypes.c_double(1.0)
+    leading = ctypes.c_int(block.shape[0] if by_column else block.shape[1])
+    _dgemm()(
+        *(b"N" if by_column else b"T", b"T" if by_column else b"N", height, width, depth, one),
+        *(block[lower[0] :].ctypes.data, leading, block[upper[0] :].ctypes.data, leading),
+        *(one, accumulator[lower[0] :, upper[0] :].ctypes.data, stored),
+    )
+
+
 def add_product(accumulator: FloatArray, left: FloatArray, right: FloatArray) -> None:
     """Add ``left @ right.T`` to a Fortran-ordered accumulator; the factors are contiguous."""
     if left.size == 0 or right.size == 0:
@@ -327,15 +401,24 @@ def add_product(accumulator: FloatArray, left: FloatArray, right: FloatArray) ->
     dgemm(1.0, a, b, beta=1.0, c=accumulator, overwrite_c=1, trans_a=trans_a, trans_b=trans_b)
 
 
-def symmetric_result(accumulator: FloatArray, tile: int = 256) -> FloatArray:
-    """Copy the lower triangle to the upper one, tile by tile, and return a C-ordered matrix."""
-    n = accumulator.shape[0]
-    for start in range(0, n, tile):
-        stop = min(start + tile, n)
-        diagonal = accumulator[start:stop, start:stop]
-        diagonal[...] = np.tril(diagonal) + np.tril(diagonal, -1).T
-        accumulator[start:stop, stop:] = accumulator[stop:, start:stop].T
-    return accumulator.T
+def symmetric_result(accumulator: FloatArray) -> FloatArray:
+    """Copy the lower triangle to the upper one and return a C-ordered matrix."""
+    result = accumulator.T
+    _mirror_upper_triangle(result)
+    return result
+
+
+_MIRRORED = 64  # rows and columns that stay in the cache while they are turned
+
+
+@kernel
+def _mirror_upper_triangle(matrix: FloatArray) -> None:
+    n = matrix.shape[0]
+    for top in range(0, n, _MIRRORED):
+        for left in range(top, n, _MIRRORED):
+            for i in range(top, min(top + _MIRRORED, n)):
+                for j in range(max(left, i + 1), min(left + _MIRRORED, n)):
+                    matrix[j, i] = matrix[i, j]
 
 
 def column_products(left: FloatArray, right: FloatArray) -> FloatArray:
