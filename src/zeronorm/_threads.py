@@ -146,8 +146,8 @@ def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...
     shared.finish()
 
 
-# Numbers of a vector that take a thread about 1 ms.
-_NUMBERS_PER_THREAD = 1 << 16
+# Numbers of a vector that are worth a thread: to start it takes as long as to read a tenth of them.
+_NUMBERS_PER_THREAD = 1 << 17
 
 
 def in_threads(function: Callable[[int, int], None], size: int) -> None:

@@ -27,8 +27,8 @@ from zeronorm.design.devices import (
     pairwise_distances,
 )
 from zeronorm.design.index import Index, as_slice, compose
-from zeronorm.design.stats import LARGEST_VALUE, ColumnStats, StatsAccumulator
-from zeronorm.design.stats_kernels import CENTER_SAMPLES
+from zeronorm.design.stats import ColumnStats, StatsAccumulator
+from zeronorm.design.stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
 
 # Columns whose products are summed in single precision before they enter a sum in double precision.
 _SINGLE_SUM = 1024

@@ -26,7 +26,7 @@ from zeronorm.design.stats import StatsAccumulator, is_surely_finite, read_only
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
-PARTS_PER_THREAD = 2
+PARTS_PER_THREAD = 8
 MOST_SWEPT_VECTORS = 8
 CACHE_BYTES, NARROWEST = 1 << 20, 1024
 # Gathering rows costs about three readings of them (read, write, read again); a mask costs one of all rows.

@@ -25,7 +25,7 @@ from zeronorm.design.base import Design
 from zeronorm.design.chunked import FILE_TYPES, ColumnFile, DataFileError, read_lines
 from zeronorm.design.convert import as_design
 from zeronorm.design.index import Index, is_run
-from zeronorm.design.stats import LARGEST_VALUE
+from zeronorm.design.stats_kernels import LARGEST_VALUE
 
 SUFFIX = ".zncols"
 _MAGIC = b"ZNCOLS1\n"

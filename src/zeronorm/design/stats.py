@@ -14,9 +14,11 @@ from zeronorm._types import FloatArray
 from zeronorm.design.column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design.index import Index
 from zeronorm.design.stats_kernels import (
+    LARGEST_VALUE,
     ROWS_AT_A_TIME,
     columns_stats,
     combine_classes,
+    extremes_of_columns,
     rows_stats,
     sparse_stats,
 )
@@ -28,8 +30,6 @@ RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by clas
 
 FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
-LARGEST_VALUE = 1e150  # squares of larger values, summed over samples, overflow
-_NUMBERS_AT_A_TIME = 1 << 14  # of which the vectors in between stay close to the processor
 SMALLEST_RANGE = 1e-140  # squares of smaller differences lose their digits or vanish
 
 
@@ -37,24 +37,33 @@ def is_constant_range(
     minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type = np.float64
 ) -> NDArray[np.bool_]:
     """Tell which columns vary by no more than a few roundings of the given type."""
+    return _constant(minimum, maximum, dtype, _Extremes.of(minimum, minimum, maximum))
+
+
+def _constant(
+    minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type, extremes: _Extremes
+) -> NDArray[np.bool_]:
     ulps = _CONSTANT_ULPS * float(np.finfo(dtype).eps)
-    if _smallest_width(minimum, maximum) > ulps * max(-minimum.min(initial=0.0), maximum.max(initial=0.0)):
+    if extremes.smallest_width > ulps * max(0.0, -extremes.lowest, extremes.highest):
         return np.zeros(minimum.shape, dtype=bool)
     return np.asarray(maximum - minimum <= ulps * np.maximum(np.abs(minimum), np.abs(maximum)))
 
 
-def _smallest_width(minimum: FloatArray, maximum: FloatArray) -> float:
-    """The smallest range of a column, NaN where one is NaN; no vector of all widths is made."""
-    found = [np.inf]
+@dataclass(frozen=True)
+class _Extremes:
+    """What one look at the statistics of all columns tells, so that most need no second one."""
 
-    def look(first: int, last: int) -> None:
-        for start in range(first, last, _NUMBERS_AT_A_TIME):
-            part = slice(start, min(start + _NUMBERS_AT_A_TIME, last))
-            with np.errstate(over="ignore", invalid="ignore"):
-                found.append(float((maximum[part] - minimum[part]).min()))
+    all_usual: bool  # finite means, and no value too large to be squared
+    smallest_width: float  # the smallest range of a column; NaN where one is NaN
+    lowest: float
+    highest: float
 
-    in_threads(look, minimum.size)
-    return float(np.min(found))
+    @classmethod
+    def of(cls, mean: FloatArray, minimum: FloatArray, maximum: FloatArray) -> _Extremes:
+        found: list[tuple[bool, float, float, float]] = [(True, np.inf, np.inf, -np.inf)]
+        in_threads(lambda a, b: found.append(extremes_of_columns(mean, minimum, maximum, a, b)), mean.size)
+        usual, widths, lows, highs = zip(*found, strict=True)
+        return cls(all(usual), float(np.min(widths)), min(lows), max(highs))
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,11 @@ class ColumnStats:
 
     def is_constant(self, dtype: np.dtype[Any] | type = np.float64) -> NDArray[np.bool_]:
         """Tell which columns vary by no more than a few roundings of the given type."""
-        return is_constant_range(self.minimum, self.maximum, dtype)
+        return _constant(self.minimum, self.maximum, dtype, self._extremes)
+
+    @functools.cached_property
+    def _extremes(self) -> _Extremes:
+        return _Extremes.of(self.mean, self.minimum, self.maximum)
 
     def affine(self, shift: FloatArray, factor: FloatArray) -> ColumnStats:
         """Return the statistics of ``(x - shift) * factor``; the factors are not negative."""
@@ -260,18 +273,10 @@ def is_surely_finite(values: NDArray[Any]) -> bool:
 
 def require_finite_stats(design: Design, stats: ColumnStats) -> None:
     """Raise an error that names the first value or column for which the statistics cannot be trusted."""
-    unusual: list[bool] = []
-
-    def look(first: int, last: int) -> None:
-        mean, low, high = (v[first:last] for v in (stats.mean, stats.minimum, stats.maximum))
-        usual = np.isfinite(mean) & (low >= -LARGEST_VALUE) & (high <= LARGEST_VALUE)
-        unusual.append(not usual.all())
-
-    in_threads(look, stats.mean.size)
-    if any(unusual):
+    if not stats._extremes.all_usual:
         require_finite(design)
         return
-    if _smallest_width(stats.minimum, stats.maximum) < SMALLEST_RANGE:
+    if stats._extremes.smallest_width < SMALLEST_RANGE:
         spread = stats.maximum - stats.minimum
         small = (spread < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
         if small.any():

@@ -23,6 +23,7 @@ Positions = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 8
 CENTER_SAMPLES = 16
+LARGEST_VALUE = 1e150  # squares of larger values, summed over samples, overflow
 _TILE_COLUMNS = 8192
 _TURNED_COLUMNS = 64
 _TURNED_ROWS = 512
@@ -236,6 +237,22 @@ def combine_classes(
                 class_spread[c, j] = 0.0 if constant else class_spread[c, j] / weight[c]
         mean[j] = low[j] if constant else overall
         variance[j] = 0.0 if constant else within / total + between
+
+
+@kernel
+def extremes_of_columns(
+    mean: FloatArray, low: FloatArray, high: FloatArray, first: int, last: int
+) -> tuple[bool, float, float, float]:
+    """Of some columns: whether all are usual, their smallest range (NaN where one is), lowest and highest value."""
+    usual, known, smallest, lowest, highest = True, True, np.inf, np.inf, -np.inf
+    for j in range(first, last):
+        usual = usual and np.isfinite(mean[j]) and low[j] >= -LARGEST_VALUE and high[j] <= LARGEST_VALUE
+        width = high[j] - low[j]
+        known = known and width == width
+        smallest = min(smallest, width)
+        lowest = min(lowest, low[j])
+        highest = max(highest, high[j])
+    return usual, smallest if known else np.nan, lowest, highest
 
 
 @kernel

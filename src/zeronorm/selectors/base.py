@@ -33,7 +33,7 @@ from zeronorm.design import (
     has_own_backend,
     require_finite,
 )
-from zeronorm.design.stats import LARGEST_VALUE
+from zeronorm.design.stats_kernels import LARGEST_VALUE
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling.estimators import generator_from
 from zeronorm.selection.checked import CheckedParameters

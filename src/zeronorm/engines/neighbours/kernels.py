@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from zeronorm._jit import kernel, reduction
 from zeronorm._types import FloatArray
 from zeronorm.design import Design, require_finite
-from zeronorm.design.stats import LARGEST_VALUE
+from zeronorm.design.stats_kernels import LARGEST_VALUE
 
 # What one column adds to the distance of two samples.
 ABSOLUTE, SQUARED, MISMATCH = 0, 1, 2
