@@ -294,7 +294,7 @@ def test_in_regression_no_error_is_larger_than_that_of_the_mean():
 
 
 def test_a_claim_on_data_never_looked_at_leaves_the_others_out():
-    from zeronorm.studies.declared.defaults import STUDY
+    from zeronorm.studies.declared.defaults import FRESH_DATA
     from zeronorm.studies.real_data import FRESH, TUNING, UNSEEN
 
     assert not {*FRESH} & {*TUNING, *UNSEEN}
@@ -305,7 +305,7 @@ def test_a_claim_on_data_never_looked_at_leaves_the_others_out():
         for arm, value in (("fisher", 0.5), ("consensus", 0.5 - gained))
     ]
     results = Results(plan(), rows)
-    claims = {c.what: c for c in STUDY.expectations if c.what.startswith("consensus is better")}
+    claims = {c.what: c for c in FRESH_DATA.expectations if c.what.startswith("consensus is better")}
     on_all, on_fresh = (claim.check(results) for claim in claims.values())
     assert on_all.agrees
     assert f"on {len(UNSEEN) + len(FRESH)} data sets" in on_all.ours
