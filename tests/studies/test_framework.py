@@ -291,3 +291,23 @@ def test_in_regression_no_error_is_larger_than_that_of_the_mean():
     ]
     results = Results(replace(plan(), metrics=("r2",)), rows)
     assert gains(results, "lasso", "scikit-learn f_regression") == pytest.approx({"one": (0.25 + 0.5) / 2})
+
+
+def test_a_claim_on_data_never_looked_at_leaves_the_others_out():
+    from zeronorm.studies.declared.defaults import FRESH_DATA
+    from zeronorm.studies.real_data import FRESH, TUNING, UNSEEN
+
+    assert not {*FRESH} & {*TUNING, *UNSEEN}
+    gain = {**dict.fromkeys(UNSEEN, 0.2), **dict.fromkeys(FRESH, -0.1)}
+    rows = [
+        {"data": data, "arm": arm, "trial": 0, "asked_size": 5, "balanced_error_rate": value}
+        for data, gained in gain.items()
+        for arm, value in (("fisher", 0.5), ("consensus", 0.5 - gained))
+    ]
+    results = Results(plan(), rows)
+    claims = {c.what: c for c in FRESH_DATA.expectations if c.what.startswith("consensus is better")}
+    on_all, on_fresh = (claim.check(results) for claim in claims.values())
+    assert on_all.agrees
+    assert f"on {len(UNSEEN) + len(FRESH)} data sets" in on_all.ours
+    assert not on_fresh.agrees
+    assert "gain -10.00 points" in on_fresh.ours

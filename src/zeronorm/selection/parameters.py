@@ -193,6 +193,7 @@ _SEARCH = {
     "metric": Parameter(None, "Distance between samples."),
     "column_scaling": Parameter(None, "How the columns are scaled before distances are taken."),
     "scaling": Parameter(None, "Size of the scaling factors during the iteration."),
+    "start": Parameter(None, "Scaling factors at the start of the iteration."),
     "n_neighbors": Parameter(count(), "Number of nearest neighbours."),
     "discrete_features": Parameter(
         COLUMNS, "Columns that hold categories: a mask, or a list of positions or names."
@@ -257,6 +258,7 @@ _RESAMPLING = {
     "n_repeats": Parameter(count(), "Number of independent draws of probes."),
     "false_selections": Parameter(POSITIVE, "Accepted expected number of false selections."),
     "subset_size": Parameter(count(), "Number of features in a subset."),
+    "refine": Parameter(count(0), "Number of leading features that are put in order jointly."),
     "n_subsamples": Parameter(count(2), "Number of subsamples, each half of the samples."),
     "sampling": Parameter(None, "How the halves are drawn."),
     "aggregation": Parameter(None, "How the ranks of several selectors become one."),

@@ -158,6 +158,8 @@ NAMES: tuple[str, ...] = (
     "systematic",
     "defaults",
     "defaults-regression",
+    "defaults-fresh",
+    "defaults-fresh-regression",
 )
 
 
@@ -166,6 +168,8 @@ TOGETHER = {
     "weston2003-colon": ("weston2003_microarray", "COLON"),
     "weston2003-lymphoma": ("weston2003_microarray", "LYMPHOMA"),
     "defaults-regression": ("defaults", "REGRESSION"),
+    "defaults-fresh": ("defaults", "FRESH_DATA"),
+    "defaults-fresh-regression": ("defaults", "FRESH_REGRESSION_DATA"),
 }
 
 

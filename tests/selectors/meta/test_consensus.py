@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from zeronorm import AROM, L1SVM, Consensus, FisherScore, SelectionPath
+from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.registry import register
 from zeronorm.selection.problem import EmptyAnswerWarning
 from zeronorm.selectors.base import BaseSelector
@@ -166,3 +167,71 @@ def test_selectors_without_any_stability_have_equal_weights():
     consensus = Consensus([FisherScore(), FisherScore()], weights="stability")
     consensus.subset_size_ = 2
     assert consensus._weights(is_first).tolist() == [0.5, 0.5]
+
+
+# -- the joint order of the first features ----------------------------------------------------------------------
+
+
+def ridge_objective(X, T, penalty):
+    weights = np.linalg.solve(X.T @ X + penalty * np.eye(X.shape[1]), X.T @ T)
+    return 0.5 * np.sum((T - X @ weights) ** 2) + 0.5 * penalty * np.sum(weights**2)
+
+
+@pytest.mark.parametrize(("n", "p"), [(40, 12), (15, 30)])
+def test_the_feature_that_leaves_is_the_one_without_which_the_objective_is_lowest(n, p):
+    rng = np.random.default_rng(n)
+    X, T = rng.normal(size=(n, p)), rng.normal(size=(n, 2))
+    X[:, 3] = X[:, 4] + 0.1 * rng.normal(size=n)
+    left, expected = list(range(p)), []
+    while len(left) > 1:
+        rest = [[other for other in left if other != j] for j in left]
+        expected.append(left[int(np.argmin([ridge_objective(X[:, some], T, 2.0) for some in rest]))])
+        left.remove(expected[-1])
+    order = least_missed_last(X.T @ X, X.T @ T, 2.0)
+    assert order.tolist() == [*left, *expected[::-1]]
+
+
+def test_of_equal_features_the_later_one_leaves_first():
+    X, y = noise(30, 4)
+    X[:, 2] = X[:, 0]
+    order = least_missed_last(X.T @ X, X.T @ (2.0 * y - 1.0)[:, None], 1.0).tolist()
+    assert order.index(0) < order.index(2)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_only_the_first_features_are_put_in_order_and_scores_agree(task):
+    X, y = noise(60, 40)
+    X[:, :3] += 1.5 * y[:, None]
+    target = y if task == "classification" else X[:, 0] - X[:, 1] + 1e6
+    plain = Consensus(refine=0, task=task).fit(X, target)
+    refined = Consensus(refine=10, task=task).fit(X, target)
+    before, after = plain.path_.order, refined.path_.order
+    assert set(before[:10]) == set(after[:10])
+    assert after[:10].tolist() != before[:10].tolist()
+    assert after[10:].tolist() == before[10:].tolist()
+    assert sorted(refined.scores_) == sorted(plain.scores_)
+    assert np.all(np.diff(refined.scores_[np.argsort(refined.ranking_, kind="stable")][20:]) <= 0.0)
+    np.testing.assert_array_equal(refined.mean_log_ranks_, plain.mean_log_ranks_)
+
+
+def test_near_copies_do_not_fill_the_first_places():
+    """Mean ranks put five near copies before the second source of information, a joint elimination does not."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 200))
+    y = (first + 0.7 * second > 0.0).astype(int)
+    copies = first[:, None] + 0.05 * rng.normal(size=(200, 5))
+    X = np.column_stack([copies, second, rng.normal(size=(200, 20))])
+    assert set(Consensus([FisherScore()], refine=0).fit(X, y).path_.order[:5].tolist()) == {0, 1, 2, 3, 4}
+    assert 5 in Consensus([FisherScore()], refine=20).fit(X, y).path_.order[:3]
+
+
+def test_the_order_of_given_selectors_and_of_frequencies_is_left_as_it_is():
+    X, y = noise(60, 20)
+    X[:, :3] += y[:, None]
+    for settings in ({"selectors": [FisherScore(), AROM()]}, {"aggregation": "frequency"}):
+        found = [
+            Consensus(**settings, refine=refine).fit(X, y).path_.order.tolist() for refine in ("auto", 0)
+        ]
+        assert found[0] == found[1]
+    of_default = [Consensus(refine=refine).fit(X, y).path_.order.tolist() for refine in ("auto", 100, 0)]
+    assert of_default[0] == of_default[1] != of_default[2]

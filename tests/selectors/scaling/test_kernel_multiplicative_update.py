@@ -94,7 +94,10 @@ def test_linear_kernel_is_l2_arom_step_by_step(C):
     for (features, weight), (expected, expected_weight) in zip(ours.iterates, theirs.iterates, strict=True):
         assert np.array_equal(features, expected)
         assert weight == pytest.approx(expected_weight, rel=1e-9)
-    selector, arom = KernelMultiplicativeUpdate(kernel="linear", C=C).fit(X, y), AROM(C=C).fit(X, y)
+    selector, arom = (
+        KernelMultiplicativeUpdate(kernel="linear", C=C).fit(X, y),
+        AROM(start="equal", C=C).fit(X, y),
+    )
     assert selector.path_.order.tolist() == arom.path_.order.tolist()
     for k in range(1, 61):
         assert selector.path_.support(k).tolist() == arom.path_.support(k).tolist()

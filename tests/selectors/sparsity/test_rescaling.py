@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from oracles.qp import PRECISE
@@ -15,6 +16,7 @@ from zeronorm.engines.rescaling import machines
 from zeronorm.engines.rescaling.iteration import (
     IteratePath,
     UnitFactors,
+    correlated_start,
     multiplicative,
     power_rule,
     rescale_until_sparse,
@@ -27,6 +29,7 @@ from zeronorm.engines.rescaling.machines import (
     SlackRescaling,
 )
 from zeronorm.engines.sparse_paths import first_copies
+from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
@@ -300,6 +303,81 @@ def test_no_price_lets_all_weights_shrink_to_zero(C, shape):
     for selector in (AROM(5, C=C), ZeroNormSVM(5, C=C)):
         assert selector.fit(X, y).converged_
         assert np.abs(selector.coef_).max() > 0.0
+
+
+# -- factors that follow the correlations at the start ------------------------------------------------------
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_the_first_machine_sees_features_multiplied_by_their_correlations(standardize):
+    X, y = noisy(40, 60)
+    X = X * np.geomspace(0.1, 10.0, 60)
+    r = np.asarray([np.corrcoef(x, y)[0, 1] for x in X.T])
+    z = np.sqrt(r**2 + 1.0 / 40)
+    shown = (X - X.mean(axis=0)) / X.std(axis=0) if standardize else X
+    settings = {"C": 2.0, "scaling": "paper", "max_iter": 1, "zero_tol": 0.0}
+    for method in (AROM, ZeroNormSVM):
+        found = method(start="correlation", standardize=standardize, **settings)
+        oracle = method(start="equal", standardize=False, **settings)
+        with pytest.warns(ConvergenceWarning):
+            found.fit(X, y)
+        with pytest.warns(ConvergenceWarning):
+            oracle.fit(shown * z, y)
+        np.testing.assert_allclose(found.coef_, z * oracle.coef_, atol=1e-6 * np.abs(found.coef_).max())
+
+
+def test_correlations_with_several_targets_are_averaged_and_weights_count_samples():
+    X, _ = noisy(45, 12)
+    y = np.arange(45) % 3
+    weight = np.arange(45) % 2 + 1
+    taken = np.repeat(np.arange(45), weight)
+    squares = [np.corrcoef(x, y[taken] == c)[0, 1] ** 2 for x in X[taken].T for c in range(3)]
+    expected = np.sqrt(np.reshape(squares, (12, 3)).mean(axis=1) + 1.0 / taken.size)
+    problem = Problem(as_design(X), y, "multiclass", np.arange(3), sample_weight=weight.astype(float))
+    np.testing.assert_allclose(correlated_start(problem, None), expected, rtol=1e-10)
+    by_itself = correlated_start(problem, None, machine=1)
+    np.testing.assert_allclose(by_itself, np.sqrt(np.asarray(squares)[1::3] + 1.0 / taken.size), rtol=1e-10)
+
+
+def test_a_constant_column_and_a_target_without_spread_have_no_correlation():
+    X = np.column_stack([np.ones(10), np.arange(10.0)])
+    problem = Problem(as_design(X), np.full(10, 3.0), "regression")
+    np.testing.assert_allclose(correlated_start(problem, None), np.sqrt(0.1))
+
+
+@pytest.mark.parametrize(
+    ("selector", "start"),
+    [
+        (AROM(), "correlation"),
+        (AROM(C=0.5), "correlation"),
+        (AROM(scaling="paper", C=50.0), "equal"),
+        (AROM(C=np.inf), "equal"),
+        (AROM(norm="l1"), "equal"),
+        (ZeroNormSVM(), "correlation"),
+        (ZeroNormSVM(scaling="paper", C=50.0), "equal"),
+        (ZeroNormSVM(C=np.inf), "equal"),
+        (ZeroNormSVM(q=1.0), "equal"),
+        (ZeroNormSVM(loss="probit"), "equal"),
+    ],
+    ids=repr,
+)
+def test_which_start_is_chosen(selector, start):
+    X, y = noisy(30, 40)
+    chosen = clone(selector).fit(X, y).scores_
+    for name in ("correlation", "equal"):
+        asked = clone(selector).set_params(start=name).fit(X, y).scores_
+        assert np.array_equal(chosen, asked) == (name == start)
+
+
+@pytest.mark.parametrize("method", [AROM, ZeroNormSVM])
+def test_a_feature_without_a_correlation_of_its_own_is_found(method):
+    """The second column is the noise of the first, which hides the signal."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        signal, noise = rng.normal(size=100), 2.0 * rng.normal(size=100)
+        X = np.column_stack([signal + noise, noise, rng.normal(size=(100, 48))])
+        selector = method(2).fit(X, signal > 0.0)
+        assert np.flatnonzero(selector.support_).tolist() == [0, 1]
 
 
 # -- identical columns and the path -----------------------------------------------------------------------

@@ -19,6 +19,10 @@ to zero unless C is very large. :class:`UnitFactors` cures it: the factors are m
 training, so that the mean diagonal of the kernel stays one. C then means the same for any number of
 features and of survivors and for any unit of the columns, and zero weights are no resting point.
 With a hard margin both iterations are the same.
+
+The zero norm has many local minima, and the start decides which is found. :func:`correlated_start` begins with factors
+that follow the correlation of each feature with the target, as the adaptive lasso does where there are more features
+than samples (Huang, Ma & Zhang 2008): what one feature says alone and what it adds to the others then count both.
 """
 
 from __future__ import annotations
@@ -201,6 +205,38 @@ class UnitFactors:
         return uniform(scale[0] / found, scale.size) if scale.strides == (0,) else scale / found
 
 
+def correlated_start(
+    problem: Problem, units: UnitFactors | None, pairing: str = "one_vs_rest", machine: int | None = None
+) -> FloatArray:
+    r"""Factors :math:`z_k = \sqrt{\overline{r_k^2} + 1/N}` from the correlations with the targets of the machines.
+
+    Chance alone gives a square of 1/N on average over N samples: below it correlations make no difference, and no
+    feature is lost for want of one.
+
+    Parameters
+    ----------
+    units : know the standard deviations of the columns; None: they are computed.
+    machine : the only one that matters; None: the mean of the squares over all.
+    """
+    targets, involved = problem.machine_targets_around_zero(pairing)
+    if machine is not None:
+        targets, involved = targets[:, [machine]], involved[:, [machine]]
+    weight = involved * (1.0 if problem.sample_weight is None else problem.sample_weight[:, None])
+    total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+    targets = targets / np.maximum(
+        np.abs(targets).max(axis=0), np.finfo(float).tiny
+    )  # squares would underflow
+    targets = targets - (weight * targets).sum(axis=0) / total
+    length = np.sqrt(total * (weight * targets**2).sum(axis=0))
+    direction = weight * targets / np.where(length > 0.0, length, 1.0)
+    squared: FloatArray = np.square(problem.design.transpose_dot(direction)).mean(axis=1)
+    spread = (UnitFactors.of(problem) if units is None else units).spread
+    if spread.dtype != bool:
+        squared /= np.where(spread > 0.0, spread, 1.0) ** 2
+    squared += float(np.mean(1.0 / total))
+    return np.asarray(np.sqrt(squared, out=squared))
+
+
 def uniform(value: float, size: int) -> FloatArray:
     """A vector of equal numbers; a long one takes no memory."""
     return np.broadcast_to(np.float64(value), size) if size >= WIDE else np.full(size, value)
@@ -286,6 +322,7 @@ def rescale_until_sparse(
     tol: float,
     max_iter: int,
     units: UnitFactors | None = None,
+    start: FloatArray | None = None,
 ) -> Rescaling:
     r"""Train, rescale and drop features until the scaling factors rest.
 
@@ -296,6 +333,7 @@ def rescale_until_sparse(
     zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
     tol : largest relative change of a factor at rest.
     units : brings the factors to one size before each training; None leaves them as the rule gives them.
+    start : the first factors of all features; None: equal ones.
 
     An iteration that finds a hard margin impossible with the features that are left ends the run; the
     iterates before it stand. A first iteration that does so is the caller's to report: ``status`` is then
@@ -307,7 +345,8 @@ def rescale_until_sparse(
     del candidates  # vectors of wide data are large
     active = design if alive.size == n_features else design.take(alive)
     in_units = units if units is not None else _as_they_are
-    scale = in_units(alive, uniform(1.0, alive.size))
+    scale = in_units(alive, uniform(1.0, alive.size) if start is None else start[alive])
+    del start
     resting = alive.size == 0
     while result.n_iter < max_iter and not resting:
         strength = machine.train(active, scale)

@@ -23,7 +23,13 @@ from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, Progress
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
-from zeronorm.selectors.meta.consensus import DEFAULT_METHODS, Consensus, default_roster, work_of_elimination
+from zeronorm.selectors.meta.consensus import (
+    DEFAULT_METHODS,
+    SHORTLIST,
+    Consensus,
+    default_roster,
+    work_of_elimination,
+)
 from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
 from zeronorm.selectors.wrapping import labels_of
 
@@ -56,10 +62,10 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
 class AutoSelector(SplittingSelector):
     r"""Choose the consensus of several methods, or one of them where it is clearly better.
 
-    All methods rank the features in each of J folds; so does their consensus, the order of the mean log ranks (see
-    `Consensus`). With :math:`s_{mjk}` the score of the first k features of method m in fold j, and
-    :math:`d_{mj}` the difference to the consensus of its mean over the sizes k, the method with the largest
-    :math:`\bar d_m` replaces the consensus if
+    All methods rank the features in each of J folds; so does their consensus (see `Consensus`: the mean log ranks, and
+    with the default roster a joint elimination of the first features). With :math:`s_{mjk}` the score of the first k
+    features of method m in fold j, and :math:`d_{mj}` the difference to the consensus of its mean over the sizes k, the
+    method with the largest :math:`\bar d_m` replaces the consensus if
 
     .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
 
@@ -217,6 +223,7 @@ class AutoSelector(SplittingSelector):
             feature_groups=problem.feature_groups,
             always_keep=problem.always_keep if problem.always_keep.size else None,
             weights=self._weights(members),
+            refine=SHORTLIST if self.selectors is None else 0,
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]

@@ -48,11 +48,11 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
 
     .. math:: s_k = \sqrt{\textstyle\sum_{ij} v_i v_j\, k(z_k x_{ik}, z_k x_{jk})}, \qquad z_k \leftarrow z_k\, s_k .
 
-    For the linear kernel :math:`s_k = |w_k|`, and the iteration is that of :class:`~zeronorm.AROM` with the ℓ2 norm,
-    step by step. Other kernels depend on the overall scale of z, which the paper does not specify and which would
-    overflow or vanish: z is therefore multiplied by one number in each step so that the sum of its squares stays the
-    number of features. More than two classes share z, with :math:`s_k^2 = \sum_c s_{kc}^2` over machines of one class
-    against the rest, or of all pairs of classes.
+    For the linear kernel :math:`s_k = |w_k|`, and the iteration is that of :class:`~zeronorm.AROM` with the ℓ2 norm and
+    equal first factors, step by step. Other kernels depend on the overall scale of z, which the paper does not specify
+    and which would overflow or vanish: z is therefore multiplied by one number in each step so that the sum of its
+    squares stays the number of features. More than two classes share z, with :math:`s_k^2 = \sum_c s_{kc}^2` over
+    machines of one class against the rest, or of all pairs of classes.
 
     It looks at one feature at a time: a feature that matters only together with another, and whose distribution is the
     same in both classes, gets no credit. On the nonlinear toy problem it finds the feature whose distribution differs

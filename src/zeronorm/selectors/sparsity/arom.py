@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm._types import FloatArray
 from zeronorm.engines.price import automatic_l1_price, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
     RescaledModel,
     Rescaling,
     UnitFactors,
+    correlated_start,
     diagonal,
     largest,
     multiplicative,
@@ -101,6 +103,10 @@ class AROM(WeightedSplittingSelector):
         (ℓ2) or the largest factor is one (ℓ1), in standard deviations of the columns: C then means the same for any
         number of features and survivors. "paper" leaves z as the formula gives it: C must then grow with the number
         of features, or all weights shrink to zero. With hard constraints both are the same.
+    start
+        The first factors z. "equal": ones, as in the paper. "correlation": :math:`z_k^2 = r_k^2 + 1/N` with the
+        correlation of feature and target (its mean square over machines), so that a feature that says much alone
+        begins ahead. "auto": "correlation" where C is finite, ``norm="l2"`` and ``scaling="unit"``, else "equal".
 
     Attributes
     ----------
@@ -142,6 +148,7 @@ class AROM(WeightedSplittingSelector):
         tol: float = 1e-3,
         max_iter: int = 1000,
         scaling: Literal["unit", "paper"] = "unit",
+        start: Literal["auto", "correlation", "equal"] = "auto",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -158,6 +165,7 @@ class AROM(WeightedSplittingSelector):
         self.tol = tol
         self.max_iter = max_iter
         self.scaling = scaling
+        self.start = start
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
@@ -196,8 +204,9 @@ class AROM(WeightedSplittingSelector):
     def _chooses_twice(self) -> bool:
         return self.norm == "switch" and isinstance(self.C, str)
 
-    def _run(self, problem: Problem, machine: RescaledModel) -> Rescaling:
-        """Rescale to rest and keep the last weights."""
+    def _run(self, problem: Problem, machine: RescaledModel, place: int | None = None) -> Rescaling:
+        """Rescale to rest and keep the last weights; ``place`` of a machine that has factors of its own."""
+        units = self._units(problem)
         result = rescale_until_sparse(
             machine,
             problem.design,
@@ -206,7 +215,8 @@ class AROM(WeightedSplittingSelector):
             zero_tol=self.zero_tol,
             tol=self.tol,
             max_iter=self.max_iter,
-            units=self._units(problem),
+            units=units,
+            start=self._start(problem, units, place),
         )
         if not result.iterates:
             result.status.check("AROM with hard constraints (C=inf)")
@@ -227,11 +237,18 @@ class AROM(WeightedSplittingSelector):
         few = {"l1": problem.n_features, "l2": 0, "switch": problem.n_samples}[self.norm]
         return UnitFactors.of(problem, lambda z: largest(z) if z.size <= few else diagonal(z))
 
+    def _start(self, problem: Problem, units: UnitFactors | None, place: int | None) -> FloatArray | None:
+        by_itself = np.isfinite(self.C_) and self.norm == "l2" and self.scaling == "unit"
+        if self.start == "equal" or (self.start == "auto" and not by_itself):
+            return None
+        pairing = "one_vs_one" if self.multi_class == "one_vs_one" else "one_vs_rest"
+        return correlated_start(problem, units, pairing, place)
+
     def _select_for_each(self, problem: Problem, parts: Sequence[Part]) -> SelectionPath:
         """Every machine with its own factors; a feature stands where its best machine puts it."""
         results, coefficients, biases = [], [], []
-        for part in parts:
-            results.append(self._run(problem, self._machine(problem, [part])))
+        for place, part in enumerate(parts):
+            results.append(self._run(problem, self._machine(problem, [part]), place))
             coefficients.append(self.coef_[0])
             biases.append(self.intercept_[0])
         self.coef_, self.intercept_ = np.array(coefficients), np.array(biases)

@@ -16,6 +16,7 @@ from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
     RescaledModel,
     UnitFactors,
+    correlated_start,
     power_rule,
     rescale_until_sparse,
 )
@@ -100,6 +101,11 @@ class ZeroNormSVM(WeightedSplittingSelector):
         "unit" brings :math:`\Lambda^{-1/2}` to one size before each training, so that the mean diagonal of the
         kernel is one in standard deviations of the columns: C then means the same for any number of features and
         survivors. "paper" is the formula above as it stands.
+    start
+        The first factors :math:`\Lambda^{-1/2}`. "equal": ones, as in the paper. "correlation":
+        :math:`\sqrt{r_k^2 + 1/N}` with the correlation of feature and labels (its mean square over machines), so that
+        a feature that says much alone begins ahead. "auto": "correlation" for the hinge loss with a finite C, q < 1
+        and ``scaling="unit"``, else "equal". From q = 1 on the iteration has one solution, whatever the start.
 
     Attributes
     ----------
@@ -141,6 +147,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         tol: float = 1e-3,
         max_iter: int = 1000,
         scaling: Literal["unit", "paper"] = "unit",
+        start: Literal["auto", "correlation", "equal"] = "auto",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -155,6 +162,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         self.tol = tol
         self.max_iter = max_iter
         self.scaling = scaling
+        self.start = start
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
@@ -166,6 +174,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
 
     def _rescale(self, problem: Problem) -> SelectionPath:
         machine = self._machine(problem)
+        units = UnitFactors.of(problem) if self.scaling == "unit" else None
         result = rescale_until_sparse(
             machine,
             problem.design,
@@ -174,7 +183,8 @@ class ZeroNormSVM(WeightedSplittingSelector):
             zero_tol=self._zero_tol(),
             tol=self.tol,
             max_iter=self.max_iter,
-            units=UnitFactors.of(problem) if self.scaling == "unit" else None,
+            units=units,
+            start=correlated_start(problem, units, self.multi_class) if self._starts_apart() else None,
         )
         if not result.iterates:
             result.status.check("ZeroNormSVM with a hard margin (C=inf)")
@@ -185,6 +195,12 @@ class ZeroNormSVM(WeightedSplittingSelector):
         if self.loss == "probit" and result.remedy == SHRUNK:
             result.remedy = "all weights shrank to zero; use loss='hinge' with a larger C."
         return result.path()
+
+    def _starts_apart(self) -> bool:
+        """Whether the first factors follow the correlations."""
+        if self.start != "auto":
+            return self.start == "correlation"
+        return self.C_ is not None and np.isfinite(self.C_) and self.q < 1.0 and self.scaling == "unit"
 
     def _price(self, problem: Problem) -> float:
         if not np.isinf(self.q):
