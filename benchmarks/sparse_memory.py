@@ -79,7 +79,9 @@ def fit_in_child(name: str, shape: tuple[int, int], density: float, pipe: Any) -
     pipe.send((peak_bytes() - before, time.process_time() - start))
 
 
-def measure(name: str, shape: tuple[int, int], density: float) -> tuple[int | None, Any]:
+def measure(
+    name: str, shape: tuple[int, int], density: float, patience_s: float = PATIENCE_S
+) -> tuple[int | None, Any]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=fit_in_child, args=(name, shape, density, theirs))
@@ -89,10 +91,10 @@ def measure(name: str, shape: tuple[int, int], density: float) -> tuple[int | No
         if not ours.poll(COMPILING_S):
             return None, f"nothing compiled after {COMPILING_S:g} s"
         before = ours.recv()
-        if ours.poll(PATIENCE_S):
+        if ours.poll(patience_s):
             return ours.recv()
         added = (peak_bytes(child.pid) - before) / 2**20
-        return None, f"not finished after {PATIENCE_S:g} s, so far {added:.0f} MB added"
+        return None, f"not finished after {patience_s:g} s, so far {added:.0f} MB added"
     except EOFError:
         return None, "the process died"
     finally:

@@ -9,8 +9,9 @@ from scipy.optimize import linprog
 
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
+from zeronorm.solvers.l1_svm import program as programs
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram, l1_svm_program
-from zeronorm.solvers.l1_svm.program import ALL_AT_ONCE, L1SvmProgram
+from zeronorm.solvers.l1_svm.program import ALL_AT_ONCE, L1SvmProgram, L1SvmTallProgram
 from zeronorm.solvers.status import Status
 
 
@@ -148,7 +149,7 @@ def test_tall_sparse_data_give_the_machine_of_dense_ones(epsilon, monkeypatch):
     y = np.where(target > 0.2, 1.0, -1.0) if epsilon is None else target
     dense = l1_svm_program(as_design(X).standardized(), y, C=0.5, epsilon=epsilon)
     monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.LARGEST_DENSE_COPY", 0)
-    program = l1_svm_program(as_design(sparse.csr_array(X)).standardized(), y, C=0.5, epsilon=epsilon)
+    program = L1SvmDualProgram(as_design(sparse.csr_array(X)).standardized(), y, C=0.5, epsilon=epsilon)
     assert program.signed.sparse_rows is not None
     for price in (0.5, 0.05):
         dense.set_price(price)
@@ -168,6 +169,9 @@ SUITED = [
     ((30, 20), False, 5, L1SvmInteriorProgram),
     ((60, 20), False, 1, L1SvmProgram),
     ((60, 20), True, 1, L1SvmDualProgram),
+    ((60, 25), True, 1, L1SvmTallProgram),
+    ((40, 60), True, 1, L1SvmTallProgram),
+    ((30, 60), True, 1, L1SvmProgram),
     ((10, 30), False, 1, L1SvmInteriorProgram),
     ((10, 30), False, 2, L1SvmProgram),
     ((10, 31), False, 1, L1SvmProgram),
@@ -182,9 +186,115 @@ def test_the_program_suits_the_shape_of_the_data(shape, is_sparse, n_steps, prog
         ("LARGEST_DENSE_COPY", 1000),
         ("FEW_DATA", 500),
         ("WIDEST", 3),
+        ("MANY_SAMPLES", 40),
+        ("MANY_ENTRIES", 1500),
     ):
         monkeypatch.setattr(f"zeronorm.solvers.l1_svm.dual.{name}", value)
     X = np.random.default_rng(0).normal(size=shape)
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     design = as_design(sparse.csr_array(X) if is_sparse else X)
     assert type(l1_svm_program(design, y, C=1.0, n_steps=n_steps)) is program
+
+
+def test_a_hard_margin_is_left_to_the_program_of_all_features(monkeypatch):
+    for name in ("LARGEST_DENSE_COPY", "MANY_ENTRIES"):
+        monkeypatch.setattr(f"zeronorm.solvers.l1_svm.dual.{name}", 1)
+    X, y = classification(40, 3)
+    assert type(l1_svm_program(as_design(sparse.csr_array(X)), y, C=np.inf)) is L1SvmDualProgram
+
+
+# -- Many samples --
+
+
+def tall_problem(is_sparse, epsilon, n=300, p=60):
+    """Counts, of which most samples have equal ones in the features that matter, or real numbers."""
+    rng = np.random.default_rng(3)
+    X = rng.poisson(0.15, size=(n, p)).astype(float) if is_sparse else rng.normal(size=(n, p))
+    target = X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + 0.4 * rng.normal(size=n)
+    y = target if epsilon is not None else np.where(target > 0.1, 1.0, -1.0)
+    return X, y, rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 2.0, p)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("epsilon", [None, 0.1])
+def test_few_rows_at_a_time_give_the_full_program(is_sparse, epsilon, monkeypatch):
+    """Windows of 12 rows, several levels of samples, few features that join at a time, and samples without weight."""
+    monkeypatch.setattr(programs, "WINDOW", 12)
+    monkeypatch.setattr(programs, "TALL_BATCH", 3)
+    X, y, weight, cost = tall_problem(is_sparse, epsilon)
+    weight[::7] = 0.0
+    design = as_design(sparse.csr_array(X) if is_sparse else X)
+    program = L1SvmTallProgram(design, y, C=1.0, epsilon=epsilon)
+    for C in (0.02, 0.1, 0.5):
+        program.set_price(C * weight)
+        found = program.solve(cost)
+        assert found.converged
+        assert found.objective == pytest.approx(full_program(X, y, C * weight, cost, epsilon), rel=1e-7)
+        slack = 1.0 - y * (X @ found.weights + found.bias)
+        if epsilon is not None:
+            slack = np.abs(y - X @ found.weights - found.bias) - epsilon
+        np.testing.assert_allclose(found.slack, np.maximum(slack, 0.0), atol=1e-9)
+        own = cost @ np.abs(found.weights) + C * weight @ found.slack
+        assert own == pytest.approx(found.objective, rel=1e-9)
+        assert np.all(np.abs(found.pull) <= (1.0 + 1e-6) * cost)
+        assert found.dual_coef.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_many_samples_with_other_costs_and_means():
+    """The next program starts with the features of the last, and standardised sparse columns are not centred."""
+    X, y, _, cost = tall_problem(True, None)
+    design = as_design(sparse.csr_array(X)).standardized()
+    program = L1SvmTallProgram(design, y, C=0.1)
+    for costs in (np.ones(cost.size), cost, np.full(cost.size, 1e3), cost[::-1]):
+        found, expected = (
+            program.solve(costs),
+            L1SvmProgram(as_design(X).standardized(), y, C=0.1).solve(costs),
+        )
+        assert found.objective == pytest.approx(expected.objective, rel=1e-8)
+        np.testing.assert_allclose(found.weights, expected.weights, atol=1e-7)
+        assert found.bias == pytest.approx(expected.bias, abs=1e-7)
+
+
+def test_equal_samples_share_their_multiplier_so_that_fewer_features_join(monkeypatch):
+    """Most samples have none of the useful features; noise joins by the hundred to prove the same solution."""
+    rng = np.random.default_rng(0)
+    n, p = 10_000, 1500
+    X = sparse.random(n, p, density=0.002, format="csr", rng=rng)
+    X.data = -np.log(X.data)
+    decision = X[:, :30] @ (3.0 * rng.standard_normal(30))
+    y = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(0.3 - decision)), 1.0, -1.0)
+    design = as_design(sparse.csr_array(X)).standardized()
+    C = 4.0 / np.abs(design.transpose_dot(y - y.mean())).max()
+    program, as_prices = (L1SvmTallProgram(design, y, C=C) for _ in range(2))
+    found = program.solve()
+    assert found.converged
+    assert np.all(np.abs(found.pull) <= 1.0 + 1e-6)
+    monkeypatch.setattr(programs, "MOST_SHARING_STEPS", 0)
+    assert as_prices.solve().objective == pytest.approx(found.objective, rel=1e-9)
+    assert program.pool.size < 0.8 * as_prices.pool.size
+
+
+def test_sharing_keeps_sums_and_bounds_and_lowers_pulls():
+    rng = np.random.default_rng(0)
+    group, price = np.repeat([0, 1], [150, 50]), rng.uniform(0.5, 1.0, 200)
+    design = as_design(rng.normal(size=(200, 30)))
+    sign = np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    shared = programs._Sharing(design, sign, price, group)
+    start, outside = 0.5 * price, np.arange(30) >= 5
+    pull = np.full(30, 2.0) + design.transpose_dot(sign * start)  # also that of other rows
+    cost = np.full(30, 6.0)
+    assert np.abs(pull[outside]).max() > 8.0
+    alpha = shared.calling_for_fewer(start, pull, cost, outside)
+    np.testing.assert_allclose(np.bincount(group, alpha), np.bincount(group, start), rtol=1e-9)
+    assert alpha.min() >= 0.0
+    assert np.all(alpha <= price)
+    after = 2.0 + design.transpose_dot(sign * alpha)
+    assert np.abs(after[outside]).max() <= 6.0
+
+
+def test_multipliers_that_prove_nothing_are_reported(monkeypatch):
+    """A gap between the two objectives is a failure, not a solution."""
+    X, y, _, cost = tall_problem(False, None)
+    monkeypatch.setattr(programs, "LARGEST_GAP", -1.0)
+    found = L1SvmTallProgram(as_design(X), y, C=0.1).solve(cost)
+    assert found.status is Status.FAILED

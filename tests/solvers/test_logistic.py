@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from zeronorm import as_design
-from zeronorm.solvers.logistic import _weighted_lasso, solve_logistic_dual
+from zeronorm.solvers.logistic import _weighted_lasso, _WorkingSet, solve_logistic_dual
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
@@ -26,8 +26,8 @@ def test_the_solution_meets_its_conditions(scale):
 
 
 @pytest.mark.parametrize("penalty", [1e-4, 5e-3])
-def test_sparse_columns_need_no_products_with_each_other(penalty, monkeypatch):
-    """One quadratic model, by a sweep over the stored values and by the matrix of products."""
+def test_all_ways_to_a_quadratic_model_agree(penalty, monkeypatch):
+    """A sweep over stored values or dense columns, and the products of sparse or dense columns with each other."""
     rng = np.random.default_rng(0)
     X = sparse.random_array((200, 30), density=0.1, rng=rng, format="csr")
     design = as_design(X).standardized()
@@ -35,12 +35,26 @@ def test_sparse_columns_need_no_products_with_each_other(penalty, monkeypatch):
     response -= np.average(response, weights=curvature)
     mean = design.transpose_dot(curvature) / curvature.sum()
     penalties, found = penalty * rng.uniform(0.5, 2.0, 30), []
-    for share in (0.0, np.inf):
-        monkeypatch.setattr("zeronorm.solvers.logistic.FEWER_VALUES", share)
-        found.append(_weighted_lasso(design, curvature, mean, response, penalties, np.full(30, 0.1), 1e-12))
+    for names in (
+        {"LARGEST_DENSE_COPY": 0, "HARDLY_SPARSE": 0},
+        {"FEWER_VALUES": np.inf},
+        {"HARDLY_SPARSE": np.inf},
+    ):
+        for name, value in names.items():
+            monkeypatch.setattr(f"zeronorm.solvers.logistic.{name}", value)
+        part = _WorkingSet.of(design, np.arange(30))
+        assert part.X.is_sparse == ("HARDLY_SPARSE" not in names or len(names) == 2)
+        assert part.has_few_columns
+        found.append(_weighted_lasso(part, curvature, mean, response, penalties, np.full(30, 0.1), 1e-12))
+    monkeypatch.setattr("zeronorm.solvers.logistic.LARGEST_DENSE_COPY", 6000)
+    part = _WorkingSet.of(design, np.arange(30))
+    assert not part.X.is_sparse
+    assert not part.has_few_columns
+    found.append(_weighted_lasso(part, curvature, mean, response, penalties, np.full(30, 0.1), 1e-12))
     assert 0 < np.count_nonzero(found[0]) < 30 or penalty < 1e-3
-    np.testing.assert_array_equal(found[0] != 0.0, found[1] != 0.0)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-8)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0] != 0.0, other != 0.0)
+        np.testing.assert_allclose(found[0], other, atol=1e-8)
 
 
 @pytest.mark.parametrize("scale", [1e8, 1e10])

@@ -158,7 +158,10 @@ class Design(ABC):
         return out
 
     def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
-        """Return sparse columns as (S, shift), of which S - shift is the block; None where they are not sparse."""
+        """Return sparse columns as (S, shift), of which S - shift is the block; None where they are not sparse.
+
+        S is a new matrix by column, which the caller may change.
+        """
         return None
 
     def iter_blocks(self, block_size: int | None = None) -> Iterator[tuple[slice, FloatArray]]:

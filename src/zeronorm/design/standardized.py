@@ -155,7 +155,8 @@ class StandardizedDesign(Design):
             return None
         stored, shift = found
         factor = self._factor[columns]
-        return (stored * factor[None, :]).tocsc(), (shift + self.mean[columns]) * factor
+        stored.data *= np.repeat(factor, np.diff(stored.indptr))
+        return stored, (shift + self.mean[columns]) * factor
 
     # Products of the data as they are, corrected for the means
 

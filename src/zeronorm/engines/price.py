@@ -45,6 +45,7 @@ BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of
 EQUALLY_GOOD = 1e-9
 NO_ROOM = 1e-12  # samples that no others say anything about are fitted exactly
 NO_SLACK = 1e-7
+SPARSE_COLUMNS = 1024  # read at a time
 
 
 @dataclass(frozen=True)
@@ -391,6 +392,14 @@ def _squared_distances(problem: Problem) -> FloatArray:
 
 def _squared_rows(design: Design) -> FloatArray:
     total = np.zeros(design.n_samples)
-    for _, block in design.iter_blocks():
-        total += np.einsum("ij,ij->i", block, block)
+    if design.stored_columns(np.empty(0, dtype=np.intp)) is None:
+        for _, block in design.iter_blocks():
+            total += np.einsum("ij,ij->i", block, block)
+        return total
+    for start in range(0, design.n_features, SPARSE_COLUMNS):
+        stored = design.stored_columns(np.arange(start, min(start + SPARSE_COLUMNS, design.n_features)))
+        assert stored is not None
+        columns, shift = stored
+        total += float(shift @ shift) - 2.0 * (columns @ shift)
+        total += np.bincount(columns.indices, columns.data**2, design.n_samples)
     return total

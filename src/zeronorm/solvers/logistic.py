@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -141,6 +142,7 @@ MAX_STEPS = 50  # reweighted least squares problems on one working set
 BATCH = 50  # violating features that join at a time
 SMALLEST_CURVATURE = 1e-9
 LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse columns
+HARDLY_SPARSE = 4  # stored values, times this, than entries: dense columns are the quicker ones
 FEWER_VALUES = (
     2  # stored values, times this, than products of columns: a sweep over the values is the cheaper one
 )
@@ -187,6 +189,7 @@ class L1Logistic:
         self.first_slope = design.transpose_dot(self.empty.residual)
         self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
         self._bounds = PullBounds(design)
+        self._last: tuple[IntArray, _WorkingSet] | None = None
         self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
 
     def solve(self, penalty: FloatArray, start: SparseLogistic) -> SparseLogistic:
@@ -200,12 +203,19 @@ class L1Logistic:
                 weights = np.append(weights, np.zeros(joining.size))
             elif current is not start:
                 return current
-            X = _working_set(self.design, columns)
-            weights, bias, converged = self._solve_on(X, penalty[columns], weights, bias)
-            image, kept = X.dot(weights), weights != 0.0
+            part = self._part(columns)
+            weights, bias, converged = self._solve_on(part, penalty[columns], weights, bias)
+            image, kept = part.X.dot(weights), weights != 0.0
             columns, weights = columns[kept], weights[kept]
             current = self._solution(columns, weights, bias, image, converged)
         return SparseLogistic(columns, weights, bias, current.residual, current.loss, False)
+
+    def _part(self, columns: IntArray) -> _WorkingSet:
+        """The working set of these columns; from one penalty to the next they are often the same."""
+        if self._last is None or not np.array_equal(self._last[0], columns):
+            self._last = None  # not two at a time
+            self._last = columns, _WorkingSet.of(self.design, columns)
+        return self._last[1]
 
     def _violators(self, current: SparseLogistic, penalty: FloatArray) -> IntArray:
         limit = penalty + self.tol
@@ -223,80 +233,106 @@ class L1Logistic:
     # -- on a working set -----------------------------------------------------------------------
 
     def _solve_on(
-        self, X: Design, penalty: FloatArray, w: FloatArray, bias: float
+        self, part: _WorkingSet, penalty: FloatArray, w: FloatArray, bias: float
     ) -> tuple[FloatArray, float, bool]:
-        f = X.dot(w) + bias
+        f = part.X.dot(w) + bias
         value = self._value(f, w, penalty)
         for _ in range(MAX_STEPS):
-            violation = self._violation(X, f, w, penalty)
+            slope = -self.share * LOSS.slope(f, self.sign)
+            violation = _violation(part.X, slope, w, penalty)
             if violation <= self.tol:
                 return w, bias, True
             # A model that is still far from the loss need not be minimised to the last digit.
             accuracy = 0.01 * max(self.tol, ROUGHLY * violation)
-            target_w, target_bias = self._quadratic_step(X, f, w, penalty, accuracy)
-            moved = self._line_search(X, (w, bias, f, value), target_w, target_bias, penalty)
+            target = self._quadratic_step(part, f, slope, w, penalty, accuracy)
+            moved = self._line_search(part.X, (w, bias, f, value), slope, target, penalty)
             if moved is None:
                 break
             w, bias, f, value = moved
-        return w, bias, self._violation(X, f, w, penalty) <= 100.0 * self.tol
+        slope = -self.share * LOSS.slope(f, self.sign)
+        return w, bias, _violation(part.X, slope, w, penalty) <= 100.0 * self.tol
 
     def _value(self, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
         return float(self.share @ LOSS.value(f, self.sign) + penalty @ np.abs(w))
 
-    def _violation(self, X: Design, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
-        """Largest violation of the optimality conditions on the working set."""
-        slope = -self.share * LOSS.slope(f, self.sign)
-        pull = X.transpose_dot(slope)
-        at_zero = np.maximum(np.abs(pull) - penalty, 0.0)
-        violation = np.where(w != 0.0, np.abs(pull - penalty * np.sign(w)), at_zero)
-        return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
-
     def _quadratic_step(
-        self, X: Design, f: FloatArray, w: FloatArray, penalty: FloatArray, tol: float
+        self,
+        part: _WorkingSet,
+        f: FloatArray,
+        slope: FloatArray,
+        w: FloatArray,
+        penalty: FloatArray,
+        tol: float,
     ) -> tuple[FloatArray, float]:
-        """Minimiser of the quadratic model of the loss plus the penalty."""
+        """Minimiser of the quadratic model of the loss plus the penalty; ``slope`` is minus that of the loss."""
         curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
-        response = f - self.share * LOSS.slope(f, self.sign) / curvature
+        response = f + slope / curvature
         response_mean = np.average(response, weights=curvature)
         if w.size == 0:
             return w, float(response_mean)
-        mean = X.transpose_dot(curvature) / curvature.sum()
-        solution = _weighted_lasso(X, curvature, mean, response - response_mean, penalty, w, tol)
+        mean = part.X.transpose_dot(curvature) / curvature.sum()
+        solution = _weighted_lasso(part, curvature, mean, response - response_mean, penalty, w, tol)
         return solution, float(response_mean - mean @ solution)
 
     def _line_search(
         self,
         X: Design,
         start: tuple[FloatArray, float, FloatArray, float],
-        target_w: FloatArray,
-        target_bias: float,
+        slope: FloatArray,
+        target: tuple[FloatArray, float],
         penalty: FloatArray,
     ) -> tuple[FloatArray, float, FloatArray, float] | None:
-        w, bias, f, value = start
+        (w, bias, f, value), (target_w, target_bias) = start, target
         target_f = X.dot(target_w) + target_bias
-        slope = float(self.share * LOSS.slope(f, self.sign) @ (target_f - f))
-        promised = slope + float(penalty @ (np.abs(target_w) - np.abs(w)))
+        promised = float(slope @ (f - target_f)) + float(penalty @ (np.abs(target_w) - np.abs(w)))
+        rounding = np.sqrt(f.size) * np.finfo(float).eps * abs(value)  # of a sum over so many samples
         t = 1.0
         while t > 1e-10:
             new_w, new_f = (1.0 - t) * w + t * target_w, (1.0 - t) * f + t * target_f
             new_value = self._value(new_f, new_w, penalty)
-            if new_value <= value + SUFFICIENT * t * promised + 1e-15 * abs(value):
+            if new_value <= value + SUFFICIENT * t * promised + rounding:
                 return new_w, (1.0 - t) * bias + t * target_bias, new_f, new_value
             t *= 0.5
         return None
 
 
+def _violation(X: Design, slope: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+    """Largest violation of the optimality conditions on the working set."""
+    pull = X.transpose_dot(slope)
+    at_zero = np.maximum(np.abs(pull) - penalty, 0.0)
+    violation = np.where(w != 0.0, np.abs(pull - penalty * np.sign(w)), at_zero)
+    return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
+
+
 # -- The features of a working set, as dense columns or, sparse and many, as they are stored --
 
 
-def _working_set(design: Design, columns: IntArray) -> Design:
-    if design.is_sparse and design.n_samples * columns.size > LARGEST_DENSE_COPY:
-        return design.take(columns)
-    return DenseDesign(design.block(columns))
+@dataclass(frozen=True, eq=False)
+class _WorkingSet:
+    """Columns, with what is stored of them where they stay sparse."""
+
+    X: Design
+    stored: tuple[Any, FloatArray] | None = None
+
+    @classmethod
+    def of(cls, design: Design, columns: IntArray) -> Self:
+        n_entries = design.n_samples * columns.size
+        if not design.is_sparse or n_entries <= LARGEST_DENSE_COPY:
+            return cls(DenseDesign(design.block(columns)))
+        stored = design.stored_columns(columns)
+        if stored is not None and HARDLY_SPARSE * stored[0].nnz > n_entries:
+            return cls(DenseDesign(design.block(columns)))
+        return cls(design.take(columns), stored)
+
+    @property
+    def has_few_columns(self) -> bool:
+        """Whether products of the columns with each other are the smaller problem."""
+        n, k = self.X.shape
+        return self.X.is_sparse or n * k > LARGEST_DENSE_COPY
 
 
 def _weighted_lasso(
-    X: Design,
+    part: _WorkingSet,
     curvature: FloatArray,
     mean: FloatArray,
     response: FloatArray,
@@ -305,7 +341,7 @@ def _weighted_lasso(
     tol: float,
 ) -> FloatArray:
     """Weights of the centred columns for squared errors weighted by the curvature, plus the penalty."""
-    stored = X.stored_columns(np.arange(start.size)) if X.is_sparse else None
+    X, stored = part.X, part.stored
     if stored is not None and FEWER_VALUES * stored[0].nnz < start.size**2:
         columns, shift = stored
         weights = start.copy()
@@ -314,7 +350,7 @@ def _weighted_lasso(
             *arrays, curvature, mean + shift, response, penalty, weights, tol, LASSO_MAX_ITER
         )
         return weights
-    if X.is_sparse:  # products of the columns with each other are enough
+    if part.has_few_columns:
         products = X.sandwich(curvature)
         products -= curvature.sum() * np.outer(mean, mean)
         products /= np.outer(penalty, penalty)

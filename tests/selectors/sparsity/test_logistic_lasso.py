@@ -136,3 +136,17 @@ def test_sparse_columns_give_the_weights_of_dense_ones(n_classes, monkeypatch):
     assert found.support_.tolist() == dense.support_.tolist()
     assert found.path_.order.tolist() == dense.path_.order.tolist()
     np.testing.assert_allclose(found.coef_, dense.coef_, atol=1e-4 * np.abs(dense.coef_).max())
+
+
+def test_the_path_ends_when_many_more_features_than_asked_for_have_entered(monkeypatch):
+    """The features asked for, and the order of all that entered, are those of the whole path."""
+    monkeypatch.setattr("zeronorm.selectors.sparsity.logistic_lasso.MANY_FEATURES", 12)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 40))
+    y = (X[:, :4] @ [1.0, -1.0, 0.5, 0.5] + 1.5 * rng.normal(size=400) > 0).astype(int)
+    whole, cut, twice = LogisticLasso().fit(X, y), LogisticLasso(4).fit(X, y), LogisticLasso(10).fit(X, y)
+    np.testing.assert_array_equal(cut.get_support(), np.isin(np.arange(40), whole.path_.order[:4]))
+    assert 12 <= np.count_nonzero(cut.coef_) < 20 <= np.count_nonzero(twice.coef_)
+    assert whole.penalty_ < twice.penalty_ < cut.penalty_
+    n = np.count_nonzero(cut.coef_)
+    np.testing.assert_array_equal(cut.path_.order[:n], whole.path_.order[:n])

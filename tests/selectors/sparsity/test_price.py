@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
@@ -264,3 +267,14 @@ def test_no_collapse_with_the_defaults(selector, shape, kind):
     fitted = clone(selector).fit(X, y)
     assert fitted.converged_
     assert np.abs(fitted.coef_).max() > 0.0
+
+
+def test_distances_of_sparse_samples_are_those_of_dense_ones(monkeypatch):
+    """Which samples decide, and their folds, depend on distances that sparse columns give without dense blocks."""
+    monkeypatch.setattr(price, "SPARSE_COLUMNS", 3)
+    X = np.random.default_rng(0).poisson(0.4, size=(30, 8)).astype(float)
+    y = np.arange(30) % 2
+    dense = replace(problem_of(X, y), design=as_design(X).standardized())
+    spared = replace(dense, design=as_design(sparse.csr_array(X)).standardized())
+    np.testing.assert_allclose(price._squared_distances(spared), price._squared_distances(dense), rtol=1e-12)
+    np.testing.assert_array_equal(price._folds(spared), price._folds(dense))

@@ -18,6 +18,7 @@ from zeronorm.solvers.logistic import CoupledLogistic
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3
 SMALLEST_PENALTY = 1e-5  # relative; a bound that does not bind here is taken not to bind at all
+MANY_FEATURES = 500  # or twice as many as are asked for: later ones cost most and change nothing
 EXPLAINED = 0.99  # share of the loss without features, after which the path adds nothing
 
 
@@ -41,7 +42,8 @@ class LogisticLasso(WeightedSelector):
     on a grid of falling λ, each from the last solution, by reweighted least squares, each step of which is a
     LASSO that scikit-learn solves. Only columns that can get a weight are read. With a ``norm_bound`` the λ that
     meets the bound is found between the steps and the path ends there. Features are ordered by the λ at which
-    they enter; those that never do, by the slope of the loss without features.
+    they enter; those that never do, by the slope of the loss without features. Where a number of features is asked
+    for, the path ends at 500 features, or at twice that number.
 
     Several classes: one machine against the rest for each, all with the same λ; the support is the union and the bound
     holds for the sum over all machines.
@@ -109,7 +111,7 @@ class LogisticLasso(WeightedSelector):
             for penalty in self._grid(problem, walk.machines.largest_penalty):
                 walk.visit(float(penalty))
                 advance(1)
-                if walk.ends(self.norm_bound):
+                if walk.ends(self.norm_bound, problem.n_features_to_select):
                     break
         if self.norm_bound is not None:
             walk.meet(float(self.norm_bound))
@@ -147,10 +149,12 @@ class _PenaltyWalk:
         self.machines.solve(np.full(self.machines.n_features, penalty))
         return self.machines.norm
 
-    def ends(self, norm_bound: float | None) -> bool:
-        """Whether the bound is reached, or, without one, the loss explained."""
+    def ends(self, norm_bound: float | None, asked: int | None) -> bool:
+        """Whether the bound is reached, or, without one, the loss explained or many more features found than asked."""
         if norm_bound is not None:
             return self.norms[-1] >= norm_bound
+        if asked is not None and self.supports[-1].size >= max(MANY_FEATURES, 2 * asked):
+            return True
         return self.machines.loss <= (1.0 - EXPLAINED) * self.machines.loss_without_features
 
     def meet(self, norm_bound: float) -> None:

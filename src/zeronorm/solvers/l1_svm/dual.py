@@ -19,7 +19,7 @@ from scipy import sparse
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
-from zeronorm.solvers.l1_svm.program import L1Svm, L1SvmProgram
+from zeronorm.solvers.l1_svm.program import L1Svm, L1SvmProgram, L1SvmTallProgram, Sides
 from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import per_sample
@@ -29,22 +29,12 @@ LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse data
 # -- The samples of an ℓ1 machine as rows of signed data, one for each side of its loss --
 
 
-class SignedRows:
-    r"""Rows z and targets h with which the loss is :math:`\max(0, h - z \cdot (w, b))`.
-
-    A class label makes one row of a sample; a real target makes two, one for each end of the tube.
-    """
+class SignedRows(Sides):
+    """The rows of all features, their sign last, dense or, of large sparse data, as they are stored."""
 
     def __init__(self, design: Design, y: ArrayLike, epsilon: float | None) -> None:
+        super().__init__(y, epsilon)
         self.design = design
-        self.y = np.asarray(y, dtype=np.float64)
-        self.epsilon = epsilon
-        if epsilon is None:
-            self.sides = self.y[None, :]
-            self.targets = np.ones(self.y.size)
-        else:
-            self.sides = np.vstack([np.ones(self.y.size), -np.ones(self.y.size)])
-            self.targets = np.concatenate([self.y - epsilon, -self.y - epsilon])
         n, p = design.shape
         self.shift, self.rows = np.zeros(p), np.empty((0, 0))
         self.sparse_rows = self._sparse_rows()
@@ -66,36 +56,27 @@ class SignedRows:
         rows = sparse.hstack([columns, np.ones((n, 1))], format="csr")
         return sparse.vstack([sparse.csr_array(rows * side[:, None]) for side in self.sides], format="csr")
 
-    def per_row(self, price: FloatArray) -> FloatArray:
-        """Prices of the samples for each of their rows."""
-        return np.tile(price, len(self.sides))
-
     def machine(
         self, weights: FloatArray, alpha: FloatArray, objective: float, n_iter: int, status: Status
     ) -> L1Svm:
         """The machine with these weights, the bias last, and multipliers of the rows."""
         bias = float(weights[-1] + weights[:-1] @ self.shift)
-        dual = (self.sides * alpha.reshape(self.sides.shape)).sum(axis=0)
         return L1Svm(
             weights=weights[:-1],
             bias=bias,
-            slack=self._slacks(weights[:-1], bias),
-            dual_coef=dual,
+            slack=self.slacks(self.design.dot(weights[:-1]) + bias),
+            dual_coef=self.dual_coef(alpha),
             design=self.design,
             objective=objective,
             n_iter=n_iter,
             status=status,
         )
 
-    def _slacks(self, weights: FloatArray, bias: float) -> FloatArray:
-        f = self.design.dot(weights) + bias
-        if self.epsilon is None:
-            return np.asarray(np.maximum(0.0, 1.0 - self.y * f))
-        return np.asarray(np.maximum(0.0, np.abs(self.y - f) - self.epsilon))
-
 
 LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generation is the lighter one
 WIDEST = 60  # features for each sample; beyond, the program with column generation is the quicker one
+MANY_SAMPLES = 5000  # of sparse data: few of them differ in the features with a weight
+MANY_ENTRIES = 1 << 25  # of sparse data, stored or not; with fewer, all features at once are the quicker way
 FEW_DATA = 50_000  # entries; the simplex method solves the next program from the last basis in no time
 
 
@@ -199,7 +180,7 @@ class L1SvmInteriorProgram:
         return found
 
 
-AnyL1SvmProgram = L1SvmProgram | L1SvmDualProgram | L1SvmInteriorProgram
+AnyL1SvmProgram = L1SvmProgram | L1SvmDualProgram | L1SvmInteriorProgram | L1SvmTallProgram
 
 
 def l1_svm_program(
@@ -216,7 +197,10 @@ def l1_svm_program(
     """
     n, p = design.shape
     largest = LARGEST_DENSE_COPY if design.is_sparse else LARGEST_MATRIX
-    if n >= p and n * p > largest and design.stored_columns(np.empty(0, dtype=np.intp)) is not None:
+    is_large_sparse = n * p > largest and design.stored_columns(np.empty(0, dtype=np.intp)) is not None
+    if is_large_sparse and n >= min(p, MANY_SAMPLES) and n * p >= MANY_ENTRIES and np.all(np.isfinite(C)):
+        return L1SvmTallProgram(design, y, C=C, epsilon=epsilon)
+    if is_large_sparse and n >= p:
         return L1SvmDualProgram(design, y, C=C, epsilon=epsilon)
     if n >= p and n * p <= largest:
         if n_steps is not None and (n_steps == 1 or n * p > FEW_DATA):
