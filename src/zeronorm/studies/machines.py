@@ -189,18 +189,20 @@ def _law(model: Any) -> Any:
 # -- Edge features of the image experiments of Gadat and Younes (2007) --
 
 
-def edges_of_parts(first: Sample, second: Sample, shape: tuple[int, int]) -> Trial:
+def edges_of_parts(
+    first: Sample, second: Sample, shape: tuple[int, int], blurs: tuple[int, ...] = (0, 1)
+) -> Trial:
     """Binary edge detectors chosen on the training images."""
     (X, y), (X_test, y_test) = first, second
-    edges = EdgeFeatures(shape, min_frequency=0.01).fit(X)
+    edges = EdgeFeatures(shape, blurs=blurs, min_frequency=0.01).fit(X)
     stacked = np.vstack([edges.transform(X), edges.transform(X_test)]).astype(np.float32)
     n = len(y)
     return Trial(stacked, np.concatenate([y, y_test]), np.arange(n), np.arange(n, n + len(y_test)))
 
 
 @cache
-def usps_trial() -> Trial:
-    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16))
+def usps_trial(blurs: tuple[int, ...] = (0, 1)) -> Trial:
+    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16), blurs)
 
 
 @cache
