@@ -152,6 +152,12 @@ def energy_after(model: Any, X: Any, y: Any) -> float:
     return float(_law(model).history_.mean_error[-1])
 
 
+def mean_energy(model: Any, X: Any, y: Any) -> float:
+    """Mean training error of all subsets drawn: the energy of a law that is not learned."""
+    history = _law(model).history_
+    return float(np.average(history.mean_error, weights=np.diff(history.steps, prepend=0)))
+
+
 def mean_voter_error(model: Any, X: Any, y: Any) -> float:
     """Mean test error of classifiers, each trained on all samples with the features of one draw."""
     errors = []
@@ -163,6 +169,7 @@ def mean_voter_error(model: Any, X: Any, y: Any) -> float:
 
 ENERGY_BEFORE = Metric("energy_before", energy_before, response="model")
 ENERGY_AFTER = Metric("energy_after", energy_after, response="model")
+MEAN_ENERGY = Metric("mean_energy", mean_energy, response="model")
 VOTER_ERROR = Metric("voter_error", mean_voter_error, response="model")
 
 
