@@ -15,6 +15,7 @@ from zeronorm.studies.declared.gadat2007_usps import ClassVoters, error_of_each_
 from zeronorm.studies.machines import (
     energy_after,
     energy_before,
+    mean_energy,
     mean_voter_error,
     not_learned,
     voters,
@@ -55,6 +56,15 @@ def test_learning_lowers_the_energy(iris):
     uniform = law.mean_error(X, y, weights=np.full(4, 0.25), n_subsets=2000, random_state=0)
     assert energy_before(law, X, y) == pytest.approx(uniform, abs=0.06)
     assert energy_after(law, X, y) < energy_before(law, X, y)
+
+
+def test_the_mean_energy_of_a_law_that_does_not_learn_is_that_of_the_uniform_law(iris):
+    X, y = iris
+    still = {**not_learned(SETTINGS), "max_iter": 1000, "batch_size": 4, "tol": 1e-12}
+    law = OptimalFeatureWeighting(random_state=0, **still).fit(X, y)
+    assert law.history_.steps[-1] == 1000
+    uniform = law.mean_error(X, y, weights=np.full(4, 0.25), n_subsets=4000, random_state=0)
+    assert mean_energy(law, X, y) == pytest.approx(uniform, abs=0.01)
 
 
 def test_voters_are_judged_one_by_one(iris):

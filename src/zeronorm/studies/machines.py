@@ -152,6 +152,12 @@ def energy_after(model: Any, X: Any, y: Any) -> float:
     return float(_law(model).history_.mean_error[-1])
 
 
+def mean_energy(model: Any, X: Any, y: Any) -> float:
+    """Mean training error of all subsets drawn: the energy of a law that is not learned."""
+    history = _law(model).history_
+    return float(np.average(history.mean_error, weights=np.diff(history.steps, prepend=0)))
+
+
 def mean_voter_error(model: Any, X: Any, y: Any) -> float:
     """Mean test error of classifiers, each trained on all samples with the features of one draw."""
     errors = []
@@ -163,6 +169,7 @@ def mean_voter_error(model: Any, X: Any, y: Any) -> float:
 
 ENERGY_BEFORE = Metric("energy_before", energy_before, response="model")
 ENERGY_AFTER = Metric("energy_after", energy_after, response="model")
+MEAN_ENERGY = Metric("mean_energy", mean_energy, response="model")
 VOTER_ERROR = Metric("voter_error", mean_voter_error, response="model")
 
 
@@ -189,18 +196,20 @@ def _law(model: Any) -> Any:
 # -- Edge features of the image experiments of Gadat and Younes (2007) --
 
 
-def edges_of_parts(first: Sample, second: Sample, shape: tuple[int, int]) -> Trial:
+def edges_of_parts(
+    first: Sample, second: Sample, shape: tuple[int, int], blurs: tuple[int, ...] = (0, 1)
+) -> Trial:
     """Binary edge detectors chosen on the training images."""
     (X, y), (X_test, y_test) = first, second
-    edges = EdgeFeatures(shape, min_frequency=0.01).fit(X)
+    edges = EdgeFeatures(shape, blurs=blurs, min_frequency=0.01).fit(X)
     stacked = np.vstack([edges.transform(X), edges.transform(X_test)]).astype(np.float32)
     n = len(y)
     return Trial(stacked, np.concatenate([y, y_test]), np.arange(n), np.arange(n, n + len(y_test)))
 
 
 @cache
-def usps_trial() -> Trial:
-    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16))
+def usps_trial(blurs: tuple[int, ...] = (0, 1)) -> Trial:
+    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16), blurs)
 
 
 @cache

@@ -13,6 +13,7 @@ from zeronorm.engines.weighting.batches import BatchEvaluator, Source
 from zeronorm.engines.weighting.exact import ExactEnergy, all_subsets, descend, project_for_log, run_exact
 from zeronorm.engines.weighting.learners.nearest import SubsetCentroid
 from zeronorm.engines.weighting.state import RunState
+from zeronorm.engines.weighting.updates import centre_errors
 
 P_FEATURES, SUBSET, BOOTSTRAP, N = 4, 2, 3, 5
 
@@ -42,36 +43,83 @@ def nearest_mean(values, y, rows):
     return present[np.argmin(((values[:, None] - means) ** 2).sum(axis=2), axis=1)]
 
 
-def stochastic_gradients(P, n_draws):
-    """Both gradient terms of many independent draws (eq. 15 and the one after it)."""
+def small_evaluator(batch_size, **settings):
     X, y = small_problem()
     design = as_design(X).standardized(with_mean=False, with_scale=False)
-    source = Source(design, make_pool(X, y))
-    evaluator = BatchEvaluator(
-        source, SubsetCentroid(), batch_size=n_draws, subset_size=SUBSET, bootstrap_size=BOOTSTRAP
-    )
+    sizes = {"batch_size": batch_size, "subset_size": SUBSET, "bootstrap_size": BOOTSTRAP}
+    return BatchEvaluator(Source(design, make_pool(X, y)), SubsetCentroid(), **sizes, **settings)
+
+
+def projected(weighted, P):
+    """Both gradient terms (eq. 15 and the one after it) of the sums of C(ω, δ) q in each row."""
+    euclidean = weighted / P
+    euclidean -= euclidean.mean(axis=1, keepdims=True)
+    return euclidean, weighted - (weighted @ P / (P @ P))[:, None] * P
+
+
+def stochastic_gradients(P, n_draws):
+    """Those of many independent draws."""
+    evaluator = small_evaluator(n_draws)
     with evaluator.workers(1):
         q = evaluator.evaluate(np.cumsum(P), 11, 0)
     counts = np.array([np.bincount(row, minlength=P_FEATURES) for row in evaluator.draws.features])
-    weighted = q[:, None] * counts
-    euclidean = weighted / P
-    euclidean -= euclidean.mean(axis=1, keepdims=True)
-    riemannian = weighted - (weighted @ P / (P @ P))[:, None] * P
-    return euclidean, riemannian
+    return projected(q[:, None] * counts, P)
+
+
+def centred_gradients(P, n_steps, batch_size, mean, common, effects):
+    """Those of many steps on shared samples, from errors that are centred and from errors as they are."""
+    evaluator = small_evaluator(batch_size, test_size=4, shares_samples=True)
+    sums = np.zeros((2, n_steps, P_FEATURES))
+    centred = np.empty((batch_size, SUBSET))
+    level = float(effects @ P)
+    with evaluator.workers(1):
+        for step in range(n_steps):
+            q = evaluator.evaluate(np.cumsum(P), 12, step)
+            features = evaluator.draws.features
+            centre_errors(features, q, mean, common, effects, level, centred)
+            for row, signals in enumerate((centred, np.repeat(q, SUBSET))):
+                sums[row, step] = np.bincount(features.ravel(), signals.ravel(), P_FEATURES) / batch_size
+    return [projected(weighted, P) for weighted in sums]
+
+
+def expected_gradients(P):
+    energy = exact_energy()
+    exact = energy.gradient(P)
+    return exact - exact.mean(), project_for_log(P, energy.log_gradient(P))
+
+
+def assert_mean(draws, gradient):
+    standard_error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+    deviation = (draws.mean(axis=0) - gradient) / standard_error
+    assert np.all(np.abs(deviation) < 4.0), deviation
+    # The check has power: the gradient itself is many standard errors away from zero.
+    assert np.abs(gradient / standard_error).max() > 8.0
 
 
 @pytest.mark.parametrize("n_draws", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_mean_of_the_stochastic_gradient_is_the_exact_gradient(n_draws):
     P = np.array([0.4, 0.3, 0.2, 0.1])
+    for draws, gradient in zip(stochastic_gradients(P, n_draws), expected_gradients(P), strict=True):
+        assert_mean(draws, gradient)
+
+
+@pytest.mark.parametrize(("common", "size"), [(0.0, 0.0), (0.9, 0.0), (0.9, 0.1), (1.0, -0.1)])
+def test_what_is_subtracted_leaves_the_mean_of_the_gradient(common, size):
+    """Whatever the effects are taken to be, right or wrong; the oracle is the sum over all subsets and samples."""
+    P = np.array([0.4, 0.3, 0.2, 0.1])
+    effects = size * np.array([1.0, -0.5, 2.0, 0.0])
+    centred, _ = centred_gradients(P, 4000, 5, 0.3, common, effects)
+    for draws, gradient in zip(centred, expected_gradients(P), strict=True):
+        assert_mean(draws, gradient)
+
+
+def test_what_is_subtracted_takes_away_most_of_the_variance():
+    P = np.array([0.4, 0.3, 0.2, 0.1])
     energy = exact_energy()
-    exact = energy.gradient(P)
-    expected = (exact - exact.mean(), project_for_log(P, energy.log_gradient(P)))
-    for draws, gradient in zip(stochastic_gradients(P, n_draws), expected, strict=True):
-        standard_error = draws.std(axis=0, ddof=1) / np.sqrt(n_draws)
-        deviation = (draws.mean(axis=0) - gradient) / standard_error
-        assert np.all(np.abs(deviation) < 4.0), deviation
-        # The check has power: the gradient itself is many standard errors away from zero.
-        assert np.abs(gradient / standard_error).max() > 8.0
+    effects = energy.gradient(P) / SUBSET  # of a feature in a subset, less a constant
+    centred, raw = centred_gradients(P, 2000, 5, energy.value(P), 0.9, effects)
+    for kind in range(2):
+        assert np.all(centred[kind].var(axis=0) < 0.5 * raw[kind].var(axis=0))
 
 
 def test_gradients_match_finite_differences():

@@ -89,12 +89,32 @@ def test_giving_up_is_marked():
     assert MOST_REDRAWS >= 100
 
 
+@pytest.mark.parametrize("shares_samples", [False, True])
 @pytest.mark.parametrize("cut", [1, 300, 999])
-def test_parts_of_a_batch_are_the_batch(cut):
-    codes, cumulative = np.arange(20) % 2, np.cumsum(np.ones(9))
-    whole, parts = Draws.empty(1000, 4, 5), Draws.empty(1000, 4, 5)
+def test_parts_of_a_batch_are_the_batch(cut, shares_samples):
+    codes, cumulative = np.array([0] * 18 + [1, 1]), np.cumsum(np.ones(9))
+    whole, parts = (Draws.empty(1000, 4, 5, shares_samples=shares_samples) for _ in range(2))
     draw_batch(cumulative, codes, codes, SEED, 7, 0, 1000, True, whole)
     draw_batch(cumulative, codes, codes, SEED, 7, cut, 1000, True, parts)
     draw_batch(cumulative, codes, codes, SEED, 7, 0, cut, True, parts)
     for a, b in zip(whole, parts, strict=True):
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_samples", [9, 12, 1000])
+def test_shared_samples_are_those_of_every_subset_and_no_sample_is_tested_twice(n_samples):
+    codes = np.arange(n_samples) % 2
+    counts = np.zeros(n_samples)
+    draws = Draws.empty(3, 4, 5, test_size=9, shares_samples=True)
+    for step in range(2000):
+        draw_batch(np.ones(1), codes, codes, SEED, step, 0, 3, True, draws)
+        assert np.array_equal(draws.train, np.tile(draws.train[0], (3, 1)))
+        assert np.array_equal(draws.test, np.tile(draws.test[0], (3, 1)))
+        assert np.array_equal(draws.redraws[1:], [0, 0])
+        counts[draws.test[0]] += 1
+        # Of so many samples that nine are a negligible part, some may be drawn twice.
+        assert n_samples == 1000 or np.unique(draws.test[0]).size == 9
+    if n_samples == 9:
+        assert np.array_equal(counts, np.full(9, 2000.0))
+    else:
+        assert stats.chisquare(counts).pvalue > 1e-3

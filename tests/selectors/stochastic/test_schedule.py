@@ -11,6 +11,7 @@ from zeronorm.engines.weighting.state import RunState
 from zeronorm.engines.weighting.steps import (
     CHANCE,
     CHANCE_SHARE,
+    LARGEST_SIGNAL,
     AdaptiveSteps,
     CollapseWatch,
     GivenSteps,
@@ -18,7 +19,9 @@ from zeronorm.engines.weighting.steps import (
     next_grid_step,
     record_steps,
 )
-from zeronorm.engines.weighting.updates import make_rule
+from zeronorm.engines.weighting.updates import common_share, make_rule
+
+FEATURES = np.array([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [1, 3, 5, 7, 9], [2, 2, 4, 4, 19]])
 
 
 def adaptive(planned=1000, p=20, k=5, batch_size=4):
@@ -28,7 +31,7 @@ def adaptive(planned=1000, p=20, k=5, batch_size=4):
 def after_pilot(steps, errors, p=20):
     """A state whose first draws had these errors."""
     state = RunState(seed=0, weights=np.full(p, 1 / p))
-    while steps.signals(state, np.asarray(errors)) is None:
+    while steps.signals(state, np.asarray(errors), FEATURES) is None:
         state.step += 1
     return state
 
@@ -39,7 +42,7 @@ def test_given_steps_fall_as_one_over_n():
     assert steps.at(450) == pytest.approx(0.01)
     state = RunState(0, np.ones(2) / 2, step=450)
     assert steps.length(state, 0.5) == steps.at(450)
-    assert steps.signals(state, np.array([0.3])) == pytest.approx([0.3])
+    assert steps.signals(state, np.array([0.3]), FEATURES[:1]) == pytest.approx([0.3])
 
 
 @pytest.mark.parametrize("unit", [1.0, 0.01])
@@ -47,16 +50,16 @@ def test_signals_do_not_depend_on_level_and_unit_of_the_errors(unit):
     steps = AdaptiveSteps(20, 5, 4, 1000, smallest_error=1e-6)
     errors = np.array([0.1, 0.2, 0.3, 0.4])
     plain, moved = (after_pilot(steps, e) for e in (errors, 0.3 + unit * errors))
-    expected = steps.signals(plain, np.array([0.05, 0.2, 0.3, 0.25]))
-    found = steps.signals(moved, 0.3 + unit * np.array([0.05, 0.2, 0.3, 0.25]))
+    expected = steps.signals(plain, np.array([0.05, 0.2, 0.3, 0.25]), FEATURES)
+    found = steps.signals(moved, 0.3 + unit * np.array([0.05, 0.2, 0.3, 0.25]), FEATURES)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_equal_errors_of_the_first_draws_divide_by_nothing():
     steps = adaptive()
     state = after_pilot(steps, np.full(4, 0.25))
-    assert np.array_equal(steps.signals(state, np.full(4, 0.25)), np.zeros(4))
-    assert np.all(np.isfinite(steps.signals(state, np.array([0.0, 1.0, 0.25, 0.26]))))
+    assert np.array_equal(steps.signals(state, np.full(4, 0.25), FEATURES), np.zeros((4, 5)))
+    assert np.all(np.isfinite(steps.signals(state, np.array([0.0, 1.0, 0.25, 0.26]), FEATURES)))
 
 
 def test_centring_leaves_the_mean_step_and_lowers_its_variance():
@@ -76,6 +79,57 @@ def test_centring_leaves_the_mean_step_and_lowers_its_variance():
     standard_error = np.sqrt((raw.var(axis=0) + centred.var(axis=0)) / n)
     assert np.all(np.abs(raw.mean(axis=0) - centred.mean(axis=0)) < 4 * standard_error)
     assert np.all(centred.var(axis=0) < 0.1 * raw.var(axis=0))
+
+
+def simulated_errors(rng, batch_size, k, effect, noise):
+    """Subsets of ten features; the error is a sum of effects, a part common to the step, and chance."""
+    features = np.sort(rng.integers(0, 10, size=(batch_size, k)), axis=1)
+    common = 0.1 * rng.standard_normal()
+    return features, 0.5 + effect[features].sum(axis=1) + common + noise * rng.standard_normal(batch_size)
+
+
+def test_signals_show_the_effect_of_a_feature_and_little_else():
+    """With effects and samples in common foreseen, what is left is the feature's own effect and chance."""
+    rng = np.random.default_rng(0)
+    steps = AdaptiveSteps(10, 3, 16, 2000, smallest_error=1e-6)
+    state = RunState(0, np.full(10, 0.1))
+    effect, noise = np.linspace(-0.1, 0.1, 10), 0.01
+    for _ in range(1500):
+        features, errors = simulated_errors(rng, 16, 3, effect, noise)
+        signals = steps.signals(state, errors, features)
+    assert state.variance == pytest.approx(noise**2, rel=0.3)
+    assert state.covariance == pytest.approx(0.1**2, rel=0.3)
+    assert common_share(state.correlation, 16) > 0.95
+    expected = np.clip(effect[features] / np.sqrt(state.variance), -LARGEST_SIGNAL, LARGEST_SIGNAL)
+    # A unit of chance, and the mean of fifteen others in what they share.
+    assert np.sqrt(np.mean((signals - expected) ** 2)) < 1.3
+    assert np.corrcoef(signals.ravel(), expected.ravel())[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 1.0])
+def test_the_share_taken_away_is_that_of_least_squares(correlation):
+    covariance = np.full((6, 6), correlation) + (1 - correlation) * np.eye(6)
+    mean_of_others = np.r_[0.0, np.full(5, 0.2)]
+    best = covariance[0] @ mean_of_others / (mean_of_others @ covariance @ mean_of_others)
+    assert common_share(correlation, 6) == pytest.approx(best)
+    assert common_share(correlation, 1) == 0.0
+
+
+def test_the_chance_of_a_window_is_that_of_errors_that_rise_and_fall_together():
+    rng = np.random.default_rng(0)
+    steps = AdaptiveSteps(10, 3, 16, 2000, smallest_error=1e-6)
+    state = RunState(0, np.full(10, 0.1))
+    means = []
+    for _ in range(50):
+        for _ in range(40):
+            features, errors = simulated_errors(rng, 16, 3, np.zeros(10), 0.05)
+            state.add(errors)
+            steps.signals(state, errors, features)
+            state.step += 1
+        state.close_window()
+        means.append(state.windows[-1, 1])
+    assert np.var(means) == pytest.approx((0.1**2 + 0.05**2 / 16) / 40, rel=0.5)
+    assert np.median(state.windows[:, 2]) == pytest.approx((0.1**2 + 0.05**2 / 16) / 40, rel=0.3)
 
 
 @pytest.mark.parametrize("method", ["exponential", "diffusion"])

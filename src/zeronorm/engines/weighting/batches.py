@@ -158,11 +158,21 @@ class BatchEvaluator:
     """
 
     def __init__(
-        self, source: Source, learner: Learner, *, batch_size: int, subset_size: int, bootstrap_size: int
+        self,
+        source: Source,
+        learner: Learner,
+        *,
+        batch_size: int,
+        subset_size: int,
+        bootstrap_size: int,
+        test_size: int | None = None,
+        shares_samples: bool = False,
     ) -> None:
         self.source = source
         self.learner = learner
-        self.draws = Draws.empty(batch_size, subset_size, bootstrap_size)
+        self.draws = Draws.empty(
+            batch_size, subset_size, bootstrap_size, test_size=test_size, shares_samples=shares_samples
+        )
         self.errors: FloatArray = np.zeros(batch_size)
         self.last_redrawn = 0
         self._helpers: list[Helper] = []

@@ -20,6 +20,9 @@ from zeronorm.selection.kinds import parameter_error
 
 LARGEST_DEFAULT_SUBSET = 100
 SMALLEST_DEFAULT_BOOTSTRAP, LARGEST_DEFAULT_BOOTSTRAP = 20, 100
+# A test sample that many subsets share has this many times the size of a bootstrap. The mean error does not depend on
+# it, its chance does.
+TEST_SAMPLES = 2
 
 
 def resolve_subset_size(owner: Any, n_features: int) -> int:
@@ -151,14 +154,17 @@ class Experiment:
         pool = self.source.pool._replace(test_codes=np.ascontiguousarray(test_codes, dtype=np.int64))
         return replace(self, source=Source.with_test_set(self.design, pool, test_design))
 
-    def evaluator(self, batch_size: int) -> BatchEvaluator:
-        """A tester of batches of subsets."""
+    def evaluator(self, batch_size: int, *, shares_samples: bool = False) -> BatchEvaluator:
+        """A tester of batches of subsets, with bootstrap samples of their own or with common samples."""
+        test_size = min(TEST_SAMPLES * self.bootstrap_size, self.source.pool.test_codes.size)
         return BatchEvaluator(
             self.source,
             self.learner,
             batch_size=batch_size,
             subset_size=self.subset_size,
             bootstrap_size=self.bootstrap_size,
+            test_size=test_size if shares_samples else None,
+            shares_samples=shares_samples,
         )
 
     def describe(self) -> dict[str, Any]:

@@ -91,7 +91,8 @@ class Draws(NamedTuple):
 
     ``features`` (ascending, with repetitions), the bootstrap samples ``train`` and ``test``, a seed for
     learners that are random themselves, and how many training samples were thrown away because they held
-    one class only (-1: no sample of two classes found).
+    one class only (-1: no sample of two classes found). Where the batch ``shares_samples``, all its subsets have the
+    same two, and no sample is twice in the test sample; else each has bootstrap samples of its own.
     """
 
     features: NDArray[np.int64]
@@ -99,35 +100,65 @@ class Draws(NamedTuple):
     test: NDArray[np.int64]
     seeds: NDArray[np.int64]
     redraws: NDArray[np.int64]
+    shares_samples: bool = False
 
     @classmethod
-    def empty(cls, batch_size: int, subset_size: int, bootstrap_size: int) -> Draws:
+    def empty(
+        cls,
+        batch_size: int,
+        subset_size: int,
+        bootstrap_size: int,
+        *,
+        test_size: int | None = None,
+        shares_samples: bool = False,
+    ) -> Draws:
         """Room for a batch."""
         return cls(
             np.zeros((batch_size, subset_size), np.int64),
             np.zeros((batch_size, bootstrap_size), np.int64),
-            np.zeros((batch_size, bootstrap_size), np.int64),
+            np.zeros((batch_size, test_size or bootstrap_size), np.int64),
             np.zeros(batch_size, np.int64),
             np.zeros(batch_size, np.int64),
+            shares_samples,
         )
+
+
+# No subset has this number: it is that of the stream of shared samples.
+SHARED_STREAM = 2**40
 
 
 @kernel
 def draw_batch(cumulative, codes, test_codes, seed, step, first, last, two_classes, draws):
-    """Draw the subsets ``first`` to ``last`` of a step, each from its own stream."""
+    """Draw the subsets ``first`` to ``last`` of a step, each from its own stream; shared samples have another."""
     for b in range(first, last):
         state = open_stream(seed, step, b)
         draw_features(state, cumulative, draws.features[b])
-        draw_rows(state, codes.shape[0], draws.train[b])
-        draws.redraws[b] = 0
-        while two_classes and has_one_class(codes, draws.train[b]):
-            if draws.redraws[b] == MOST_REDRAWS:
-                draws.redraws[b] = -1
-                break
-            draws.redraws[b] += 1
-            draw_rows(state, codes.shape[0], draws.train[b])
-        draw_rows(state, test_codes.shape[0], draws.test[b])
+        if not draws.shares_samples:
+            draw_train(state, codes, two_classes, draws, b)
+            draw_rows(state, test_codes.shape[0], draws.test[b])
+        elif b == first:
+            shared = open_stream(seed, step, SHARED_STREAM)
+            draw_train(shared, codes, two_classes, draws, b)
+            draw_distinct_rows(shared, test_codes.shape[0], draws.test[b])
+        else:
+            draws.train[b], draws.test[b] = draws.train[b - 1], draws.test[b - 1]
+            draws.redraws[b] = draws.redraws[b - 1]
+        if draws.shares_samples and b > 0:
+            draws.redraws[b] = min(draws.redraws[b], 0)  # counted once
         draws.seeds[b] = next_index(state, LARGEST_SEED)
+
+
+@kernel
+def draw_train(state, codes, two_classes, draws, b):
+    """The training sample of a subset, drawn again while it holds one class only."""
+    draw_rows(state, codes.shape[0], draws.train[b])
+    draws.redraws[b] = 0
+    while two_classes and has_one_class(codes, draws.train[b]):
+        if draws.redraws[b] == MOST_REDRAWS:
+            draws.redraws[b] = -1
+            break
+        draws.redraws[b] += 1
+        draw_rows(state, codes.shape[0], draws.train[b])
 
 
 @kernel
@@ -169,6 +200,24 @@ def draw_rows(state, n_samples, out):
     """Independent uniform draws of sample numbers."""
     for i in range(out.shape[0]):
         out[i] = next_index(state, n_samples)
+
+
+# Where so few samples are drawn, a sample that is drawn twice makes no difference.
+NEGLIGIBLE_SHARE = 0.02
+
+
+@kernel
+def draw_distinct_rows(state, n_samples, out):
+    """Uniform draws of different sample numbers; all of them, in order, where there are no more."""
+    if out.shape[0] < NEGLIGIBLE_SHARE * n_samples:
+        draw_rows(state, n_samples, out)
+        return
+    places = np.arange(n_samples)
+    for i in range(out.shape[0]):
+        if out.shape[0] < n_samples:
+            other = i + next_index(state, n_samples - i)
+            places[i], places[other] = places[other], places[i]
+        out[i] = places[i]
 
 
 @kernel

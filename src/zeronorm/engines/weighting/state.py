@@ -70,8 +70,10 @@ class RunState:
     """A run after ``step`` steps.
 
     ``recent`` are the errors since the last row of the history, ``current`` those since the last test of the
-    stopping rule, whose ``windows`` (step, mean error, variance of the mean, largest weight), ``lagged`` weights
-    and ``next_test`` follow. ``pilot``, ``mean_error``, ``shrinkage`` and ``n_steps_back`` belong to adaptive steps.
+    stopping rule, whose ``windows`` (step, mean error, variance of the mean, largest weight), ``lagged`` weights and
+    ``next_test`` follow. The rest belongs to adaptive steps: the errors
+    of the ``pilot``, the running ``mean_error``, ``effects`` of the features, ``variance`` of what these leave and
+    ``covariance`` of that between subsets of a step, ``shrinkage`` and ``n_steps_back``.
     """
 
     seed: int
@@ -82,12 +84,22 @@ class RunState:
     n_steps_back: int = 0
     mean_error: float = 0.0
     shrinkage: float = 1.0
+    variance: float = 0.0
+    covariance: float = 0.0
     recent: ErrorSums = field(default_factory=ErrorSums)
     current: ErrorSums = field(default_factory=ErrorSums)
     pilot: ErrorSums = field(default_factory=ErrorSums)
+    pilot_means: ErrorSums = field(default_factory=ErrorSums)
+    effects: FloatArray = field(default_factory=lambda: np.empty(0))
     windows: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
     lagged: FloatArray | None = None
     history: History = field(default_factory=History)
+
+    @property
+    def correlation(self) -> float:
+        """Of the errors of subsets that share their samples."""
+        together = max(0.0, self.covariance)
+        return together / (together + self.variance) if together > 0.0 else 0.0
 
     def add(self, errors: FloatArray) -> None:
         """Count the errors of one step."""
@@ -103,7 +115,11 @@ class RunState:
     def close_window(self) -> None:
         """Enter the mean error since the last test."""
         if self.current.count:
-            variance = self.current.deviation**2 / self.current.count
+            # Subsets that share their samples err together, so that chance does not leave their mean.
+            before = self.windows[-1, 0] if len(self.windows) else 0.0
+            batch_size = self.current.count / max(1.0, self.step - before)
+            together = max(0.0, self.covariance) * (batch_size - 1.0)
+            variance = (self.current.deviation**2 + together) / self.current.count
             row = [self.step, self.current.mean, variance, self.weights.max()]
             self.windows = np.vstack([self.windows, row])
         self.current = ErrorSums()
@@ -171,8 +187,8 @@ def data_digest(design: Design, codes: Int64Array) -> str:
 
 
 COUNTERS = ("step", "n_redrawn", "next_test", "n_steps_back")
-NUMBERS = ("mean_error", "shrinkage")
-SUMS = ("recent", "current", "pilot")
+NUMBERS = ("mean_error", "shrinkage", "variance", "covariance")
+SUMS = ("recent", "current", "pilot", "pilot_means")
 
 
 def _pack(state: RunState) -> dict[str, Any]:
@@ -184,6 +200,7 @@ def _pack(state: RunState) -> dict[str, Any]:
         "numbers": np.asarray([getattr(state, name) for name in NUMBERS]),
         "sums": np.asarray([(s.count, s.total, s.squares) for s in sums]),
         "windows": state.windows,
+        "effects": state.effects,
         "lagged": np.empty(0) if state.lagged is None else state.lagged,
         "history_steps": state.history.steps,
         "history_error": state.history.mean_error,
@@ -196,6 +213,7 @@ def _unpack(saved: Any) -> RunState:
         "seed": int(saved["seed"]),
         "weights": saved["weights"],
         "windows": saved["windows"],
+        "effects": saved["effects"],
     }
     fields |= {name: int(value) for name, value in zip(COUNTERS, saved["counters"], strict=True)}
     fields |= {name: float(value) for name, value in zip(NUMBERS, saved["numbers"], strict=True)}

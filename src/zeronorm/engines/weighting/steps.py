@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.batches import BatchEvaluator
 from zeronorm.engines.weighting.state import Checkpoint, RunState
-from zeronorm.engines.weighting.updates import UpdateRule
+from zeronorm.engines.weighting.updates import UpdateRule, centre_errors, common_share, learn_effects
 from zeronorm.selection.problem import Advance, Progress
 
 REPORTS_PER_RUN = 200
@@ -34,7 +34,7 @@ class GivenSteps:
     def length(self, state: RunState, typical_weight: float) -> float:
         return self.at(state.step)
 
-    def signals(self, state: RunState, errors: FloatArray) -> FloatArray | None:
+    def signals(self, state: RunState, errors: FloatArray, features: Int64Array) -> FloatArray | None:
         return errors
 
     def describe(self) -> dict[str, float]:
@@ -45,15 +45,19 @@ class GivenSteps:
 # -- Steps that follow from the draws --
 
 # Draws from the uniform law that show the size of the errors and of their differences.
-PILOT_DRAWS = 200
+PILOT_DRAWS = 400
 LARGEST_PILOT_SHARE = 0.1
 # Memory of the running mean error, in draws.
 MEMORY = 100
 LARGEST_SIGNAL = 3.0
+# How fast the effects of the features are learned, divided by the number of features drawn.
+EFFECT_RATE = 0.1
+# Memory of the variance of the signals, in draws.
+SPREAD_MEMORY = 2000
 # The first steps change a weight by at most this part for a signal of one,
 LARGEST_CHANGE = 0.1
 # and chance alone, over a tenth of the planned draws, its logarithm by this much.
-CHANCE = 2.0
+CHANCE = 1.0
 CHANCE_SHARE = 0.1
 # The steps fall as 1/n beyond this part of the plan.
 OFFSET_SHARE = 0.3
@@ -63,10 +67,17 @@ OFFSET_SHARE = 0.3
 class AdaptiveSteps:
     r"""Steps in units of the typical weight, on centred errors in units of their standard deviation.
 
-    The signal of a subset is :math:`(q - m)/s` with m the mean error of the subsets before it and s the standard
-    deviation among the first few hundred. Centring leaves the mean of the step as it is, since
-    :math:`E\,C(\omega,\delta) = k P(\delta)` has no part along the simplex in the metric of either scheme, and
-    takes away most of its variance.
+    The signal for the feature :math:`\omega_i` of a subset is what its error q tells about it beyond what can be
+    foreseen without it,
+
+    .. math:: \Big(q - m - \sum_{j \ne i} (e(\omega_j) - \bar e) - c\,h\Big) / s,
+
+    with m the mean error of the draws before, e the effects of the features, learned by least squares on the way,
+    h what is left on average in the other subsets of the step, which share the samples, c the multiple of it that
+    predicts best, and s the standard deviation of the whole. None of it depends on :math:`\omega_i`, and a number
+    h that does not depend on :math:`\omega_i` leaves the mean step as it is: :math:`E\,1\{\omega_i = \delta\} h =
+    P(\delta)\,E h` has no part along the simplex in the metric of either scheme. Only signals beyond three standard
+    deviations, which are cut, bend the mean.
 
     A weight near the typical one, :math:`\bar P = \sum_\delta P(\delta)^2`, is drawn :math:`k \bar P` times per
     subset, each time with a signal of variance one. Steps of relative length
@@ -107,17 +118,32 @@ class AdaptiveSteps:
         gathered = float(np.sqrt(self.n_features * typical_weight))
         return state.shrinkage * first / gathered / (1.0 + state.step / self.offset)
 
-    def signals(self, state: RunState, errors: FloatArray) -> FloatArray | None:
-        """Centred and scaled errors; None while the first draws are collected."""
+    def signals(self, state: RunState, errors: FloatArray, features: Int64Array) -> FloatArray | None:
+        """Centred and scaled errors for each drawn feature; None while the first draws are collected."""
         if state.pilot.count < self.pilot_draws:
-            state.pilot.add(errors)
-            state.mean_error = state.pilot.mean
+            self._start(state, errors)
             return None
-        spread = max(state.pilot.deviation, 0.5 * self.smallest_error)
-        signals = np.clip((errors - state.mean_error) / spread, -LARGEST_SIGNAL, LARGEST_SIGNAL)
-        forgotten = 1.0 - (1.0 - 1.0 / MEMORY) ** errors.size
-        state.mean_error += forgotten * (float(errors.mean()) - state.mean_error)
-        return np.asarray(signals)
+        level = float(state.effects @ state.weights)
+        centred = np.empty(features.shape)
+        known = (state.mean_error, common_share(state.correlation, errors.size))
+        together = centre_errors(features, errors, *known, state.effects, level, centred)
+        rest = learn_effects(features, centred, level, EFFECT_RATE / self.subset_size, state.effects)
+        scale = max(float(np.sqrt(state.variance)), 0.5 * self.smallest_error)
+        state.mean_error += _forgotten(MEMORY, errors.size) * (float(errors.mean()) - state.mean_error)
+        forgotten = _forgotten(SPREAD_MEMORY, errors.size)
+        state.variance += forgotten * (rest - state.variance)
+        state.covariance += forgotten * (together - state.covariance)
+        return np.clip(centred / scale, -LARGEST_SIGNAL, LARGEST_SIGNAL)
+
+    def _start(self, state: RunState, errors: FloatArray) -> None:
+        """Learn from the first draws the mean of the errors and their spread within and between samples."""
+        state.pilot.add(errors)
+        state.pilot_means.add(errors.mean(keepdims=True))
+        whole, of_means, size = state.pilot.deviation**2, state.pilot_means.deviation**2, errors.size
+        state.mean_error = state.pilot.mean
+        state.variance = (whole - of_means) * size / (size - 1) if size > 1 else whole
+        state.covariance = whole - state.variance
+        state.effects = np.zeros(self.n_features)
 
     def describe(self) -> dict[str, float]:
         """What a checkpoint must agree on."""
@@ -125,6 +151,12 @@ class AdaptiveSteps:
 
 
 Steps = GivenSteps | AdaptiveSteps
+
+
+def _forgotten(memory: int, n_draws: int) -> float:
+    """The weight of so many new draws in a running mean."""
+    return 1.0 - float((1.0 - 1.0 / memory) ** n_draws)
+
 
 # -- How many steps there are --
 
@@ -210,8 +242,9 @@ def next_grid_step(n: int, window: int) -> int:
 
 # -- Going back from a collapse --
 
-# More than this on one feature, where three or more are drawn, is a collapse unless the errors prove it right.
-COLLAPSED_WEIGHT = 0.5
+# More than this on one feature, where three or more are drawn, is a collapse unless the errors prove it right; two
+# equally good features hold about half each.
+COLLAPSED_WEIGHT = 2.0 / 3.0
 SAFE_WEIGHT = 0.25
 MOST_STEPS_BACK = 5
 
@@ -255,12 +288,16 @@ class CollapseWatch:
 
 
 def _excess(windows: FloatArray, compared: NDArray[np.bool_]) -> float:
-    """By how many standard errors the mean error of the last window is above the lowest of those compared."""
+    """By how many standard errors the mean error of the last window is above the lowest of those compared.
+
+    The window with the lowest mean is also one with little spread, by chance: the larger spread counts for both.
+    """
     if not compared.any():
         return 0.0
-    means, variances = windows[:, 1], windows[:, 2]
+    lengths, means = np.diff(windows[:, 0], prepend=0.0), windows[:, 1]
     best = int(np.argmin(np.where(compared, means[:-1], np.inf)))
-    chance = float(np.sqrt(variances[best] + variances[-1]))
+    of_steps = max(windows[place, 2] * lengths[place] for place in (best, -1))
+    chance = float(np.sqrt(of_steps / lengths[best] + of_steps / lengths[-1]))
     return float(means[-1] - means[best]) / chance if chance > 0 else 0.0
 
 
@@ -328,7 +365,7 @@ class WeightingRun:
         errors = evaluator.evaluate(self.rule.cumulative, state.seed, state.step)
         state.n_redrawn += evaluator.last_redrawn
         state.add(errors)
-        signals = self.steps.signals(state, errors)
+        signals = self.steps.signals(state, errors, evaluator.draws.features)
         if signals is not None:
             length = self.steps.length(state, self.rule.typical_weight)
             learn = self.rule.learn_relative if self.steps.is_relative else self.rule.learn

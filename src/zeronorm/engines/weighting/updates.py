@@ -16,10 +16,10 @@ from zeronorm.solvers.geometry import project_in_place
 
 # -- One step of the three stochastic schemes, in place on the weights of the features --
 #
-# ``features`` holds the drawn features of a batch, one subset per row, ``errors`` the error q of each subset, or
-# its signal, which may be negative. ``gradient`` is scratch memory: all zeros before and after. ``smallest`` is
-# the smallest divisor of the Euclidean gradient: zero for the gradient itself; else features of a tiny weight do
-# not jump when they are drawn for once
+# ``features`` holds the drawn features of a batch, one subset per row, ``errors`` the error q of the subset for each
+# of them, or a signal, which may be negative. ``gradient`` is scratch memory: all zeros before and after.
+# ``smallest`` is the smallest divisor of the Euclidean gradient: zero for the gradient itself; else features of a
+# tiny weight do not jump when they are drawn for once
 
 
 # Below this the first five terms of the exponential series are exact in double precision.
@@ -33,23 +33,22 @@ def exponential_step(P, gradient, features, errors, step_size):
     """P(δ) ∝ P(δ) exp(-ε (mean of C(ω,δ) q - κ P(δ))), with κ such that the exponents keep Σ P at first order."""
     n_subsets, subset_size = features.shape
     inner = 0.0
-    mean_size = 0.0
+    total_size = 0.0
     for b in range(n_subsets):
-        share = errors[b] / n_subsets
-        mean_size += abs(share)
-        for f in features[b]:
-            inner += share * P[f]
+        for i in range(subset_size):
+            share = errors[b, i] / n_subsets
+            total_size += abs(share)
+            inner += share * P[features[b, i]]
     square, largest = square_and_largest(P)
     rate = step_size * inner / square
-    if abs(rate) * largest < TINY_EXPONENT and step_size * mean_size * subset_size < SAFE_EXPONENT:
+    if abs(rate) * largest < TINY_EXPONENT and step_size * total_size < SAFE_EXPONENT:
         for f in range(P.shape[0]):
             x = rate * P[f]
             P[f] *= 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)))
-        # The exponential of a sum over subsets is a product with one factor for each.
+        # The exponential of a sum over draws is a product with one factor for each.
         for b in range(n_subsets):
-            factor = np.exp(-step_size * errors[b] / n_subsets)
-            for f in features[b]:
-                P[f] *= factor
+            for i in range(subset_size):
+                P[features[b, i]] *= np.exp(-step_size * errors[b, i] / n_subsets)
     else:
         add_counts(gradient, features, errors)
         multiply_by_exponentials(P, gradient, rate, step_size)
@@ -83,8 +82,8 @@ def euclidean_step(P, gradient, features, errors, step_size, smallest):
     add_counts(gradient, features, errors)
     total = 0.0
     for b in range(features.shape[0]):
-        for f in features[b]:
-            total += errors[b] / features.shape[0] / max(P[f], smallest)
+        for i in range(features.shape[1]):
+            total += errors[b, i] / features.shape[0] / max(P[features[b, i]], smallest)
     shift = step_size * total / P.shape[0]
     is_valid = P.min() + min(shift, 0.0) > 0.0
     for b in range(features.shape[0]):
@@ -125,9 +124,8 @@ def diffusion_step(P, gradient, features, errors, step_size, smallest, noise_sd,
 def add_counts(gradient, features, errors):
     """Add the mean over the batch of C(ω, δ) q."""
     for b in range(features.shape[0]):
-        share = errors[b] / features.shape[0]
-        for f in features[b]:
-            gradient[f] += share
+        for i in range(features.shape[1]):
+            gradient[features[b, i]] += errors[b, i] / features.shape[0]
 
 
 @reduction
@@ -147,6 +145,54 @@ def cumulate(P, out):
     for f in range(P.shape[0]):
         total += P[f]
         out[f] = total
+
+
+# -- What the errors of a batch say about the drawn features --
+
+
+@kernel
+def centre_errors(features, errors, mean, common, effects, level, out):
+    """Errors less what is known without the feature itself, one number for each drawn feature.
+
+    Taken away are the running mean, the effects of the other features of the subset (``effects`` less their mean
+    ``level``), and ``common`` times what is left on average in the other subsets. Returns the mean product of what
+    is left in two subsets.
+    """
+    n_subsets, subset_size = features.shape
+    total = 0.0
+    squares = 0.0
+    for b in range(n_subsets):
+        rest = errors[b] - mean
+        for f in features[b]:
+            rest -= effects[f] - level
+        out[b, 0] = rest
+        total += rest
+        squares += rest * rest
+    n_others = max(n_subsets - 1, 1)
+    for b in range(n_subsets):
+        rest = out[b, 0] - common * (total - out[b, 0]) / n_others
+        for i in range(subset_size):
+            out[b, i] = rest + effects[features[b, i]] - level
+    return (total * total - squares) / (n_subsets * n_others)
+
+
+def common_share(correlation: float, n_subsets: int) -> float:
+    """The best multiple of the mean of the others to predict one of so many equally correlated numbers."""
+    n_others = n_subsets - 1
+    return n_others * correlation / (1.0 + (n_others - 1) * correlation) if n_others > 0 else 0.0
+
+
+@kernel
+def learn_effects(features, centred, level, rate, effects):
+    """Move the effects of the drawn features towards least squares; returns the mean square of what they leave."""
+    squares = 0.0
+    before = effects.copy()
+    for b in range(features.shape[0]):
+        rest = centred[b, 0] - (before[features[b, 0]] - level)
+        squares += rest * rest
+        for f in features[b]:
+            effects[f] += rate * rest
+    return squares / features.shape[0]
 
 
 class UpdateRule(ABC):
@@ -171,13 +217,13 @@ class UpdateRule(ABC):
 
     def learn(self, features: Int64Array, errors: FloatArray, step_size: float, seed: int, step: int) -> bool:
         """Move the weights by the paper's formula; False, with the weights as they were, if that is impossible."""
-        return self._learn(Batch(features, errors, seed, step), step_size, step_size, 0.0)
+        return self._learn(Batch.of(features, errors, seed, step), step_size, step_size, 0.0)
 
     def learn_relative(
         self, features: Int64Array, signals: FloatArray, length: float, seed: int, step: int
     ) -> bool:
         """The same with a step that changes a typical weight by ``length`` for each draw with a signal of one."""
-        batch = Batch(features, signals, seed, step)
+        batch = Batch.of(features, signals, seed, step)
         return self._learn(batch, self._in_absolute_units(length) * len(signals), length, self.typical_weight)
 
     def _learn(self, batch: Batch, step_size: float, noise_size: float, smallest: float) -> bool:
@@ -196,12 +242,19 @@ class UpdateRule(ABC):
 
 
 class Batch(NamedTuple):
-    """The subsets of one step and what they tell: errors, or signals."""
+    """The subsets of one step and what they tell about each of their features: errors, or signals."""
 
     features: Int64Array
     errors: FloatArray
     seed: int
     step: int
+
+    @classmethod
+    def of(cls, features: Int64Array, errors: FloatArray, seed: int, step: int) -> Batch:
+        """``errors`` of the subsets, or of their features one by one."""
+        if errors.ndim == 1:
+            errors = np.repeat(errors, features.shape[1]).reshape(features.shape)
+        return cls(features, errors, seed, step)
 
 
 class ExponentialRule(UpdateRule):

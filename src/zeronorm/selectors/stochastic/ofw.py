@@ -40,7 +40,6 @@ from zeronorm.selectors.base import BaseSelector
 METHODS = ("exponential", "euclidean", "diffusion", "exact", "exact_euclidean")
 EXACT = {"exact": "exponential", "exact_euclidean": "euclidean"}
 EXACT_STEPS, EXACT_BATCH = 1000, 1024
-NEGLIGIBLE_WEIGHT = 0.1
 
 
 @register(
@@ -88,13 +87,15 @@ class OptimalFeatureWeighting(BaseSelector):
 
     Use it to find features that are useful in combination, for any classifier, when there is time for many small fits.
     It does not remove redundancy (equal features get equal weights), and it needs small steps: with steps that are too
-    large, chance decides which features win. Without a ``step_size`` the steps follow from the data: the errors are
-    centred by their running mean, which leaves the gradient as it is and takes away most of its noise, and are measured
-    in the standard deviation of the first few hundred; a draw changes a weight by 10 % at first, less in long runs,
-    less when the distribution concentrates on few features, and later in proportion to 1/n. When the distribution
-    concentrates on one feature, or its subsets become worse, the run goes back to an earlier distribution and halves
-    the steps. With a ``step_size`` the steps are literally those above. A feature drawn twice is one active variable of
-    the classifier.
+    large, chance decides which features win. Without a ``step_size`` the steps follow from the data. What can be
+    foreseen without a feature is subtracted from the error before the feature learns from it: the running mean, the
+    mean effect of the other features of the subset, and what the other subsets of the step, which share
+    :math:`T_1` and :math:`T_2`, have in common with it. This leaves the mean of the gradient as it is and takes away
+    most of its noise, as does a :math:`T_2` twice as large, drawn without replacement. The rest is measured in its
+    standard deviation; a draw changes a weight by at most 10 %, less in long runs, less when the distribution
+    concentrates on few features, and later in proportion to 1/n. When the distribution concentrates on one feature, or
+    its subsets become worse, the run goes back to an earlier distribution and halves the steps. With a ``step_size``
+    the steps and samples are literally those above. A feature drawn twice is one active variable of the classifier.
 
     One dense copy of the features under study is held in memory (in single precision when they are
     standardised), unless it is larger than 1 GiB; then a step reads what it needs, which is slower.
@@ -109,8 +110,8 @@ class OptimalFeatureWeighting(BaseSelector):
         "linear_svm", "knn", "cart", "lda" and "centroid" are compiled; one of these with settings
         (``SubsetSVM(C=10)``) or any scikit-learn classifier is possible too.
     bootstrap_size
-        The training and the test sample of a subset have this size. None: a quarter of the samples, between 20
-        and 100.
+        The training sample of a subset has this size, the test sample too with a ``step_size`` and twice the size
+        without. None: a quarter of the samples, between 20 and 100.
     step_size
         The ε of the paper's formulas. None: the steps follow from the data.
     step_offset
@@ -139,8 +140,8 @@ class OptimalFeatureWeighting(BaseSelector):
     Attributes
     ----------
     weights_ : ndarray of shape (n_features_in_,)
-        P, one weight per feature; ``scores_`` are these, except that weights below a tenth of the uniform one are
-        replaced by still smaller numbers in the order of the mean weights on the way.
+        P, one weight per feature; ``scores_`` are these, except that weights below the uniform one are replaced by
+        numbers below it in the order of the mean weights on the way.
     history_ : History
         The run with its ``steps``, ``mean_error`` and ``weights``, at some of the steps.
     n_redrawn_ : int
@@ -252,7 +253,7 @@ class OptimalFeatureWeighting(BaseSelector):
         lag = max(10, -(-p // (k * self.batch_size_)))
         run = WeightingRun(
             state,
-            experiment.evaluator(self.batch_size_),
+            experiment.evaluator(self.batch_size_, shares_samples=steps.is_relative),
             make_rule(self.method, state.weights, noise=self.noise, first_step=first_step),
             steps,
             StoppingRule(self.window, self.tol or DEFAULT_TOL, lag, steps.first_settled),
@@ -365,12 +366,12 @@ class OptimalFeatureWeighting(BaseSelector):
         return path.demote(stats.is_constant(problem.design.dtype))
 
     def _ranked_scores(self, active: Int64Array) -> FloatArray:
-        """The weights; below a tenth of the uniform one, in the order of the mean weights on the way.
+        """The weights; below the uniform one, in the order of the mean weights on the way.
 
-        There the noise of the diffusion decides, or the weight is zero, while the way tells which features were
-        given up last.
+        There the weights at the end are zero or what the noise of the diffusion made of them, while the way tells
+        which features were given up last.
         """
-        bound = NEGLIGIBLE_WEIGHT / active.size
+        bound = 1.0 / active.size
         ranked = self.weights_.copy()
         small = active[ranked[active] < bound]
         if small.size and self.history_.steps.size:

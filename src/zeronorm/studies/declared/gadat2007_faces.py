@@ -10,7 +10,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.studies.machines import VOTER_ERROR, digits_trial, faces_trial, not_learned, one_split, voters
-from zeronorm.studies.results import Check, Claim, Judged, PublishedFigure, Results, lower_mean
+from zeronorm.studies.pages import Section
+from zeronorm.studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm.studies.study import Arm, Plan, Study
 
 DATA, OFW, RFE, L0, FOREST, RANDOM = "faces", "OFW", "RFE", "L0-SVM", "random forest", "random"
@@ -124,6 +125,26 @@ def _figures() -> tuple[PublishedFigure, ...]:
     return (*selected, *drawn, *trees)
 
 
+def _directions(results: Results) -> list[Section]:
+    """Errors that differ from the printed ones: on which side."""
+    below: list[str] = []
+    above: list[str] = []
+    for figure in _figures():
+        try:
+            ours = 100 * results.mean(figure.data, figure.arm, figure.size, figure.metric)
+        except NotMeasured:
+            return []
+        if figure.judge(results).verdict == "differs":
+            side = below if ours < figure.value else above
+            side.append(f"{figure.what} ({ours:.2f}, printed {figure.value:g})")
+    texts = [
+        f"{title}: {'; '.join(side)}."
+        for title, side in (("Lower errors than printed", below), ("Higher errors than printed", above))
+        if side
+    ]
+    return [Section("On which side the figures differ", tuple(texts))] if texts else []
+
+
 STUDY = Study(
     name="gadat2007-faces",
     title="Optimal feature weighting on faces",
@@ -177,4 +198,5 @@ STUDY = Study(
             in_quick=False,
         ),
     ),
+    sections=_directions,
 )

@@ -155,8 +155,9 @@ def nearest_neighbours(train: FloatArray, test: FloatArray, n_neighbors: int, is
 def keep_smallest(distance: FloatArray, out: Int64Array) -> None:
     """Numbers of the smallest distances, ascending, the lower number first on ties."""
     size = 0
+    largest = np.inf
     for i in range(distance.shape[0]):
-        if size == out.shape[0] and distance[i] >= distance[out[size - 1]]:
+        if size == out.shape[0] and distance[i] >= largest:
             continue
         place = size if size < out.shape[0] else size - 1
         while place > 0 and distance[i] < distance[out[place - 1]]:
@@ -164,6 +165,7 @@ def keep_smallest(distance: FloatArray, out: Int64Array) -> None:
             place -= 1
         out[place] = i
         size = min(size + 1, out.shape[0])
+        largest = distance[out[size - 1]]
 
 
 @kernel
