@@ -24,7 +24,10 @@ from zeronorm.resampling.metrics import METRICS, Metric, as_metric
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Mean of a metric over the test parts, with a 95 % interval (None where there is none, with a reason if known)."""
+    """Mean of a metric over the test parts, with a 95 % interval for the models that were fitted on the training parts.
+
+    The limits are None where there is no interval; the reason stands beside them, if it is known.
+    """
 
     size: float
     mean: float
@@ -290,7 +293,7 @@ class Difference:
 # The tests of ``compare_methods`` in words.
 TESTS = {
     "paired": "the paired test of single samples (its variance allows for overlapping training parts)",
-    "corrected_t": "the corrected resampled t-test of the test parts",
+    "corrected_t": "the corrected resampled t-test of the test parts (with allowance for unstable selections)",
 }
 
 

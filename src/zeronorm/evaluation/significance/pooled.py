@@ -8,7 +8,7 @@ They come from the outcomes of single samples, averaged over the repeats, not fr
 parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. For stable procedures the variance of
 independent samples is enough (Bayle et al. 2020; Austern & Zhou 2020). Where a few of many features are chosen it is
 too small, because every sample has a part in the models that others are tested on, and the more so the more the
-training parts overlap. The factor is :math:`1 + (0.2 + 0.15 k)\,(4p(1-p))^{3/2}` for shares and areas p measured in k
+training parts overlap. The factor is :math:`1 + (0.2 + 0.14 k)\,(4p(1-p))^{3/2}` for shares and areas p measured in k
 test parts, its excess over 1 at most 9: a procedure that hardly errs is stable. The limits of an interval are the
 values p from which the measured one is just not too far, so that the factor is that of the limit. For residuals it
 is :math:`1.2 + 0.03 k`, at most 3.
@@ -35,7 +35,7 @@ from zeronorm.resampling.metrics import (
 
 # Intervals: the excess over 1 of the variance of a measured error around that of its own models, over the variance of
 # independent samples, where procedures are least stable.
-LEAST_EXCESS, EXCESS_PER_PART, LARGEST_EXCESS = 0.2, 0.15, 9.0  # of shares and areas
+LEAST_EXCESS, EXCESS_PER_PART, LARGEST_EXCESS = 0.2, 0.14, 9.0  # of shares and areas
 RESIDUAL_EXCESS, RESIDUAL_PER_PART, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
 JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of truth and predictions
 COMMON_VARIANCE = (
