@@ -1,7 +1,8 @@
 """Simulations behind the page on trust: does what is printed hold as often as it says?
 
 Run ``python docs/trust/simulate.py`` for all tables, ``python docs/trust/simulate.py coverage size`` for some; each
-is written to ``docs/trust/<name>.csv``, which the page shows. To add a table, write a function that yields rows
+is written to ``docs/trust/<name>.csv``, which the page shows. Settings have seeds of their own, so that ``--jobs 16`` gives
+the same tables sooner. To add a table, write a function that yields rows
 (dictionaries with the same keys) and decorate it with ``@table``.
 
 The procedures are real: features are selected in every training part, then a linear rule is learned. The data are
@@ -1069,11 +1070,14 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=1000, help="data sets per row")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="settings that run side by side")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the tables")
     arguments = parser.parse_args()
     for name in arguments.tables or TABLES:
-        print(write(name, TABLES[name](sets=arguments.sets, seed=arguments.seed, n_jobs=arguments.jobs)))
-    print(summarise())
-    print(shorten())
+        rows = TABLES[name](sets=arguments.sets, seed=arguments.seed, n_jobs=arguments.jobs)
+        print(write(name, rows, arguments.out))
+    if all((arguments.out / f"{name}.csv").exists() for name in SUMMARIES):
+        print(summarise(arguments.out))
+        print(shorten(arguments.out))
 
 
 if __name__ == "__main__":
