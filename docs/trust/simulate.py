@@ -1,9 +1,9 @@
 """Simulations behind the page on trust: does what is printed hold as often as it says?
 
 Run ``python docs/trust/simulate.py`` for all tables, ``python docs/trust/simulate.py coverage size`` for some; each
-is written to ``docs/trust/<name>.csv``, which the page shows. Settings have seeds of their own, so that ``--jobs 16`` gives
-the same tables sooner. To add a table, write a function that yields rows
-(dictionaries with the same keys) and decorate it with ``@table``.
+is written to ``docs/trust/<name>.csv``, which the page shows. Settings have seeds of their own, so that ``--jobs 16``
+gives the same tables sooner. To add a table, write a function that yields rows (dictionaries with the same keys) and
+decorate it with ``@table``.
 
 The procedures are real: features are selected in every training part, then a linear rule is learned. The data are
 Gaussian, so that the true error of every fitted model is known in closed form and no test set is needed.
