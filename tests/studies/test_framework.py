@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 from joblib import parallel_config
+from scipy import stats
 
 from zeronorm.resampling.journal import Journal
 from zeronorm.studies import runner as workers
