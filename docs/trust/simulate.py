@@ -1,8 +1,9 @@
 """Simulations behind the page on trust: does what is printed hold as often as it says?
 
 Run ``python docs/trust/simulate.py`` for all tables, ``python docs/trust/simulate.py coverage size`` for some; each
-is written to ``docs/trust/<name>.csv``, which the page shows. To add a table, write a function that yields rows
-(dictionaries with the same keys) and decorate it with ``@table``.
+is written to ``docs/trust/<name>.csv``, which the page shows. Settings have seeds of their own, so that ``--jobs 16``
+gives the same tables sooner. To add a table, write a function that yields rows (dictionaries with the same keys) and
+decorate it with ``@table``.
 
 The procedures are real: features are selected in every training part, then a linear rule is learned. The data are
 Gaussian, so that the true error of every fitted model is known in closed form and no test set is needed.
@@ -41,6 +42,7 @@ TABLES: dict[str, Table] = {}
 N_FEATURES, N_KEPT, N_INFORMATIVE = 20, 5, 3
 LEVEL = 0.05
 MOSTLY = 0.5  # a row counts as refused where fewer data sets have an interval
+FITTED, EXPECTED = "covers the value of the fitted models", "covers the expected value"
 
 
 def table(function: Table) -> Table:
@@ -182,20 +184,21 @@ def _fit_parts(
 
 
 def regression_runs(
-    *, n: int, r2: float, heavy: bool, folds: int, repeats: int, sets: int, rng: np.random.Generator
-) -> Runs:
+    *, n: int, r2: float, heavy: bool, folds: int, repeats: int, sets: int, rng: np.random.Generator,
+    n_features: int = N_FEATURES, n_kept: int = N_KEPT,
+) -> Runs:  # fmt: skip
     """A linear model with noise of variance 1, Gaussian or (``heavy``) of Student's t with 5 degrees of freedom."""
-    beta = np.zeros(N_FEATURES)
+    beta = np.zeros(n_features)
     beta[:N_INFORMATIVE] = np.sqrt(r2 / (1 - r2) / N_INFORMATIVE)
-    X = rng.normal(size=(sets, n, N_FEATURES))
+    X = rng.normal(size=(sets, n, n_features))
     noise = rng.standard_t(5, size=(sets, n)) / np.sqrt(5 / 3) if heavy else rng.normal(size=(sets, n))
     splits = [np.argsort(rng.random((sets, n)), axis=1) % folds for _ in range(repeats)]
-    return linear_runs(X, X @ beta + noise, beta, splits, heavy=heavy)
+    return linear_runs(X, X @ beta + noise, beta, splits, heavy=heavy, n_kept=n_kept)
 
 
 def linear_runs(
     X: np.ndarray, y: np.ndarray, beta: np.ndarray, splits: list[np.ndarray], *, heavy: bool = False,
-    hidden: float = 0.0,
+    hidden: float = 0.0, n_kept: int = N_KEPT,
 ) -> Runs:  # fmt: skip
     """Runs on targets with the weights ``beta``, noise of variance 1 and a ``hidden`` normal part of that variance."""
     records: list[list[dict[str, Any]]] = [[] for _ in y]
@@ -203,7 +206,7 @@ def linear_runs(
     for fold in splits:
         for j in range(fold.max() + 1):
             test = fold == j
-            weights, offset = fit_regression(X, y, ~test)
+            weights, offset = fit_regression(X, y, ~test, n_kept)
             predictions = np.einsum("bnp,bp->bn", X, weights) + offset[:, None]
             explained = np.sum((beta - weights) ** 2, axis=1) + hidden
             mse = explained + offset**2 + 1
@@ -244,7 +247,9 @@ def _folded_mean(mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
     )
 
 
-def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def fit_regression(
+    X: np.ndarray, y: np.ndarray, train: np.ndarray, n_kept: int = N_KEPT
+) -> tuple[np.ndarray, np.ndarray]:
     """Ridge regression on the features with the largest correlations."""
     w = train.astype(float)
     count = w.sum(axis=1)
@@ -252,9 +257,9 @@ def fit_regression(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[np.
     centered, target = (X - mean_X[:, None]) * w[:, :, None], (y - mean_y[:, None]) * w
     products = np.einsum("bnp,bn->bp", centered, target)
     strength = np.abs(products) / np.sqrt(np.einsum("bnp,bnp->bp", centered, centered))
-    kept = np.argsort(-strength, axis=1)[:, :N_KEPT]
+    kept = np.argsort(-strength, axis=1)[:, :n_kept]
     chosen = np.take_along_axis(centered, kept[:, None, :], axis=2)
-    gram = np.einsum("bnp,bnq->bpq", chosen, chosen) + np.eye(N_KEPT)
+    gram = np.einsum("bnp,bnq->bpq", chosen, chosen) + np.eye(n_kept)
     solved = np.linalg.solve(gram, np.take_along_axis(products, kept, axis=1)[:, :, None])[:, :, 0]
     weights = np.zeros_like(mean_X)
     np.put_along_axis(weights, kept, solved, axis=1)
@@ -271,18 +276,20 @@ QUICK_PLANS = ((2, 1), (5, 1), (5, 5))
 
 @table
 def coverage(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How often the 95 % interval of a metric holds its true value."""
-    rng = np.random.default_rng(seed)
+    """How often the 95 % interval of a metric holds the true value of the fitted models, and the expected one."""
     sizes, errors, plans = (20, 40, 100), (0.02, 0.1, 0.3), (*PLANS[:3], (5, 5))
     if quick:
         sizes, errors, plans = (40,), (0.02, 0.2), QUICK_PLANS
-    for n, share, bayes, (folds, repeats) in product(sizes, (0.5, 0.2), errors, plans):
-        if share * n >= folds:
-            yield from _covered_classes(n, share, bayes, folds, repeats, sets, rng)
-    for n, r2, heavy, (folds, repeats) in product(
-        sizes, (0.3,) if quick else (0.0, 0.6, 0.9), (False, True), plans
-    ):
-        yield from _covered_targets(n, r2, heavy, folds, repeats, sets, rng, ("mse",))
+    jobs: list[Job] = [
+        (_covered_classes, (n, share, bayes, *plan), ())
+        for n, share, bayes, plan in product(sizes, (0.5, 0.2), errors, plans)
+        if share * n >= plan[0]
+    ]
+    jobs += [
+        (_covered_targets, (n, r2, heavy, *plan), (("mse",),))
+        for n, r2, heavy, plan in product(sizes, (0.3,) if quick else (0.0, 0.6, 0.9), (False, True), plans)
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
 
 
 @table
@@ -369,8 +376,8 @@ def _covered(runs: Runs, name: str) -> dict[str, Any]:
 
     return {
         "true value": round(expected, 4),
-        "covers the expected value": share(expected),
-        "covers the value of the fitted models": share(truth),
+        FITTED: share(truth),
+        EXPECTED: share(expected),
         "mean width": round(float((high - low)[printed].mean()), 4) if printed.any() else "",
         "smallest width": round(float((high - low)[printed].min()), 4) if printed.any() else "",
         "without interval": int((~printed).sum()),
@@ -623,6 +630,82 @@ def separate_runs(
 
 
 PROCEDURES = ((N_FEATURES, N_KEPT), (WIDE, 1), (WIDE, 20))  # features, kept
+UNSTABLE = (
+    (30, 200, 3),
+    (40, WIDE, 1),
+    (100, WIDE, 1),
+    (100, WIDE, 20),
+    (200, 200, 1),
+)  # samples, features, kept
+
+
+@table
+def coverage_unstable(
+    *, sets: int, seed: int, quick: bool = False, n_jobs: int = 1
+) -> Iterator[dict[str, Any]]:
+    """Intervals of procedures that choose 1 to 20 of 200 or 500 features, three of which tell something, or none."""
+    chosen, plans = (UNSTABLE[1:2], ((10, 1),)) if quick else (UNSTABLE, (*PLANS[:3], (2, 5), (5, 5)))
+    jobs: list[Job] = [
+        (_covered_unstable, (n, features, kept, bayes, *plan), ())
+        for (n, features, kept), bayes, plan in product(chosen, (0.5,) if quick else (0.1, 0.3, 0.5), plans)
+    ]
+    jobs += [
+        (_covered_unstable_targets, (n, features, kept, r2, *plan), ())
+        for (n, features, kept), r2, plan in product(chosen, (0.0,) if quick else (0.0, 0.3, 0.9), plans)
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _covered_unstable(
+    n: int, n_features: int, kept: int, bayes: float, folds: int, repeats: int, sets: int,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    runs, _ = separate_runs(
+        n=n, bayes=(bayes, bayes), n_features=n_features, kept=kept, folds=folds, repeats=repeats, sets=sets, rng=rng,
+    )  # fmt: skip
+    for name in ("error_rate", "balanced_error_rate", "auc"):
+        plan = {
+            "metric": name,
+            "features": n_features,
+            "kept": kept,
+            "n": n,
+            "folds": folds,
+            "repeats": repeats,
+        }
+        yield plan | _covered(runs, name)
+
+
+def _covered_unstable_targets(
+    n: int,
+    n_features: int,
+    kept: int,
+    r2: float,
+    folds: int,
+    repeats: int,
+    sets: int,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:
+    parts = [
+        regression_runs(
+            n=n, r2=r2, heavy=False, folds=folds, repeats=repeats, sets=min(BATCH, sets - start), rng=rng,
+            n_features=n_features, n_kept=kept,
+        )
+        for start in range(0, sets, BATCH)
+    ]  # fmt: skip
+    runs = Runs(
+        [rows for part in parts for rows in part.records],
+        {name: np.concatenate([part.truth[name] for part in parts]) for name in parts[0].truth},
+    )
+    for name in ("mse", "mae", "r2"):
+        plan = {
+            "metric": name,
+            "features": n_features,
+            "kept": kept,
+            "n": n,
+            "folds": folds,
+            "repeats": repeats,
+        }
+        yield plan | _covered(runs, name)
 
 
 @table
@@ -661,14 +744,14 @@ def _with_many_folds(
         covered = _covered(first, name)
         yield {
             "metric": name, "features": n_features, "kept": kept, "n": n, "folds": folds,
-            **{key: covered[key] for key in ("true value", "covers the expected value", "mean width")},
+            **{key: covered[key] for key in ("true value", FITTED, EXPECTED, "mean width")},
             "rejected": tested["rejected"], "data sets": sets,
         }  # fmt: skip
 
 
 @table
 def power(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How often the paired test finds a difference that is there."""
+    """How often the tests find a difference that is there."""
     jobs: list[Job] = [
         (_powers, (n, *bayes, *plan), ())
         for n, bayes, plan in product(
@@ -688,12 +771,13 @@ def _powers(
         rng=rng, shared=0.5,
     )  # fmt: skip
     for name in ("error_rate", "balanced_error_rate", "auc"):
-        found, _ = _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
         values = [round(float(runs.truth[name].mean()), 3) for runs in (first, second)]
-        yield {
-            "metric": name, "n": n, "true value of the better": values[0], "of the worse": values[1], "folds": folds,
-            "repeats": repeats, "rejected": found["rejected"], "data sets": sets,
-        }  # fmt: skip
+        for found in _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}):
+            yield {
+                "test": found["test"], "metric": name, "n": n, "true value of the better": values[0],
+                "of the worse": values[1], "folds": folds, "repeats": repeats, "rejected": found["rejected"],
+                "data sets": sets,
+            }  # fmt: skip
 
 
 @table
@@ -888,15 +972,13 @@ def write(name: str, rows: Iterable[dict[str, Any]], folder: Path = FOLDER) -> P
 
 # What to look at in each table: the columns that make a kind, and the shares that are judged.
 SUMMARIES = {
-    "coverage": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
-    "edges": (("metric", "data"), ("covers the expected value", "covers the value of the fitted models")),
-    "gaussian": (
-        ("metric", "boundary"),
-        ("covers the expected value", "covers the value of the fitted models"),
-    ),
+    "coverage": (("metric", "data"), (FITTED, EXPECTED)),
+    "edges": (("metric", "data"), (FITTED, EXPECTED)),
+    "coverage_unstable": (("metric",), (FITTED, EXPECTED)),
+    "gaussian": (("metric", "boundary"), (FITTED, EXPECTED)),
     "size": (("test", "metric"), ("rejected",)),
     "size_unstable": (("test", "metric"), ("rejected",)),
-    "many_folds": (("metric",), ("covers the expected value", "rejected")),
+    "many_folds": (("metric",), (FITTED, EXPECTED, "rejected")),
     "verdict": (("methods",), ("claims a false one",)),
     "stability": (("selections",), ("covered",)),
     "discoveries": (("scores", "knockoffs"), ("false discovery rate", "power")),
@@ -927,19 +1009,22 @@ def summarise(folder: Path = FOLDER) -> Path:
 
 
 # The statements of the short table: the words, what should hold, and where in the summary.
-STATEMENTS = (
+INTERVALS = (
     *(
-        (f"95 % interval of {words}", "at least 0.95", ("coverage", "edges"), f"{metric},", "covers the expected value")
+        (f"95 % interval of {words}", ("coverage", "edges"), f"{metric},")
         for metric, words in (
             ("error_rate", "an error rate"), ("balanced_error_rate", "a balanced error rate"),
             ("auc", "an area under the curve"), ("mse", "a mean squared error"), ("mae", "a mean absolute error"),
             ("r2", "R²"),
         )
     ),
-    ("95 % interval, Gaussian predictor", "at least 0.95", ("gaussian",), "", "covers the expected value"),
-    (
-        "95 % interval, more than ten folds", "at least 0.95", ("many_folds",), "", "covers the expected value",
-    ),
+    ("95 % interval, a few of many features", ("coverage_unstable",), ""),
+    ("95 % interval, Gaussian predictor", ("gaussian",), ""),
+    ("95 % interval, more than ten folds", ("many_folds",), ""),
+)  # fmt: skip
+STATEMENTS = (
+    *((words, "about 0.95", tables, start, FITTED) for words, tables, start in INTERVALS),
+    *((f"{words}: expected value", "not promised", tables, start, EXPECTED) for words, tables, start in INTERVALS),
     ("95 % interval of the stability", "about 0.95", ("stability",), "", "covered"),
     ("paired test rejects equal methods", "at most 0.05", ("size",), "paired,", "rejected"),
     ("the same, methods with unstable selections", "at most 0.05", ("size_unstable",), "paired,", "rejected"),
@@ -985,11 +1070,14 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=1000, help="data sets per row")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="settings that run side by side")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the tables")
     arguments = parser.parse_args()
     for name in arguments.tables or TABLES:
-        print(write(name, TABLES[name](sets=arguments.sets, seed=arguments.seed, n_jobs=arguments.jobs)))
-    print(summarise())
-    print(shorten())
+        rows = TABLES[name](sets=arguments.sets, seed=arguments.seed, n_jobs=arguments.jobs)
+        print(write(name, rows, arguments.out))
+    if all((arguments.out / f"{name}.csv").exists() for name in SUMMARIES):
+        print(summarise(arguments.out))
+        print(shorten(arguments.out))
 
 
 if __name__ == "__main__":

@@ -142,13 +142,21 @@ def test_hodges_lehmann_with_very_few_or_many_values():
 
 
 def test_corrected_t_by_hand():
-    """Differences 1, 2, 3, 4: mean 2.5, variance 5/3; with n_test / n_train = 1/4 the factor is 1/2."""
-    test = corrected_resampled_t([2, 4, 6, 8], [1, 2, 3, 4], n_train=80, n_test=20)
-    assert test.df == 3
-    assert test.statistic == pytest.approx(2.5 / np.sqrt(0.5 * 5 / 3))
-    assert test.p_value == pytest.approx(2 * stats.t.sf(2.5 / np.sqrt(5 / 6), 3))
-    half = stats.t.ppf(0.975, 3) * np.sqrt(5 / 6)
-    assert (test.difference.low, test.difference.high) == pytest.approx((2.5 - half, 2.5 + half))
+    """Differences 1, 2, 3, 4: mean 2.5, variance 5/3; with n_test / n_train = 1/4 the factor is 1/2, and c more."""
+    for options, factor in (({"common": 0.0}, 0.5), ({}, 0.85), ({"common": 1.5}, 2.0)):
+        test = corrected_resampled_t([2, 4, 6, 8], [1, 2, 3, 4], n_train=80, n_test=20, **options)
+        error = np.sqrt(factor * 5 / 3)
+        assert test.df == 3
+        assert test.statistic == pytest.approx(2.5 / error)
+        assert test.p_value == pytest.approx(2 * stats.t.sf(2.5 / error, 3))
+        half = stats.t.ppf(0.975, 3) * error
+        assert (test.difference.low, test.difference.high) == pytest.approx((2.5 - half, 2.5 + half))
+
+
+@pytest.mark.parametrize("common", [-0.1, np.inf, np.nan])
+def test_the_common_variance_is_a_number_of_at_least_0(common):
+    with pytest.raises(ValueError, match="'common' must be a number of at least 0"):
+        corrected_resampled_t([2, 4, 6, 8], [1, 2, 3, 4], n_train=80, n_test=20, common=common)
 
 
 def test_repeats_add_no_samples_to_the_corrected_t():

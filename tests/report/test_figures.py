@@ -71,11 +71,11 @@ def test_curves_have_the_interval_of_the_metric(records):
 
 
 def test_curves_without_predictions_have_the_corrected_interval_of_the_parts(records):
-    """The corrected standard error, not the plain one: training parts overlap."""
+    """Not the plain standard error: training parts overlap, and two passes in three parts are three parts."""
     found = pl.concat([records, records.with_columns(split=pl.col("split") + 2)]).drop("predictions")
     point = next(c for c in error_curves(found, "balanced_error_rate") if c.method == "a").points[1]
     values = np.asarray([0.2, 0.4, 0.2, 0.4])
-    half = stats.t.ppf(0.975, 3) * np.sqrt((1 / 4 + 3 / 6) * values.var(ddof=1))
+    half = stats.t.ppf(0.975, 2) * np.sqrt((1 / 3 + 3 / 6 + 0.15) * values.var(ddof=1))
     assert point.low == pytest.approx(max(0.0, 0.3 - half))
     assert point.high == pytest.approx(min(1.0, 0.3 + half))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy import stats
 
 from zeronorm.resampling.journal import Journal
 from zeronorm.studies import runner as workers
@@ -95,6 +96,13 @@ def test_difference_is_a_minus_b():
     found = results.difference("toy", "a", "b", 1)
     assert found.mean == pytest.approx(-0.205)
     assert found.p_value < 0.05
+
+
+def test_resplits_are_compared_by_the_test_of_the_papers():
+    """Differences 1, 2, 3, 4 in hundredths: mean 2.5, variance 5/3, and Nadeau and Bengio's factor 1/4 + 20/80."""
+    results = results_with({"a": [0.12, 0.14, 0.16, 0.18], "b": [0.11, 0.12, 0.13, 0.14]}, independent=False)
+    found = results.difference("toy", "a", "b", 1)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(2.5 / np.sqrt(0.5 * 5 / 3), 3))
 
 
 def test_a_trial_without_result_is_not_averaged_away():

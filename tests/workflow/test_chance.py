@@ -11,7 +11,7 @@ from zeronorm.resampling.metrics import as_metric
 from zeronorm.workflow import chance
 from zeronorm.workflow.chance import WithBaseline, permuted_target
 from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.measured import beats_chance, permutation_sentence
+from zeronorm.workflow.measured import beats_chance, error_sentence, permutation_sentence
 from zeronorm.workflow.procedures import Settings
 
 FIXED = {"method": "fisher", "features": 3, "cv": 3}
@@ -48,7 +48,7 @@ def test_the_baseline_of_a_regression_predicts_the_mean_of_the_training_part():
     rows = result.records.filter(result.records["size"].is_null()).iter_rows(named=True)
     expected = [np.mean((y[row["test_rows"]] - np.delete(y, row["test_rows"]).mean()) ** 2) for row in rows]
     assert result.chance == pytest.approx(np.mean(expected))
-    assert "R²" in zeronorm.workflow.measured.error_sentence(result.procedure)
+    assert "R²" in error_sentence(result.procedure)
     assert result.procedure["also"]["r2"] == pytest.approx(1.0 - result.procedure["value"] / result.chance)
 
 
@@ -171,9 +171,9 @@ def test_auto_knows_that_the_method_auto_takes_longer():
 
 def test_auto_has_more_patience_where_nothing_else_tests(monkeypatch):
     monkeypatch.setattr(chance, "AFFORDABLE_SECONDS", 0.0)
-    result = small_regression("mse", "auto")
+    result = separated_classes("f1_macro", "auto")
     assert (result.procedure["low"], result.procedure["n_permutations"]) == (None, 19)
-    assert result.headline == "1 of 10 features predicts target"
+    assert result.headline == "3 of 10 features predict target"
     assert separated_classes("error_rate", "auto").procedure["n_permutations"] == 0
 
 
@@ -228,41 +228,16 @@ def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, e
     assert beats_chance(MEASURED | changes) is expected
 
 
-def small_regression(metric, permutations):
-    """24 samples whose target is nearly a feature: training parts so small that residuals get no interval."""
+@pytest.mark.parametrize("metric", ["mse", "mae", "r2"])
+def test_a_regression_with_small_training_parts_is_tested_by_the_interval(metric):
+    """24 samples whose target is nearly a feature: the models fitted here err little, whatever others would do."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 10))
     y = 2 * X[:, 0] + 0.05 * rng.normal(size=24)
     options = {"method": "forward-least-squares", "features": 1, "cv": 2, "n_jobs": 1}
-    return zeronorm.select(X, y, **options, metric=metric, permutations=permutations)
-
-
-@pytest.mark.parametrize("metric", ["mse", "mae", "r2"])
-def test_without_a_test_the_headline_says_what_was_measured_and_what_to_do(metric):
-    result = small_regression(metric, 0)
-    found = result.procedure
-    assert found["low"] is None
-    assert found["beats_chance"] is None
-    assert result.headline.startswith("1 of 10 features selected for target: ")
-    for value in (found["value"], found["chance"]):
-        assert as_metric(metric).format(value) in result.headline
-    assert result.headline.endswith("Not tested against chance: that needs at least 19 permutations")
-    told = [text for text in result.warnings if "was not tested" in text]
-    assert len(told) == 1
-    assert "raise the parameter 'permutations' to 19 or more" in told[0]
-    assert not any("not shown to be better than chance" in text for text in result.warnings)
-    assert result.to_dict()["headline"] == result.headline
-    assert result.to_dict()["procedure"]["beats_chance"] is None
-
-
-def test_permutations_decide_where_there_is_no_interval():
-    result = small_regression("mse", 19)
-    assert result.procedure["low"] is None
+    result = zeronorm.select(X, y, **options, metric=metric, permutations=0)
+    assert result.procedure["low"] < result.procedure["high"]
     assert result.headline == "1 of 10 features predicts target"
-    assert not any("not tested" in text for text in result.warnings)
-    few = small_regression("mse", 3)
-    assert few.headline.endswith("Not tested against chance: that needs at least 19 permutations")
-    assert any("3 permutations cannot give a p-value of 0.05" in text for text in few.warnings)
 
 
 def separated_classes(metric, permutations=0):
@@ -280,6 +255,38 @@ def test_classes_are_tested_by_the_interval(metric):
 
 
 @pytest.mark.parametrize("metric", ["f1_macro", "average_precision"])
+def test_without_a_test_the_headline_says_what_was_measured_and_what_to_do(metric):
+    result = separated_classes(metric)
+    found = result.procedure
+    assert (found["low"], found["no_interval"]) == (
+        None,
+        "no interval: the value is the same in all test parts",
+    )
+    assert found["no_interval"] in error_sentence(found)
+    assert found["beats_chance"] is None
+    assert result.headline.startswith("3 of 10 features selected for target: ")
+    for value in (found["value"], found["chance"]):
+        assert as_metric(metric).format(value) in result.headline
+    assert result.headline.endswith("Not tested against chance: that needs at least 19 permutations")
+    told = [text for text in result.warnings if "was not tested" in text]
+    assert len(told) == 1
+    assert "raise the parameter 'permutations' to 19 or more" in told[0]
+    assert not any("not shown to be better than chance" in text for text in result.warnings)
+    assert result.to_dict()["headline"] == result.headline
+    assert result.to_dict()["procedure"]["beats_chance"] is None
+
+
+def test_permutations_decide_where_there_is_no_interval():
+    result = separated_classes("f1_macro", 19)
+    assert result.procedure["low"] is None
+    assert result.headline == "3 of 10 features predict target"
+    assert not any("not tested" in text for text in result.warnings)
+    few = separated_classes("f1_macro", 3)
+    assert few.headline.endswith("Not tested against chance: that needs at least 19 permutations")
+    assert any("3 permutations cannot give a p-value of 0.05" in text for text in few.warnings)
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "average_precision"])
 def test_a_scorer_with_the_best_value_in_every_part_has_no_interval_and_is_not_denied(metric):
     result = separated_classes(metric)
     assert (result.procedure["value"], result.procedure["low"]) == (1.0, None)
@@ -292,7 +299,6 @@ def test_what_is_worse_than_chance_needs_no_test():
     X, y = rng.normal(size=(24, 10)), rng.normal(size=24)
     options = {"method": "forward-least-squares", "features": 3, "cv": 2, "metric": "r2", "n_jobs": 1}
     result = zeronorm.select(X, y, **options, permutations=0)
-    assert result.procedure["low"] is None
     assert result.headline == "No evidence that these 3 features predict target"
     assert any("better than chance (the R² is not above that of chance)" in t for t in result.warnings)
 

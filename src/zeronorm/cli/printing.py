@@ -136,7 +136,7 @@ def print_comparison(result: Result, folder: Path) -> None:
     if all(row["p_value"] is None for row in order):  # no permutations
         place = heads.index("p against chance")
         heads, *rows = [[*line[:place], *line[place + 1 :]] for line in (heads, *rows)]
-    print_table("Methods on the same folds", heads, rows)
+    print_table("Methods on the same folds, intervals for the models fitted there", heads, rows)
     _print_end(result, folder)
 
 

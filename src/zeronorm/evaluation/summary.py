@@ -24,7 +24,10 @@ from zeronorm.resampling.metrics import METRICS, Metric, as_metric
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Mean of a metric over the test parts, with a 95 % interval (None where there is none, with a reason if known)."""
+    """Mean of a metric over the test parts, with a 95 % interval for the models that were fitted on the training parts.
+
+    The limits are None where there is no interval; the reason stands beside them, if it is known.
+    """
 
     size: float
     mean: float
@@ -60,7 +63,8 @@ def primary_metric(records: Any) -> str:
 def error_curves(records: Any, metric: str | Metric) -> tuple[Curve, ...]:
     """Mean and interval of ``metric`` for every method and size.
 
-    The intervals are those of ``metric_interval``, which allow for overlapping training parts.
+    The intervals are those of ``metric_interval``: about the models that were fitted on the training parts, with
+    allowance for the overlap of these parts.
     """
     columns, measure = columns_of(records), as_metric(metric)
     groups: dict[str, dict[int | None, list[int]]] = {}
@@ -81,7 +85,8 @@ def _point(columns: Any, rows: list[int], metric: Metric) -> CurvePoint:
     selected = float(np.mean([columns["n_selected"][row] for row in rows]))
     low, high = metric_interval(metric, parts) or (None, None)
     mean = float(np.mean([part[metric.name] for part in parts]))
-    return CurvePoint(selected, mean, low, high, len(parts), why_no_interval(metric, parts))
+    reason = why_no_interval(metric, parts) if low is None else ""
+    return CurvePoint(selected, mean, low, high, len(parts), reason)
 
 
 def metric_label(metric: str | Metric) -> str:
@@ -288,7 +293,7 @@ class Difference:
 # The tests of ``compare_methods`` in words.
 TESTS = {
     "paired": "the paired test of single samples (its variance allows for overlapping training parts)",
-    "corrected_t": "the corrected resampled t-test of the test parts",
+    "corrected_t": "the corrected resampled t-test of the test parts (with allowance for unstable selections)",
 }
 
 

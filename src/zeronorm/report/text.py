@@ -163,7 +163,9 @@ def new_samples_sentence(facts: Facts) -> str:
         return "The error could not be measured."
     interval = f" ({own.no_interval})" if own.no_interval else ""
     if own.low is not None and own.high is not None:
-        interval = f" (95 % interval {facts.format(own.low)} to {facts.format(own.high)})"
+        interval = (
+            f" (95 % interval for the models fitted here {facts.format(own.low)} to {facts.format(own.high)})"
+        )
     return (
         f"The {facts.metric_label} on samples that were not used for selection is {facts.format(own.mean)}"
         f"{interval}, over {own.n_splits} test parts."

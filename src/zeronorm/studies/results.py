@@ -104,7 +104,10 @@ class Results:
         else:
             row = self.rows_of(data, a, size)[0]
             try:
-                test = corrected_resampled_t(left, right, n_train=row["n_train"], n_test=row["n_test"])
+                # As published: the papers' own comparisons are repeated with the test of Nadeau & Bengio.
+                test = corrected_resampled_t(
+                    left, right, n_train=row["n_train"], n_test=row["n_test"], common=0.0
+                )
             except ValueError as error:
                 raise NotMeasured(f"{a} and {b} on {data} cannot be compared: {error}") from error
         effect = test.difference

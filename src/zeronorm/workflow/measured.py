@@ -151,7 +151,7 @@ def error_sentence(found: dict[str, Any]) -> str:
         return summary.format_metric(value, found["metric"])
 
     interval = (
-        f" (95 % interval {shown(found['low'])} to {shown(found['high'])})"
+        f" (95 % interval for the models fitted here {shown(found['low'])} to {shown(found['high'])})"
         if found["low"] is not None
         else f" ({found['no_interval']})" * bool(found.get("no_interval"))
     )

@@ -81,8 +81,8 @@ class Result:
     size : dict, default={}
         The chosen number of features, the rule that chose it and the numbers that were tried.
     procedure : dict, default={}
-        The whole procedure on the outer folds: metric, value with interval, chance, p-value, stability and
-        the number of features in each fold. Empty for a comparison.
+        The whole procedure on the outer folds: metric, value with interval (for the models fitted on the training
+        parts), chance, p-value, stability and the number of features in each fold. Empty for a comparison.
     table : list of dict, default=[]
         The same for each method of a comparison.
     selected : list of SelectedFeature, default=[]

@@ -1,13 +1,18 @@
 r"""Intervals of a metric that was measured by resampling one data set.
 
+They are about the models that were fitted on the training parts of this data set: their mean error on new samples. What
+the procedure would reach with other data sets of the same size is another question, which one data set cannot answer
+(docs/trust has the figures).
+
 They come from the outcomes of single samples, averaged over the repeats, not from the few values of the test
-parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. The variance of independent
-samples is too small, because training parts overlap and models depend on the samples that others are tested on.
-The corrected variance of Nadeau & Bengio (2003), :math:`1/J + n_{test}/n_{train}` instead of :math:`1/J`, is
-:math:`1 + n/n_{train}` times as large for the J parts of a cross-validation: 3 times with two of them, twice with
-many. Intervals use that factor, at least 2.5, which unstable procedures need; of shares in proportion to
-:math:`4p(1-p)` and of areas to :math:`\min(1, 6a(1-a))`: a procedure that hardly errs is stable. With more than ten
-parts the excess of the factor over 1 grows with their number. How often the intervals cover is simulated in docs/trust.
+parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. For stable procedures the variance of
+independent samples is enough (Bayle et al. 2020; Austern & Zhou 2020). Where a few of many features are chosen it is
+too small, because every sample has a part in the models that others are tested on, and the more so the more the
+training parts overlap. The factor is :math:`1 + (0.2 + 0.14 k)\,(4p(1-p))^{3/2}` for shares and areas p measured in k
+test parts, its excess over 1 at most 9: a procedure that hardly errs is stable. The limits of an interval are the
+values p from which the measured one is just not too far, so that the factor is that of the limit. For residuals it
+is :math:`1.2 + 0.03 k`, at most 3.
+How often the intervals cover is simulated in docs/trust.
 """
 
 from __future__ import annotations
@@ -25,27 +30,32 @@ from zeronorm.evaluation.significance.effects import standard_error
 from zeronorm.resampling.metrics import (
     Metric,
     absolute_residuals,
-    explained_variation,
     squared_residuals,
 )
 
-LEAST_OVERLAP = (
-    2.5  # variance with overlapping training parts over that of independent samples, at its least stable
+# Intervals: the excess over 1 of the variance of a measured error around that of its own models, over the variance of
+# independent samples, where procedures are least stable.
+LEAST_EXCESS, EXCESS_PER_PART, LARGEST_EXCESS = 0.2, 0.14, 9.0  # of shares and areas
+RESIDUAL_EXCESS, RESIDUAL_PER_PART, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
+JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of truth and predictions
+COMMON_VARIANCE = (
+    0.15  # of the value in one part, shared by all parts, for metrics without outcomes of samples
 )
 MANY_PARTS, EXCESS_OF_PART, MOST_EXCESS = (
     10,
     0.2,
     8.0,
-)  # the excess over 1 with more than ten parts, up to a limit
+)  # tests: the excess with more than ten parts, up to a limit
 SMALLEST_OVERLAP = 0.5  # repeats average a part of the variance out, but never all
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
 MOST_BLOCKS = 50
+FEWEST_VALUES = 3  # test parts, or blocks of samples, that show a spread
+GRID = 101  # points at which the end of an interval is looked for
 
 # Squares and sizes of residuals: what a few of them show is too narrow and too symmetric where large ones are rare.
 # Variance over the squared mean is at least that of normal residuals, skewness about two thirds of theirs.
 LEAST_SPREAD: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: float(np.pi / 2 - 1)}
 LEAST_SKEWNESS: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: 0.7}
-FEWEST_TO_TRAIN, MOST_EXPLAINED = 45, 0.7
 
 # Columns of the records that tell what happened to single samples.
 POOLED_COLUMNS = ("truth", "predictions", "decision", "test_rows", "test_groups")
@@ -113,6 +123,10 @@ def _by_repeat(values: FloatArray, codes: IntArray, counts: IntArray) -> FloatAr
 def metric_interval(metric: Metric, rows: Sequence[Row], *, confidence: float = 0.95) -> Interval | None:
     """Interval of the mean of ``metric`` over the test parts.
 
+    With the given confidence it holds the mean value, on new samples of the same kind, of the very models that were
+    fitted on the training parts. It does not promise as much for the value that the procedure would have on average
+    over other data sets (docs/trust).
+
     Parameters
     ----------
     metric : Metric
@@ -144,7 +158,7 @@ def metric_interval(metric: Metric, rows: Sequence[Row], *, confidence: float = 
     """
     values = np.asarray([row[metric.name] for row in rows], dtype=np.float64)
     found = _interval(metric, rows, values, confidence)
-    if found is None or not np.all(np.isfinite(found)) or why_no_interval(metric, rows):
+    if found is None or not np.all(np.isfinite(found)):
         return None
     center = float(values.mean())
     low, high = max(metric.bounds[0], min(found[0], center)), min(metric.bounds[1], max(found[1], center))
@@ -164,33 +178,17 @@ def _interval(metric: Metric, rows: Sequence[Row], values: FloatArray, confidenc
         return _class_mean_interval(pooled, rows, z)
     if metric.bounds == (0.0, 1.0):
         return _share_interval(pooled, rows, z)
-    return _positive_interval(metric, pooled, rows, values, confidence)
+    return _positive_interval(metric, pooled, rows, confidence)
 
 
 def why_no_interval(metric: Metric, rows: Sequence[Row]) -> str:
-    """The reason why residuals of such training parts get no interval; empty where they get one.
-
-    Models on few samples that explain most of the target have found decisive features. On other samples they would
-    miss one now and then, and err several times as much; one data set does not show how often.
-    """
-    n_train = float(np.mean([row["n_train"] for row in rows]))
-    if metric.function is explained_variation and n_train < FEWEST_TO_TRAIN:
-        return (
-            f"no interval: that of R² does not hold with training parts of {n_train:.0f} samples; from "
-            f"{FEWEST_TO_TRAIN} training samples there is one"
-        )
-    if metric.sample_outcomes not in LEAST_SPREAD or not has_outcomes(metric, rows):
-        return ""
-    pooled = pool_outcomes(rows, outcomes_of(metric))
-    is_squared = metric.sample_outcomes is squared_residuals
-    deviation = np.abs(pooled.labels - (np.mean if is_squared else np.median)(pooled.labels))
-    left = float(pooled.mean.mean()) / max(float(np.mean(deviation ** (2 if is_squared else 1))), 1e-300)
-    if n_train >= FEWEST_TO_TRAIN or 1 - left ** (1 if is_squared else 2) <= MOST_EXPLAINED:
-        return ""
-    return (
-        f"no interval: training parts of {n_train:.0f} samples may miss a decisive feature of this target, and one "
-        f"data set cannot tell how often; from {FEWEST_TO_TRAIN} training samples there is one"
-    )
+    """The reason why ``metric_interval`` gives none for these rows, as far as it is known."""
+    values = np.asarray([row[metric.name] for row in rows], dtype=np.float64)
+    if values.size > 1 and values.max() == values.min():
+        return "no interval: the value is the same in all test parts"
+    if not has_outcomes(metric, rows) and values.size < FEWEST_VALUES:
+        return f"no interval: that of this metric needs at least {FEWEST_VALUES} test parts"
+    return ""
 
 
 def has_outcomes(metric: Metric, rows: Sequence[Row]) -> bool:
@@ -212,9 +210,12 @@ def outcomes_of(metric: Metric) -> Callable[[Row], FloatArray]:
 
 
 def _share_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) -> Interval:
+    """Wilson's interval, with the factor for overlapping training parts at each possible share."""
     p = _shrunk(pooled.mean, PSEUDO_ERRORS)
-    overlap = _overlap(4 * p * (1 - p), p * (1 - p) / pooled.n, pooled.by_repeat, rows)
-    return _wilson(float(pooled.mean.mean()), pooled.n / (overlap * pooled.clustering), z)
+    overlap = _overlap(p * (1 - p) / pooled.n, pooled, pooled.by_repeat, rows)
+    return _accepted(
+        float(pooled.mean.mean()), lambda share: overlap(share) * share * (1 - share) / pooled.n, z
+    )
 
 
 def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) -> Interval:
@@ -224,37 +225,58 @@ def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) 
     shares = np.asarray([_shrunk(pooled.mean[inside], pseudo) for inside in members])
     counts = np.asarray([inside.sum() + 2 * pseudo for inside in members])
     variance = float(np.sum(shares * (1 - shares) / counts)) / len(members) ** 2
-    by_repeat = pooled.by_repeat
-    if by_repeat is not None:
-        by_repeat = np.stack([by_repeat[:, inside].mean(axis=1) for inside in members], axis=1)
-    center = float(shares.mean())
-    factor = _overlap(4 * center * (1 - center), variance, by_repeat, rows) * pooled.clustering
-    half = z * float(np.sqrt(factor * variance))
-    return center - half, center + half
+    overlap = _overlap(variance, pooled, _by_class(pooled, members), rows)
+    low, high = _accepted(float(shares.mean()), lambda share: overlap(share) * variance, z)
+    # By luck all classes may err less than they should, and so seem to vary less: the limits are at least those of
+    # classes that all err as the limit says.
+    unit = float(np.sum([1 / inside.sum() for inside in members])) / len(members) ** 2
+    mean = float(np.mean([pooled.mean[inside].mean() for inside in members]))
+    widest = _accepted(mean, lambda share: overlap(share) * share * (1 - share) * unit, z)
+    return min(low, widest[0]), max(high, widest[1])
+
+
+def _by_class(pooled: PooledOutcomes, members: Sequence[NDArray[np.bool_]]) -> FloatArray | None:
+    """Means of the classes in each repeat."""
+    if pooled.by_repeat is None:
+        return None
+    return np.stack([pooled.by_repeat[:, inside].mean(axis=1) for inside in members], axis=1)
 
 
 def _shrunk(outcomes: FloatArray, pseudo: float) -> float:
     return float((outcomes.sum() + pseudo) / (outcomes.size + 2 * pseudo))
 
 
-def _overlap(instability: float, variance: float, by_repeat: FloatArray | None, rows: Sequence[Row]) -> float:
-    """The factor for overlapping training parts, less what the repeats have averaged out."""
-    factor = 1 + excess_of_parts(_largest_overlap(rows) - 1, rows) * instability
+def _overlap(
+    variance: float, pooled: PooledOutcomes, by_repeat: FloatArray | None, rows: Sequence[Row]
+) -> Callable[[Any], Any]:
+    """The factor for overlapping training parts and groups by the true share, less what repeats have averaged out."""
+    excess = min(LARGEST_EXCESS, LEAST_EXCESS + EXCESS_PER_PART * number_of_parts(rows))
+    averaged = 0.0
     if by_repeat is not None:
-        n_repeats = len(by_repeat)
-        factor -= (1 - 1 / n_repeats) * float(by_repeat.mean(axis=1).var(ddof=1)) / variance
-    return max(SMALLEST_OVERLAP, factor)
+        averaged = (1 - 1 / len(by_repeat)) * float(by_repeat.mean(axis=1).var(ddof=1)) / variance
+
+    def factor(share: Any) -> Any:
+        instability = (4 * share * (1 - share)) ** 1.5
+        return np.maximum(SMALLEST_OVERLAP, 1 + excess * instability - averaged) * pooled.clustering
+
+    return factor
 
 
-def _largest_overlap(rows: Sequence[Row]) -> float:
-    """The factor of Nadeau and Bengio, 1 + n / n_train, within limits."""
-    return max(LEAST_OVERLAP, 2.0 + ratio_of_parts(rows))
+def _accepted(measured: float, variance: Callable[[Any], Any], z: float) -> Interval:
+    """The shares from which the measured one differs by at most z of the standard errors that they would have."""
 
+    def excess(share: Any) -> Any:
+        return (measured - share) ** 2 - z * z * variance(share)
 
-def _wilson(share: float, n: float, z: float) -> Interval:
-    center = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
-    return center - half, center + half
+    def limit(bound: float) -> float:
+        start = measured + 1e-12 * np.sign(bound - measured)
+        grid = np.linspace(start, bound, GRID)
+        last = int(np.flatnonzero(excess(grid) <= 0).max(initial=0))
+        if last == GRID - 1 or measured == bound:
+            return bound
+        return float(optimize.brentq(excess, grid[last], grid[last + 1]))
+
+    return limit(0.0), limit(1.0)
 
 
 def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interval | None:
@@ -270,29 +292,14 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
     n_parts = max(1.0, pooled.n / float(np.mean([row["n_test"] for row in rows])))
     area = float(values.mean())
 
-    def variance(a: float) -> float:
+    def variance(a: Any) -> Any:
         spread = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
-        return float((a * (1 - a) * n_parts + (pooled.n / 2 - 1) * spread) / np.prod(counts))
+        return (a * (1 - a) * n_parts + (pooled.n / 2 - 1) * spread) / np.prod(counts)
 
     shrunk = (area * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
-    by_repeat = None
-    if pooled.by_repeat is not None:
-        by_repeat = np.stack([pooled.by_repeat[:, pooled.labels == c].mean(axis=1) for c in labels], axis=1)
-    instability = min(1.0, 6 * shrunk * (1 - shrunk))
-    factor = z * z * _overlap(instability, variance(shrunk), by_repeat, rows) * pooled.clustering
-
-    def excess(a: float) -> float:
-        return (area - a) ** 2 - factor * variance(a)
-
-    tiny = 1e-9
-    has_low, has_high = area > tiny and excess(area - tiny) < 0 < excess(0.0), area < 1 - tiny
-    low = optimize.brentq(excess, 0.0, area - tiny) if has_low else 0.0
-    high = (
-        optimize.brentq(excess, area + tiny, 1.0)
-        if has_high and excess(area + tiny) < 0 < excess(1.0)
-        else 1.0
-    )
-    return float(low), float(high)
+    by_repeat = _by_class(pooled, [pooled.labels == label for label in labels])
+    overlap = _overlap(float(variance(shrunk)), pooled, by_repeat, rows)
+    return _accepted(area, lambda a: overlap(a) * variance(a), z)
 
 
 def placements(row: Row) -> FloatArray:
@@ -306,8 +313,13 @@ def placements(row: Row) -> FloatArray:
     return found
 
 
+def _residual_overlap(rows: Sequence[Row]) -> float:
+    """The factor for overlapping training parts in means of residuals."""
+    return 1 + min(LARGEST_RESIDUAL, RESIDUAL_EXCESS + RESIDUAL_PER_PART * number_of_parts(rows))
+
+
 def _positive_interval(
-    metric: Metric, pooled: PooledOutcomes, rows: Sequence[Row], values: FloatArray, confidence: float
+    metric: Metric, pooled: PooledOutcomes, rows: Sequence[Row], confidence: float
 ) -> Interval | None:
     """Mean of outcomes that are skewed to the right, by Hall's (1992) transformed t statistic."""
     n, spread = pooled.n, float(pooled.mean.var(ddof=1)) if pooled.n > 2 else 0.0
@@ -315,10 +327,7 @@ def _positive_interval(
         return None
     center, kind = float(pooled.mean.mean()), metric.sample_outcomes
     spread = max(spread, LEAST_SPREAD.get(kind, 0.0) * center**2)
-    error = float(np.sqrt(_largest_overlap(rows) * pooled.clustering * spread / n))
-    if len(values) > 1:
-        # Models that differ much between the training parts show in the spread of the parts.
-        error = max(error, standard_error(values, ratio_of_parts(rows)))
+    error = float(np.sqrt(_residual_overlap(rows) * pooled.clustering * spread / n))
     skewness = max(float(stats.skew(pooled.mean, bias=False)), LEAST_SKEWNESS.get(kind, 1e-3)) / np.sqrt(n)
     t = float(stats.t.ppf((1 + confidence) / 2, n - 1))
 
@@ -345,32 +354,41 @@ def _jackknife_interval(metric: Metric, rows: Sequence[Row], confidence: float) 
         return None
     left = np.asarray(without, dtype=np.float64)
     n_blocks = left.size
-    if n_blocks < 3:
+    if n_blocks < FEWEST_VALUES:
         return None
-    error = np.sqrt(_largest_overlap(rows) * (n_blocks - 1) / n_blocks * np.sum((left - left.mean()) ** 2))
+    error = np.sqrt(JACKKNIFE_OVERLAP * (n_blocks - 1) / n_blocks * np.sum((left - left.mean()) ** 2))
     half = float(stats.t.ppf((1 + confidence) / 2, n_blocks - 1) * error)
     return (center - half, center + half) if half > 0 else None
 
 
 def _interval_of_parts(rows: Sequence[Row], values: FloatArray, confidence: float) -> Interval | None:
-    """The corrected t interval of Nadeau & Bengio, for metrics that single samples do not explain."""
-    if values.size < 3 or values.max() == values.min():
+    """A t interval of the values of the test parts, for metrics that single samples do not explain.
+
+    The variance of Nadeau & Bengio for the parts of one pass, more of which add no samples, and a share that models
+    have in common when they choose a few of many features.
+    """
+    if values.size < FEWEST_VALUES or values.max() == values.min():
         return None
-    half = float(stats.t.ppf((1 + confidence) / 2, values.size - 1)) * standard_error(
-        values, ratio_of_parts(rows)
-    )
+    n_parts = min(float(values.size), number_of_parts(rows))
+    error = standard_error(values, ratio_of_parts(rows) + 1 / n_parts - 1 / values.size + COMMON_VARIANCE)
+    half = float(stats.t.ppf((1 + confidence) / 2, max(FEWEST_VALUES, n_parts) - 1)) * error
     return float(values.mean()) - half, float(values.mean()) + half
 
 
 def excess_of_parts(excess: float, rows: Sequence[Row]) -> float:
-    """An excess of variance that holds up to ten test parts, for the number of parts of these rows.
+    """The excess of variance in tests that holds up to ten test parts, for the number of parts of these rows.
 
     Models that share nearly all samples are right or wrong together: leaving one sample out, the error of an unstable
     procedure varies up to seven times as much over data sets as that of independent samples.
     """
-    n_parts = 1 + float(np.mean([row["n_train"] for row in rows]) / np.mean([row["n_test"] for row in rows]))
-    n_parts = round(n_parts, 6)  # ten parts of unequal size are ten
+    n_parts = number_of_parts(rows)
     return excess if n_parts <= MANY_PARTS else max(excess, min(MOST_EXCESS, EXCESS_OF_PART * n_parts))
+
+
+def number_of_parts(rows: Sequence[Row]) -> float:
+    """Test parts that one pass through the samples takes."""
+    n_parts = 1 + float(np.mean([row["n_train"] for row in rows]) / np.mean([row["n_test"] for row in rows]))
+    return round(n_parts, 6)  # ten parts of unequal size are ten
 
 
 def ratio_of_parts(rows: Sequence[Row]) -> float:

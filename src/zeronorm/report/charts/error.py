@@ -46,8 +46,9 @@ class ErrorChart(Chart):
     def caption(self) -> str:
         better = "Higher" if self.facts.greater_is_better else "Lower"
         parts = [
-            f"{better} is better. Mean over the outer test parts, with 95 % intervals that allow for overlapping "
-            "training parts. Selection was repeated in every training part."
+            f"{better} is better. Mean over the outer test parts, with 95 % intervals for the models that were fitted "
+            "on the training parts; with other data the procedure may do better or worse. Selection was repeated in "
+            "every training part."
         ]
         if any(curve.own is not None for curve in self.curves):
             parts.append(
