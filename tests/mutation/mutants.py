@@ -270,7 +270,7 @@ class _Drawing:
         plain = all(isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) for part in first_two)
         if len(first_two) == 2 and plain and not re.fullmatch(SYMMETRIC, called):
             one, two = (self.of(part) for part in first_two)
-            if one != two:
+            if one != two and "np." not in one + two:  # a number for a type: an error at once
                 between = self.text[self.place(first_two[0], True) : self.place(first_two[1])]
                 yield (
                     self.place(first_two[0]),
