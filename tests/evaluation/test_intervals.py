@@ -136,6 +136,17 @@ def test_squared_residuals_are_taken_for_no_less_spread_than_normal_ones():
     assert high > 1.5  # nearly equal residuals would make an interval of hardly any width
 
 
+@pytest.mark.parametrize("unit", [1e-7, 1e7])
+@pytest.mark.parametrize(("name", "power"), [("mse", 2), ("mae", 1)])
+def test_the_interval_of_residuals_follows_the_unit(name, power, unit):
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=60)
+    predictions = y + rng.normal(size=60)
+    plain = metric_interval(METRICS[name], residual_rows(y, predictions, 5))
+    other = metric_interval(METRICS[name], residual_rows(unit * y, unit * predictions, 5))
+    np.testing.assert_allclose(other, np.array(plain) * unit**power, rtol=1e-9)
+
+
 def test_two_folds_widen_an_interval_most():
     """1 + n / n_train is 3 in two parts, 2.5 at least."""
     y = np.arange(200) % 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import product
 from unittest.mock import patch
 
@@ -15,6 +16,7 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from zeronorm import FisherScore, evaluate
+from zeronorm.evaluation import significance, stability
 from zeronorm.evaluation.significance import (
     adjust_p_values,
     compare_methods,
@@ -139,6 +141,42 @@ def test_hodges_lehmann_with_very_few_or_many_values():
     many = hodges_lehmann(np.random.default_rng(0).normal(size=51))
     fewer = hodges_lehmann(np.random.default_rng(0).normal(size=50))
     assert many.high - many.low == pytest.approx(fewer.high - fewer.low, rel=0.1)
+
+
+def test_all_tests_have_one_level_and_all_intervals_one_confidence():
+    defaults = {
+        (function, parameter.name): parameter.default
+        for module in (significance, stability)
+        for function, found in vars(module).items()
+        if inspect.isfunction(found)
+        for parameter in inspect.signature(found).parameters.values()
+        if parameter.name in ("level", "confidence") and parameter.default is not parameter.empty
+    }
+    assert len(defaults) >= 10
+    for (function, name), default in defaults.items():
+        assert default == {"level": 0.05, "confidence": 0.95}[name], function
+
+
+EFFECTS = {
+    "mean": lambda a, b, level: mean_difference(a - b, test_train_ratio=0.1, confidence=level),
+    "standardised": lambda a, b, level: standardized_difference(a - b, confidence=level),
+    "pairs": lambda a, b, level: hodges_lehmann(a - b, confidence=level),
+    "errors": lambda a, b, level: error_difference(12, 5, 60, confidence=level),
+    "corrected": lambda a, b, level: (
+        corrected_resampled_t(a, b, n_train=80, n_test=20, n_repeats=2, confidence=level).difference
+    ),
+    "ranks": lambda a, b, level: signed_rank(a, b, confidence=level).difference,
+    "mcnemar": lambda a, b, level: mcnemar(np.ones(20), a > 0, b > 0, confidence=level).difference,
+}
+
+
+@pytest.mark.parametrize("effect", EFFECTS.values(), ids=EFFECTS)
+def test_less_confidence_gives_a_narrower_interval(effect):
+    a, b = np.random.default_rng(1).normal(size=(2, 20))
+    narrow, wide = effect(a, b, 0.7), effect(a, b, 0.95)
+    assert wide.low < narrow.low < narrow.estimate < narrow.high < wide.high
+    assert narrow.estimate == wide.estimate
+    assert (narrow.confidence, wide.confidence) == pytest.approx((0.7, 0.95), abs=0.02)
 
 
 def test_corrected_t_by_hand():
@@ -296,6 +334,15 @@ def test_error_difference_interval_covers():
         effect = error_difference(int(only_a), int(only_b), n)
         covered += effect.low <= share_a - share_b <= effect.high
     assert covered / 1000 >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 1000)
+
+
+def test_error_difference_is_that_of_means_with_one_more_error_of_each_kind():
+    """Bonett & Price (2012): the usual interval of a mean after two samples are added, one against each method."""
+    signs = np.repeat([1.0, -1.0, 0.0], [3 + 1, 10 + 1, 87])
+    half = stats.norm.ppf(0.975) * signs.std() / np.sqrt(102)
+    effect = error_difference(3, 10, 100)
+    assert (effect.low, effect.high) == pytest.approx((signs.mean() - half, signs.mean() + half))
+    assert effect.estimate == pytest.approx(-0.07)
 
 
 def _records():

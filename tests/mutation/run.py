@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import gzip
 import hashlib
 import json
@@ -87,7 +88,7 @@ def environment(**more: str) -> dict[str, str]:
     settings = {
         **os.environ,
         "PYTHONPATH": path,
-        "NUMBA_CACHE_DIR": str(PLACE / f"numba-{fingerprint(['src'])}"),
+        "NUMBA_CACHE_DIR": str(PLACE / f"numba-{fingerprint('src')}"),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -128,7 +129,8 @@ def pytest(
     return status, output.decode(errors="replace"), time.monotonic() - started
 
 
-def fingerprint(names: Iterable[str]) -> str:
+@functools.cache  # sources that change meanwhile count from the next run on
+def fingerprint(*names: str) -> str:
     found = hashlib.sha256(sys.version.encode())
     for name in names:
         found.update(name.encode())
@@ -151,7 +153,7 @@ class Map:
 
 def lines_of_tests(jobs: int, chosen: list[str]) -> Map:
     """From the cache or by running the tests; a test file is run again when it or the sources have changed."""
-    kept = PLACE / f"lines-{fingerprint(['src'])}"
+    kept = PLACE / f"lines-{fingerprint('src')}"
     kept.mkdir(parents=True, exist_ok=True)
     parts = _parts_of_tests(chosen)
     print(f"{sum(len(tests) for _, tests in parts)} tests in {len(parts)} parts", flush=True)
