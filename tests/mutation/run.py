@@ -3,7 +3,7 @@
 ``python tests/mutation/run.py`` first learns which lines each test runs (once for each state of the sources), then
 tries the named faults of ``faults.py`` and random ones in the packages given. A fault that no test notices survives;
 survivors are listed with their place, to be judged: ``judged.py`` holds those that change no result. Among the faults
-there are trials without any, which must survive. Needs Python 3.12 or newer.
+there are trials without any, which must survive. Learning is quicker with Python 3.12 or newer.
 """
 
 from __future__ import annotations
@@ -339,14 +339,23 @@ def again(file: Path) -> dict[str, list[Mutant]]:
     }
 
 
+def wilson(found: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """Interval of the share of all faults that would be found, from a sample of them."""
+    center = (found + z**2 / 2) / (total + z**2)
+    half = z / (total + z**2) * (found * (total - found) / total + z**2 / 4) ** 0.5
+    return center - half, center + half
+
+
 def summary(results: list[Outcome]) -> str:
     lines = []
     for package in dict.fromkeys(result.package for result in results):
         counts = Counter(result.outcome for result in results if result.package == package)
         found, missed = counts[KILLED] + counts[LATE], counts[SURVIVED] + counts[UNREACHED]
-        share = f"{100 * found / (found + missed):.0f} %" if found + missed else "-"
         said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-        lines.append(f"{package:12} {share:>5} found of those that change a result ({said})")
+        if found + missed:
+            low, high = wilson(found, found + missed)
+            said = f"{found} of {found + missed} found, 95 % interval {low:.0%} to {high:.0%} ({said})"
+        lines.append(f"{package:12} {said}")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from solvers.problems import classification, regression
 from zeronorm.design import as_design
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm import linear, tall
-from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.box_dual import BoxDual, add_free, drop_free
 from zeronorm.solvers.svm.dual import solve_svm_dual
 from zeronorm.solvers.svm.linear import (
     prefers_gram,
@@ -330,3 +330,24 @@ def test_squared_loss_on_many_sparse_features_is_the_same_machine(monkeypatch):
     products = tall.solve_squared_loss(design, problem)
     assert products.status is Status.CONVERGED
     np.testing.assert_allclose(products.weights, factored.weights, atol=1e-7)
+
+
+def test_the_inverse_of_the_free_samples_follows_those_that_come_and_go():
+    """Samples 3, 1, 4, 0, 2 become free, then the second and the last of them leave."""
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(5, 7))
+    H = H @ H.T
+    free, inverse, m = np.full(5, -1, dtype=np.int64), np.zeros((5, 5)), 0
+
+    def is_inverse():
+        among = free[:m]
+        np.testing.assert_allclose(inverse[:m, :m], np.linalg.inv(H[np.ix_(among, among)]), rtol=1e-8)
+
+    for i in (3, 1, 4, 0, 2):
+        along = -inverse[:m, :m] @ H[free[:m], i]
+        m = add_free(free, inverse, m, i, along, H[i, i] + H[i, free[:m]] @ along)
+        is_inverse()
+    for k, left in ((1, [3, 2, 4, 0]), (3, [3, 2, 4])):
+        m = drop_free(free, inverse, m, k)
+        assert free[:m].tolist() == left
+        is_inverse()

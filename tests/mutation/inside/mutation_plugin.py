@@ -51,7 +51,8 @@ def _watched(item):
     import sitecustomize
 
     sitecustomize.RAN.clear()
-    sys.monitoring.restart_events()
+    if sys.version_info >= (3, 12):
+        sys.monitoring.restart_events()
     started = time.perf_counter()
     try:
         return (yield)

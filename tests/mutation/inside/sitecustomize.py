@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType
 from typing import Any
@@ -63,6 +64,8 @@ class Finder:
 
 
 def _watch(code: CodeType) -> None:
+    if sys.version_info < (3, 12):
+        return
     sys.monitoring.set_local_events(TOOL, code, sys.monitoring.events.LINE)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -74,8 +77,20 @@ def _line(code: CodeType, line: int) -> Any:
     return sys.monitoring.DISABLE
 
 
+def _trace(frame: Any, event: str, argument: Any) -> Any:
+    """The same before Python 3.12, at some cost for each line."""
+    if not frame.f_code.co_filename.startswith(SOURCE):
+        return None
+    if event == "line":
+        RAN.add((frame.f_code.co_filename, frame.f_lineno))
+    return _trace
+
+
 if FAULT is not None or SOURCE is not None:
     sys.meta_path.insert(0, Finder)
-if SOURCE is not None:
+if SOURCE is not None and sys.version_info < (3, 12):
+    sys.settrace(_trace)
+    threading.settrace(_trace)
+elif SOURCE is not None:
     sys.monitoring.use_tool_id(TOOL, "zeronorm")
     sys.monitoring.register_callback(TOOL, sys.monitoring.events.LINE, _line)
