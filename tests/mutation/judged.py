@@ -33,4 +33,10 @@ CHANGES_NOTHING: dict[Key, str] = {
         'with np.errstate(divide="ignore", invalid="ignore"):',
         "np.errstate: without divide=",
     ): "s is zero only for a column of zeros, whose q is zero too: 0 / 0 is an invalid value, no division by zero",
+    (
+        "workflow/models.py",
+        "LinearModel.save",
+        'json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\\n", "utf-8"',
+        "json.dumps: without indent=",
+    ): "the layout of a file for machines",
 }

@@ -250,7 +250,9 @@ class StandardizedDesign(Design):
         product = self.base.sandwich(d)
         for rows in _bands(self.n_features):
             correction = np.outer(side[rows], self.mean)
-            correction += np.outer(self.mean[rows], side)  # in place: NumPy on Python 3.14 would hold a third matrix
+            correction += np.outer(
+                self.mean[rows], side
+            )  # in place: NumPy on Python 3.14 would hold a third matrix
             product[rows] += correction
             product[rows] *= np.outer(self._factor[rows], self._factor)
         return product
