@@ -39,4 +39,10 @@ CHANGES_NOTHING: dict[Key, str] = {
         'json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\\n", "utf-8"',
         "json.dumps: without indent=",
     ): "the layout of a file for machines",
+    (
+        "solvers/svm/tall.py",
+        "_exact_line_search",
+        "length = 0.5 * (low + high) if high < np.inf else 2.0 * low",
+        "< → <=",
+    ): "without an upper end the length only grows, so that it leaves the interval only where there is one",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
 from sklearn.svm import LinearSVC, LinearSVR
 
 from oracles.qp import primal_svm, primal_svr
@@ -330,6 +331,24 @@ def test_squared_loss_on_many_sparse_features_is_the_same_machine(monkeypatch):
     products = tall.solve_squared_loss(design, problem)
     assert products.status is Status.CONVERGED
     np.testing.assert_allclose(products.weights, factored.weights, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", [1, 29, 43, 61, 134])
+def test_the_line_search_ends_at_the_lowest_point_of_a_line(seed):
+    """In these problems Newton's steps leave the interval in which the lowest point lies."""
+    rng = np.random.default_rng(seed)
+    y, C = rng.choice([-1.0, 1.0], 6), 10.0 ** rng.uniform(-3, 3, 6)
+    problem = BoxDual.classification(y, C, True)
+    weights, decision = rng.normal(size=2), 5 * rng.normal(size=6)
+    step, change = -0.01 * weights, rng.normal(size=6) * 10 ** rng.uniform(-2, 2, 6)
+
+    def height(length):
+        w, excess = weights + length * step, np.maximum(1.0 - y * (decision + length * change), 0.0)
+        return 0.5 * w @ w + 0.5 * np.sum(C * excess**2)
+
+    found = tall._exact_line_search(problem, C, weights, step, decision, change)
+    lowest = minimize_scalar(height, bounds=(0.0, 10.0), method="bounded", options={"xatol": 1e-12})
+    assert height(found) <= lowest.fun * (1.0 + 1e-12)
 
 
 def test_the_inverse_of_the_free_samples_follows_those_that_come_and_go():
