@@ -399,18 +399,30 @@ def test_comparison_of_records():
     assert matrix.scores[0, 2] == 0
 
 
+def _records_with_errors(*counts):
+    """One test part of 60 samples, and a method for each number of errors."""
+    return pl.DataFrame(
+        [
+            {
+                "split": 0, "method": str(n_wrong), "size": None, "truth": [0] * 60, "error_rate": n_wrong / 60,
+                "predictions": [1] * n_wrong + [0] * (60 - n_wrong), "test_rows": list(range(60)),
+                "n_train": 60, "n_test": 60,
+            }
+            for n_wrong in counts
+        ]
+    )  # fmt: skip
+
+
+def test_a_score_needs_a_difference_at_the_level():
+    """Five errors against none: p = 1/16."""
+    records = _records_with_errors(0, 5)
+    assert score_matrix_of_records(records).scores.tolist() == [[0, 0], [0, 0]]
+    assert score_matrix_of_records(records, level=0.1).scores.tolist() == [[0, 1], [-1, 0]]
+
+
 def test_comparisons_are_corrected_by_holm_and_not_more():
     """Methods with 0, 4 and 14 errors of 60: three different p-values."""
-    truth = [0] * 60
-    rows = [
-        {
-            "split": 0, "method": str(n_wrong), "size": None, "truth": truth, "error_rate": n_wrong / 60,
-            "predictions": [1] * n_wrong + [0] * (60 - n_wrong), "test_rows": list(range(60)),
-            "n_train": 60, "n_test": 60,
-        }
-        for n_wrong in (0, 4, 14)
-    ]  # fmt: skip
-    table = compare_methods(pl.DataFrame(rows), "error_rate")
+    table = compare_methods(_records_with_errors(0, 4, 14), "error_rate")
     holm, bonferroni = (multipletests(table["p_value"], method=m)[1] for m in ("holm", "bonferroni"))
     np.testing.assert_allclose(table["adjusted_p_value"], holm)
     assert np.max(np.abs(holm - bonferroni)) > 0.01

@@ -329,13 +329,13 @@ def named_trials(chosen: str, known: Map) -> tuple[list[Trial], list[Outcome]]:
 
 def again(file: Path) -> dict[str, list[Mutant]]:
     """The survivors of an earlier run, as far as their lines still read the same."""
-    earlier = json.loads(file.read_text("utf-8"))["outcomes"]
+    earlier = [e for e in json.loads(file.read_text("utf-8"))["outcomes"] if e["package"] != CONTROL]
     wanted = {tuple(entry["key"]) for entry in earlier if entry["outcome"] in (SURVIVED, UNREACHED)}
     packages = dict.fromkeys(entry["package"] for entry in earlier if tuple(entry["key"]) in wanted)
     return {
         package: [mutant for mutant in possible(package) if mutant.key in wanted]
         for package in packages
-        if package not in (CONTROL, "named")
+        if package != "named"
     }
 
 
