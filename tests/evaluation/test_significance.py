@@ -414,8 +414,8 @@ def _records_with_errors(*counts):
 
 
 def test_a_score_needs_a_difference_at_the_level():
-    """Four errors against none: a mid-p-value of 1/16."""
-    records = _records_with_errors(0, 4)
+    """Two errors against none, one-sided: p = 0.079."""
+    records = _records_with_errors(0, 2)
     assert score_matrix_of_records(records).scores.tolist() == [[0, 0], [0, 0]]
     assert score_matrix_of_records(records, level=0.1).scores.tolist() == [[0, 1], [-1, 0]]
 
