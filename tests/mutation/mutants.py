@@ -336,7 +336,8 @@ def kernels_of(sources: dict[str, ast.Module]) -> dict[str, tuple[str, range]]:
     for file, tree in sources.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and _is_compiled(node):
-                found[node.name] = (file, range(node.lineno, (node.end_lineno or node.lineno) + 1))
+                first = node.decorator_list[0].lineno
+                found[node.name] = (file, range(first, (node.end_lineno or first) + 1))
     return found
 
 
@@ -378,10 +379,13 @@ class Reach:
         return lines.get(mutant.line) or self._of_lines(mutant.file, mutant.lines)
 
     def of_kernel(self, name: str) -> set[int]:
-        """Tests that run a line of Python that names the kernel, or names one that calls it."""
+        """Tests that call the kernel, or run a line of Python that names it, or one that calls it."""
         if name not in self._of_kernel:
             self._of_kernel[name] = set()  # kernels that call each other
             found: set[int] = set()
+            if name in self.kernels:
+                file, lines = self.kernels[name]
+                found |= self.ran.get(file, {}).get(lines[0], set())
             for file, line in self.uses.get(name, []):
                 caller = self._kernel_at(file, line)
                 if caller is not None:

@@ -135,8 +135,7 @@ def fingerprint(*names: str) -> str:
     for name in names:
         found.update(name.encode())
         for path in sorted((ROOT / name).rglob("*.py")) or [ROOT / name]:
-            if "mutation" not in path.parts:
-                found.update(path.read_bytes())
+            found.update(path.read_bytes())
     return found.hexdigest()[:16]
 
 
@@ -153,7 +152,7 @@ class Map:
 
 def lines_of_tests(jobs: int, chosen: list[str]) -> Map:
     """From the cache or by running the tests; a test file is run again when it or the sources have changed."""
-    kept = PLACE / f"lines-{fingerprint('src')}"
+    kept = PLACE / f"lines-{fingerprint('src', 'tests/mutation/inside')}"
     kept.mkdir(parents=True, exist_ok=True)
     parts = _parts_of_tests(chosen)
     print(f"{sum(len(tests) for _, tests in parts)} tests in {len(parts)} parts", flush=True)
