@@ -148,6 +148,17 @@ def test_squared_residuals_are_taken_for_no_less_spread_than_normal_ones():
     assert high > 1.5  # nearly equal residuals would make an interval of hardly any width
 
 
+@pytest.mark.parametrize("unit", [1e-7, 1e7])
+@pytest.mark.parametrize(("name", "power"), [("mse", 2), ("mae", 1)])
+def test_the_interval_of_residuals_follows_the_unit(name, power, unit):
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=60)
+    predictions = y + rng.normal(size=60)
+    plain = metric_interval(METRICS[name], residual_rows(y, predictions, 5))
+    other = metric_interval(METRICS[name], residual_rows(unit * y, unit * predictions, 5))
+    np.testing.assert_allclose(other, np.array(plain) * unit**power, rtol=1e-9)
+
+
 @pytest.mark.parametrize(("n_parts", "excess"), [(2, 0.48), (10, 1.6), (20, 3.0), (200, 9.0)])
 def test_more_folds_widen_an_interval(n_parts, excess):
     """1.96 standard errors lie between half and each limit p, with 1 + (0.2 + 0.14 k)(4p(1 - p))^1.5 the variance."""

@@ -269,6 +269,9 @@ def test_progress_counts_cells(monkeypatch):
     evaluate({"a": FisherScore(), "b": NoisyOrder()}, X, y, cv=2, sizes=[1], verbose=True)
     folds = [f"{name}, fold {fold} of 2" for name in "ab" for fold in (1, 2)]
     assert steps == [("Evaluating", 4, True), (0, folds[0]), *((1, text) for text in [*folds[1:], ""])]
+    steps.clear()
+    evaluate(FisherScore(), X, y, cv=2, sizes=[1])
+    assert steps[0] == ("Evaluating", 2, False)  # nothing is shown unless it was asked for
 
 
 def test_own_size_of_the_method():

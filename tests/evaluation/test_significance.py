@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import product
 from unittest.mock import patch
 
@@ -15,6 +16,7 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from zeronorm import FisherScore, evaluate
+from zeronorm.evaluation import significance, stability
 from zeronorm.evaluation.significance import (
     adjust_p_values,
     compare_methods,
@@ -139,6 +141,42 @@ def test_hodges_lehmann_with_very_few_or_many_values():
     many = hodges_lehmann(np.random.default_rng(0).normal(size=51))
     fewer = hodges_lehmann(np.random.default_rng(0).normal(size=50))
     assert many.high - many.low == pytest.approx(fewer.high - fewer.low, rel=0.1)
+
+
+def test_all_tests_have_one_level_and_all_intervals_one_confidence():
+    defaults = {
+        (function, parameter.name): parameter.default
+        for module in (significance, stability)
+        for function, found in vars(module).items()
+        if inspect.isfunction(found)
+        for parameter in inspect.signature(found).parameters.values()
+        if parameter.name in ("level", "confidence") and parameter.default is not parameter.empty
+    }
+    assert len(defaults) >= 10
+    for (function, name), default in defaults.items():
+        assert default == {"level": 0.05, "confidence": 0.95}[name], function
+
+
+EFFECTS = {
+    "mean": lambda a, b, level: mean_difference(a - b, test_train_ratio=0.1, confidence=level),
+    "standardised": lambda a, b, level: standardized_difference(a - b, confidence=level),
+    "pairs": lambda a, b, level: hodges_lehmann(a - b, confidence=level),
+    "errors": lambda a, b, level: error_difference(12, 5, 60, confidence=level),
+    "corrected": lambda a, b, level: (
+        corrected_resampled_t(a, b, n_train=80, n_test=20, n_repeats=2, confidence=level).difference
+    ),
+    "ranks": lambda a, b, level: signed_rank(a, b, confidence=level).difference,
+    "mcnemar": lambda a, b, level: mcnemar(np.ones(20), a > 0, b > 0, confidence=level).difference,
+}
+
+
+@pytest.mark.parametrize("effect", EFFECTS.values(), ids=EFFECTS)
+def test_less_confidence_gives_a_narrower_interval(effect):
+    a, b = np.random.default_rng(1).normal(size=(2, 20))
+    narrow, wide = effect(a, b, 0.7), effect(a, b, 0.95)
+    assert wide.low < narrow.low < narrow.estimate < narrow.high < wide.high
+    assert narrow.estimate == wide.estimate
+    assert (narrow.confidence, wide.confidence) == pytest.approx((0.7, 0.95), abs=0.02)
 
 
 def test_corrected_t_by_hand():
@@ -306,6 +344,15 @@ def test_error_difference_interval_covers():
     assert covered / 1000 >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 1000)
 
 
+def test_error_difference_is_that_of_means_with_one_more_error_of_each_kind():
+    """Bonett & Price (2012): the usual interval of a mean after two samples are added, one against each method."""
+    signs = np.repeat([1.0, -1.0, 0.0], [3 + 1, 10 + 1, 87])
+    half = stats.norm.ppf(0.975) * signs.std() / np.sqrt(102)
+    effect = error_difference(3, 10, 100)
+    assert (effect.low, effect.high) == pytest.approx((signs.mean() - half, signs.mean() + half))
+    assert effect.estimate == pytest.approx(-0.07)
+
+
 def _records():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
@@ -360,18 +407,30 @@ def test_comparison_of_records():
     assert matrix.scores[0, 2] == 0
 
 
+def _records_with_errors(*counts):
+    """One test part of 60 samples, and a method for each number of errors."""
+    return pl.DataFrame(
+        [
+            {
+                "split": 0, "method": str(n_wrong), "size": None, "truth": [0] * 60, "error_rate": n_wrong / 60,
+                "predictions": [1] * n_wrong + [0] * (60 - n_wrong), "test_rows": list(range(60)),
+                "n_train": 60, "n_test": 60,
+            }
+            for n_wrong in counts
+        ]
+    )  # fmt: skip
+
+
+def test_a_score_needs_a_difference_at_the_level():
+    """Two errors against none, one-sided: p = 0.079."""
+    records = _records_with_errors(0, 2)
+    assert score_matrix_of_records(records).scores.tolist() == [[0, 0], [0, 0]]
+    assert score_matrix_of_records(records, level=0.1).scores.tolist() == [[0, 1], [-1, 0]]
+
+
 def test_comparisons_are_corrected_by_holm_and_not_more():
     """Methods with 0, 4 and 14 errors of 60: three different p-values."""
-    truth = [0] * 60
-    rows = [
-        {
-            "split": 0, "method": str(n_wrong), "size": None, "truth": truth, "error_rate": n_wrong / 60,
-            "predictions": [1] * n_wrong + [0] * (60 - n_wrong), "test_rows": list(range(60)),
-            "n_train": 60, "n_test": 60,
-        }
-        for n_wrong in (0, 4, 14)
-    ]  # fmt: skip
-    table = compare_methods(pl.DataFrame(rows), "error_rate")
+    table = compare_methods(_records_with_errors(0, 4, 14), "error_rate")
     holm, bonferroni = (multipletests(table["p_value"], method=m)[1] for m in ("holm", "bonferroni"))
     np.testing.assert_allclose(table["adjusted_p_value"], holm)
     assert np.max(np.abs(holm - bonferroni)) > 0.01

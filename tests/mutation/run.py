@@ -1,340 +1,426 @@
-"""Puts one fault at a time into a copy of the package and runs the tests of that part.
+"""Puts one fault at a time into the package and runs the tests that reach it.
 
-``python tests/mutation/run.py`` tries the named faults of ``faults.py`` and then random ones in the packages given, as
-many as fit into the time: a comparison swapped, a negation dropped, a number off by one, + for −, "and" for "or", a
-statement left out. A fault that no test notices survives; survivors are listed with their place, to be judged.
+``python tests/mutation/run.py`` first learns which lines each test runs (once for each state of the sources), then
+tries the named faults of ``faults.py`` and random ones in the packages given. A fault that no test notices survives;
+survivors are listed with their place, to be judged: ``judged.py`` holds those that change no result. Among the faults
+there are trials without any, which must survive. Learning is quicker with Python 3.12 or newer.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
+import contextlib
+import functools
+import gzip
+import hashlib
+import json
 import os
 import random
+import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from faults import NAMED_FAULTS
+from judged import CHANGES_NOTHING
+from mutants import Mutant, Reach, is_program, mutants_of
 
 ROOT = Path(__file__).parents[2]
-ON_A_GPU = {"device_kernels.py"}  # its tests need one
-KILLED, SURVIVED, LATE, LOST = "killed", "survived", "killed by time", "lost"
-# Tests of a package that are not in the folder of its own name: those that have the name of the module, and all.
-NAMING_TESTS = {"solvers": ("tests/selectors", "tests/models")}
-MORE_TESTS = {
-    "resampling": ("tests/evaluation",),
-    "engines": ("tests/selectors",),
-    "selection": ("tests/selectors",),
-}
+SOURCE = ROOT / "src" / "zeronorm"
+PLACE = ROOT / ".cache" / "mutation"
+PACKAGES = ("design", "solvers", "selectors", "evaluation", "workflow")
+KILLED, LATE, SURVIVED, UNREACHED, JUDGED = "killed", "killed by time", "survived", "unreached", "no change"
+LOST, CONTROL, ALARM = "lost", "control", "false alarm"
+# They read texts, not results.
+TESTS_LEFT_OUT = (
+    "test_docs.py",
+    "test_readme.py",
+    "test_supply_chain.py",
+    "test_layers.py",
+    "test_browser.py",
+)
+TESTS_AT_A_TIME = 120
+MEMORY_LIMIT = 8 << 30  # bytes of one trial: a fault may ask for more than there is
+CONTROL_EVERY = 12  # faults, one trial without
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One change of a file: the text between two places becomes another."""
+class Trial:
+    """A change of one file and the tests that may notice it, each with the seconds it takes without the change."""
 
-    file: Path
-    line: int
-    start: int
-    end: int
-    replacement: str
-    meaning: str
-
-    def applied_to(self, text: str) -> str:
-        return text[: self.start] + self.replacement + text[self.end :]
-
-
-# -- Random faults --
-
-SWAPS: dict[type, tuple[str, str]] = {
-    ast.Lt: ("<", "<="),
-    ast.LtE: ("<=", "<"),
-    ast.Gt: (">", ">="),
-    ast.GtE: (">=", ">"),
-    ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-    ast.In: (" in ", " not in "),
-    ast.NotIn: (" not in ", " in "),
-    ast.Is: (" is ", " is not "),
-    ast.IsNot: (" is not ", " is "),
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "/"),
-    ast.And: (" and ", " or "),
-    ast.Or: (" or ", " and "),
-}
+    package: str
+    name: str
+    key: tuple[str, str, str, str]
+    file: str
+    text: str
+    tests: dict[str, float]
+    n_reaching: int
+    compiled: bool
 
 
-def mutants_of(file: Path) -> Iterator[Mutant]:
-    """All single changes of a file that keep it a program."""
-    text = file.read_text(encoding="utf-8")
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line.encode()))
-    as_bytes = text.encode()
-
-    def place(node: ast.AST, end: bool = False) -> int:
-        row, column = (node.end_lineno, node.end_col_offset) if end else (node.lineno, node.col_offset)  # type: ignore[attr-defined]
-        return len(as_bytes[: starts[row - 1] + column].decode())
-
-    tree = ast.parse(text)
-    skipped = _not_run(tree)
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
-        for start, end, replacement, meaning in _changes(node, place, text):
-            yield Mutant(file, text.count("\n", 0, start) + 1, start, end, replacement, meaning)
+@dataclass(frozen=True)
+class Outcome:
+    package: str
+    name: str
+    key: tuple[str, str, str, str]
+    outcome: str
+    killer: str
+    n_tests: int
+    n_reaching: int
+    seconds: float
 
 
-def _not_run(tree: ast.Module) -> set[ast.AST]:
-    """Docstrings, annotations, messages and imports: no test is meant for their wording."""
-    skipped: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        parts: list[ast.AST] = []
-        if isinstance(node, (ast.Raise, ast.Import, ast.ImportFrom, ast.JoinedStr)):
-            parts = [node]
-        elif isinstance(node, ast.AnnAssign):
-            parts = [node.annotation]
-        elif isinstance(node, ast.FunctionDef):
-            arguments = [*node.args.args, *node.args.kwonlyargs]
-            parts = [a.annotation for a in arguments if a.annotation] + (
-                [node.returns] if node.returns else []
-            )
-            parts += node.decorator_list
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            parts = [node]
-        for part in parts:
-            skipped.update(ast.walk(part))
-    return skipped
+# -- Running tests --
 
 
-def _changes(node: ast.AST, place, text: str) -> Iterator[tuple[int, int, str, str]]:
-    if isinstance(node, ast.Compare):
-        operands = [node.left, *node.comparators]
-        for operator, left, right in zip(node.ops, operands[:-1], operands[1:], strict=True):
-            yield from _swap(operator, place(left, True), place(right), text)
-    elif isinstance(node, ast.BinOp):
-        yield from _swap(node.op, place(node.left, True), place(node.right), text)
-    elif isinstance(node, ast.BoolOp):
-        for left, right in zip(node.values[:-1], node.values[1:], strict=True):
-            yield from _swap(node.op, place(left, True), place(right), text)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
-        yield (
-            place(node),
-            place(node.operand),
-            "",
-            f"drop {text[place(node) : place(node.operand)].strip()!r}",
-        )
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, bool):
-        new = str(not node.value if isinstance(node.value, bool) else node.value + 1)
-        yield place(node), place(node, True), new, f"{node.value} → {new}"
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        yield (
-            place(node),
-            place(node, True),
-            "pass",
-            f"leave out {text[place(node) : place(node, True)][:60]!r}",
-        )
-    elif isinstance(node, ast.If):
-        yield (
-            place(node.test),
-            place(node.test, True),
-            "False",
-            f"never {text[place(node.test) : place(node.test, True)]!r}",
-        )
+def environment(**more: str) -> dict[str, str]:
+    inside = Path(__file__).parent / "inside"
+    path = os.pathsep.join([str(inside), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    settings = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "NUMBA_CACHE_DIR": str(PLACE / f"numba-{fingerprint('src')}"),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        **more,
+    }
+    # Otherwise the sources of Python would be compiled anew for each fault.
+    settings.pop("PYTHONDONTWRITEBYTECODE", None)
+    return settings
 
 
-def _swap(operator: ast.AST, start: int, end: int, text: str) -> Iterator[tuple[int, int, str, str]]:
-    found = SWAPS.get(type(operator))
-    if found is not None and text[start:end].count(found[0].strip()) == 1:
-        gap = text[start:end].replace(found[0].strip(), found[1].strip())
-        yield start, end, gap, f"{found[0].strip()} → {found[1].strip()}"
-
-
-# -- Trying one --
-
-
-class Copy:
-    """The package, its tests and its settings in a folder of their own, which is always the same one.
-
-    Compiled code is filed under the folder and the times of its sources: it serves the next fault, and the next run.
-    """
-
-    def __init__(self, place: Path) -> None:
-        self.folder, self.compiled, self.altered = place / "copy", place / "numba", place / "numba-altered"
-        shutil.rmtree(self.folder, ignore_errors=True)
-        for name in ("src", "tests", "benchmarks", "docs", "examples"):
-            ignored = shutil.ignore_patterns("__pycache__", "_build", "auto_examples")
-            shutil.copytree(ROOT / name, self.folder / name, ignore=ignored)
-        for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile"):
-            shutil.copy(ROOT / name, self.folder / name)
-        self.compiled.mkdir(exist_ok=True)
-        self.passed: set[tuple[str, ...]] = set()
-
-    def outcome(self, file: Path, text: str, parts: list[tuple[str, ...]], limit_s: int) -> str:
-        """Whether the tests notice that the file has another text; the later parts run if the first do not."""
-        original, when = file.read_text(encoding="utf-8"), file.stat().st_mtime_ns
-        compiled = self.compiled
-        if "zeronorm._jit" in original:
-            self._compile_for(parts, limit_s)
-            compiled = self._altered_code()
-        file.write_text(text, encoding="utf-8")
+def pytest(
+    files: Iterable[str], orders: dict, folder: Path, limit_s: float, **more: str
+) -> tuple[int, str, float]:
+    """The status, the output and the time of chosen tests; minus a signal where it ended them."""
+    (folder / "orders.json").write_text(json.dumps(orders), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "--tb=no"]
+    command += ["-p", "no:cacheprovider", "-p", "mutation_plugin", f"--basetemp={folder / 'temporary'}"]
+    if orders["ran"] is not None:
+        command.remove("-x")
+    started = time.monotonic()
+    with subprocess.Popen(
+        [*command, *files],
+        cwd=ROOT,
+        env=environment(ZERONORM_TRIAL=str(folder / "orders.json"), **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT)),
+    ) as process:
         try:
-            outcomes = (self._run(tests, compiled, limit_s) for tests in parts if tests)
-            return next((outcome for outcome in outcomes if outcome != SURVIVED), SURVIVED)
+            output = process.communicate(timeout=limit_s)[0]
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            status, output = -signal.SIGALRM, b""
         finally:
-            file.write_text(original, encoding="utf-8")
-            os.utime(file, ns=(when, when))
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with whatever the tests have started
+    return status, output.decode(errors="replace"), time.monotonic() - started
 
-    def _compile_for(self, parts: list[tuple[str, ...]], limit_s: int) -> None:
-        """Run the tests once without a fault: each fault then compiles only what it changes."""
-        tests = tuple(sorted(test for part in parts for test in part))
-        if tests not in self.passed:
-            self.passed.add(tests)
-            if self._run(tests, self.compiled, 10 * limit_s) != SURVIVED:
-                raise RuntimeError(f"The tests fail without a fault: {' '.join(tests)}")
 
-    def _altered_code(self) -> Path:
-        """A place for compiled code that the next fault does not see."""
-        shutil.rmtree(self.altered, ignore_errors=True)
-        shutil.copytree(self.compiled, self.altered, copy_function=os.link)
-        return self.altered
+@functools.cache  # sources that change meanwhile count from the next run on
+def fingerprint(*names: str) -> str:
+    found = hashlib.sha256(sys.version.encode())
+    for name in names:
+        found.update(name.encode())
+        for path in sorted((ROOT / name).rglob("*.py")) or [ROOT / name]:
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
 
-    def _run(self, tests: tuple[str, ...], compiled: Path, limit_s: int) -> str:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(self.folder / "src"),
-            "NUMBA_CACHE_DIR": str(compiled),
-            "OMP_NUM_THREADS": "1",
-        }
-        # Otherwise the sources of Python would be compiled anew for each fault.
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-m",
-            "not slow",
-            "-p",
-            "no:cacheprovider",
-            *tests,
-        ]
-        # Processor time: the clock says little on a busy machine.
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 5)),
+
+# -- Which test runs which line --
+
+
+@dataclass(frozen=True)
+class Map:
+    tests: list[str]
+    seconds: list[float]
+    ran: dict[str, dict[int, set[int]]]  # by file and line
+    others: list[str]  # tests that were skipped or do not pass here
+
+
+def lines_of_tests(jobs: int, chosen: list[str]) -> Map:
+    """From the cache or by running the tests; a test file is run again when it or the sources have changed."""
+    kept = PLACE / f"lines-{fingerprint('src', 'tests/mutation/inside')}"
+    kept.mkdir(parents=True, exist_ok=True)
+    parts = _parts_of_tests(chosen)
+    print(f"{sum(len(tests) for _, tests in parts)} tests in {len(parts)} parts", flush=True)
+    tests: list[str] = []
+    seconds: list[float] = []
+    ran: dict[str, dict[int, set[int]]] = {}
+    others: list[str] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(lambda part: _lines_of_part(*part, kept), parts):
+            others += found["others"]
+            for entry in found["passed"]:
+                for name, lines in entry["lines"].items():
+                    for line in lines:
+                        ran.setdefault(name, {}).setdefault(line, set()).add(len(tests))
+                tests.append(entry["test"])
+                seconds.append(entry["seconds"])
+    print(f"{len(tests)} pass in {sum(seconds):.0f} s, {len(others)} do not or are skipped", flush=True)
+    return Map(tests, seconds, ran, others)
+
+
+def _parts_of_tests(chosen: list[str]) -> list[tuple[str, list[str]]]:
+    """Test files with their tests, large files in several parts, the largest first."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not slow"]
+    command += ["-p", "no:cacheprovider", *chosen]
+    listed = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True).stdout
+    by_file: dict[str, list[str]] = {}
+    for line in listed.splitlines():
+        if "::" in line and line.startswith("tests/"):
+            by_file.setdefault(line.partition("::")[0], []).append(line)
+    if not by_file:
+        raise RuntimeError(f"No tests were found:\n{listed[-2000:]}")
+    parts = [
+        (file, tests[first : first + TESTS_AT_A_TIME])
+        for file, tests in by_file.items()
+        if Path(file).name not in TESTS_LEFT_OUT
+        for first in range(0, len(tests), TESTS_AT_A_TIME)
+    ]
+    return sorted(parts, key=lambda part: -len(part[1]))
+
+
+def _lines_of_part(file: str, tests: list[str], kept: Path) -> dict:
+    key = hashlib.sha256("\n".join([(ROOT / file).read_text("utf-8"), *tests]).encode()).hexdigest()[:16]
+    place = kept / f"{key}.json.gz"
+    if place.exists():
+        return json.loads(gzip.decompress(place.read_bytes()))
+    with tempfile.TemporaryDirectory(prefix="zeronorm-lines-") as folder:
+        ran = Path(folder) / "ran.json"
+        orders = {"tests": dict.fromkeys(tests, 0.0), "ran": str(ran)}
+        _, output, _ = pytest([file], orders, Path(folder), 900.0, ZERONORM_WATCH=str(SOURCE))
+        if ran.exists():
+            found = ran.read_bytes()
+            place.write_bytes(gzip.compress(found, 1))
+            return json.loads(found)
+    print(f"lost: {file}\n{output[-2000:]}", flush=True)
+    return {"passed": [], "others": tests}
+
+
+def chosen_tests(numbers: set[int], known: Map, file: str, budget_s: float) -> dict[str, float]:
+    """First those of files that bear the name of the module or its package, the quickest first, within the time."""
+    module, package = Path(file).stem, file.partition("/")[0]
+    words = {module.strip("_"), module.replace("_", "")}
+
+    def order(number: int) -> tuple[int, float]:
+        path = known.tests[number].partition("::")[0]
+        near = 0 if any(word in Path(path).stem for word in words) else 1
+        return near if near == 0 or f"/{package}/" in path else 2, known.seconds[number]
+
+    chosen: dict[str, float] = {}
+    files: set[str] = set()
+    total = 0.0
+    for number in sorted(numbers, key=order):
+        path = known.tests[number].partition("::")[0]
+        if total > budget_s:
+            break
+        if len(files | {path}) > 15:  # each is read by each trial
+            continue
+        files.add(path)
+        chosen[known.tests[number]] = known.seconds[number]
+        total += known.seconds[number]
+    return chosen
+
+
+# -- Trials --
+
+
+def outcome_of(trial: Trial) -> Outcome:
+    started = time.monotonic()
+    if not trial.tests:
+        return Outcome(trial.package, trial.name, trial.key, UNREACHED, "", 0, 0, 0.0)
+    extra = 75.0 if trial.compiled else 15.0
+    limits = {name: 5.0 * seconds + extra for name, seconds in trial.tests.items()}
+    files = dict.fromkeys(name.partition("::")[0] for name in trial.tests)
+    module = ".".join(("zeronorm", *Path(trial.file).with_suffix("").parts)).removesuffix(".__init__")
+    with tempfile.TemporaryDirectory(prefix="zeronorm-fault-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "fault.py").write_text(trial.text, encoding="utf-8")
+        fault = {"module": module, "file": str(SOURCE / trial.file), "text": str(folder / "fault.py")}
+        limit = 5.0 * sum(trial.tests.values()) + 60.0 + 2 * extra
+        status, output, _ = pytest(
+            files, {"tests": limits, "ran": None}, folder, limit, ZERONORM_FAULT=json.dumps(fault)
         )
-        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-            return LATE
-        return SURVIVED if done.returncode == 0 else KILLED
+    killer = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+    if status in (-signal.SIGALRM, -signal.SIGXCPU):
+        outcome = LATE
+    elif status == 0:
+        outcome = SURVIVED
+    else:
+        outcome = KILLED
+    said = killer.group(1) if killer else ("" if status == 0 else f"status {status} {output[-200:]!r}")
+    n_tests, seconds = len(trial.tests), round(time.monotonic() - started, 1)
+    return Outcome(trial.package, trial.name, trial.key, outcome, said, n_tests, trial.n_reaching, seconds)
 
 
-def tests_of(file: Path, source: Path) -> list[tuple[str, ...]]:
-    """The test files of a source file's package: those that name the module, and the others."""
-    parts = file.relative_to(source).with_suffix("").parts
-    folders = [f"tests/{parts[0]}", *MORE_TESTS.get(parts[0], ())]
-    if parts[0] == "selectors" and len(parts) > 2:
-        folders = [f"tests/selectors/{parts[1]}"]
-    found, others = (
-        [path for folder in some for path in sorted((ROOT / folder).rglob("test_*.py"))]
-        for some in (folders, NAMING_TESTS.get(parts[0], ()))
-    )
-    words = {parts[-1], parts[-1].replace("_", "")}
-    near = [path for path in found if any(w in path.stem or w in path.read_text("utf-8") for w in words)]
-    near += [path for path in others if any(w in path.stem for w in words)]
-    rest = [path for path in found if path not in near]
-    return [tuple(str(path.relative_to(ROOT)) for path in part) for part in (near, rest)]
+def judged(result: Outcome) -> Outcome:
+    """Whether a survivor was found to change nothing, and whether a trial without a fault has survived."""
+    if result.package == CONTROL and result.outcome != SURVIVED:
+        return Outcome(**{**asdict(result), "outcome": ALARM})
+    if result.outcome in (SURVIVED, UNREACHED) and result.key in CHANGES_NOTHING:
+        return Outcome(**{**asdict(result), "outcome": JUDGED, "killer": CHANGES_NOTHING[result.key]})
+    return result
 
 
-def try_named(copy: Copy, chosen: str, limit_s: int) -> list[tuple[str, str]]:
-    results = []
+def possible(package: str) -> list[Mutant]:
+    folder = SOURCE / package
+    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [SOURCE / f"{package}.py"]
+    return [mutant for file in files for mutant in mutants_of(file, SOURCE)]
+
+
+def drawn(package: str, seed: int, first: int, count: int) -> list[Mutant]:
+    pool = possible(package)
+    random.Random(f"{seed} {package}").shuffle(pool)
+    chosen = pool[first : first + count]
+    return [m for m in chosen if is_program(m.applied_to((SOURCE / m.file).read_text("utf-8")))]
+
+
+def random_trials(mutants: dict[str, list[Mutant]], known: Map, budget_s: float) -> list[Trial]:
+    reach = Reach(SOURCE, known.ran)
+    trials: list[Trial] = []
+    for package, some in mutants.items():
+        for place, mutant in enumerate(some):
+            numbers = reach.tests(mutant)
+            tests = chosen_tests(numbers, known, mutant.file, budget_s)
+            text = (SOURCE / mutant.file).read_text("utf-8")
+            compiled = any(file == mutant.file for file, _ in reach.kernels.values())
+            same = (tests, len(numbers), compiled)
+            trials.append(
+                Trial(package, mutant.name, mutant.key, mutant.file, mutant.applied_to(text), *same)
+            )
+            if place % CONTROL_EVERY == 0 and tests:
+                trials.append(Trial(CONTROL, mutant.name, mutant.key, mutant.file, text, *same))
+    return trials
+
+
+def named_trials(chosen: str, known: Map) -> tuple[list[Trial], list[Outcome]]:
+    trials, lost = [], []
     for fault in NAMED_FAULTS:
         if chosen == "-" or chosen not in fault.meaning:
             continue
-        file = copy.folder / "src" / "zeronorm" / fault.file
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        file = SOURCE / fault.file
+        text = file.read_text("utf-8") if file.exists() else ""
+        name, key = f"{fault.meaning} ({fault.file})", (fault.file, "", fault.text, fault.meaning)
         if text.count(fault.text) != 1:
-            outcome = LOST
-        else:
-            outcome = copy.outcome(file, text.replace(fault.text, fault.replacement), [fault.tests], limit_s)
-        print(f"{outcome:15} {fault.meaning} ({fault.file})", flush=True)
-        results.append(("named", outcome))
-    return results
+            lost.append(Outcome("named", name, key, LOST, "", 0, 0, 0.0))
+            continue
+        pairs = zip(known.tests, known.seconds, strict=True)
+        tests = {test: seconds for test, seconds in pairs if test.partition("::")[0] in fault.tests}
+        ordered = dict(sorted(tests.items(), key=lambda pair: pair[1]))
+        compiled = "zeronorm._jit" in text
+        new = text.replace(fault.text, fault.replacement)
+        trials.append(Trial("named", name, key, fault.file, new, ordered, len(tests), compiled))
+    return trials, lost
 
 
-def try_random(
-    copy: Copy, packages: list[str], seed: int, chosen: slice, deadline: float, limit_s: int
-) -> list[tuple[str, str]]:
-    source = copy.folder / "src" / "zeronorm"
-    pools = {}
-    for package in packages:
-        files = (
-            sorted((source / package).rglob("*.py"))
-            if (source / package).is_dir()
-            else [source / f"{package}.py"]
-        )
-        pools[package] = [mutant for file in files for mutant in mutants_of(file)]
-        random.Random(f"{seed} {package}").shuffle(pools[package])
-        pools[package] = [mutant for mutant in pools[package] if mutant.file.name not in ON_A_GPU][chosen]
-    results = []
-    while any(pools.values()) and time.monotonic() < deadline:
-        for package in packages:
-            if not pools[package] or time.monotonic() >= deadline:
-                continue
-            mutant = pools[package].pop(0)
-            text = mutant.applied_to(mutant.file.read_text(encoding="utf-8"))
-            outcome = copy.outcome(mutant.file, text, tests_of(mutant.file, source), limit_s)
-            where = f"{mutant.file.relative_to(source)}:{mutant.line}"
-            print(f"{outcome:15} {where}: {mutant.meaning}", flush=True)
-            results.append((package, outcome))
-    return results
+def again(file: Path) -> dict[str, list[Mutant]]:
+    """The survivors of an earlier run, as far as their lines still read the same."""
+    earlier = [e for e in json.loads(file.read_text("utf-8"))["outcomes"] if e["package"] != CONTROL]
+    wanted = {tuple(entry["key"]) for entry in earlier if entry["outcome"] in (SURVIVED, UNREACHED)}
+    packages = dict.fromkeys(entry["package"] for entry in earlier if tuple(entry["key"]) in wanted)
+    return {
+        package: [mutant for mutant in possible(package) if mutant.key in wanted]
+        for package in packages
+        if package != "named"
+    }
 
 
-def summary(results: list[tuple[str, str]]) -> str:
+def wilson(found: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """Interval of the share of all faults that would be found, from a sample of them."""
+    center = (found + z**2 / 2) / (total + z**2)
+    half = z / (total + z**2) * (found * (total - found) / total + z**2 / 4) ** 0.5
+    return center - half, center + half
+
+
+def summary(results: list[Outcome]) -> str:
     lines = []
-    for package in dict.fromkeys(name for name, _ in results):
-        counts = Counter(outcome for name, outcome in results if name == package)
-        found = counts[KILLED] + counts[LATE]
-        lines.append(f"{package:12} {found} of {sum(counts.values())} found, {counts[SURVIVED]} survived")
+    for package in dict.fromkeys(result.package for result in results):
+        counts = Counter(result.outcome for result in results if result.package == package)
+        found, missed = counts[KILLED] + counts[LATE], counts[SURVIVED] + counts[UNREACHED]
+        said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+        if found + missed:
+            low, high = wilson(found, found + missed)
+            said = f"{found} of {found + missed} found, 95 % interval {low:.0%} to {high:.0%} ({said})"
+        lines.append(f"{package:12} {said}")
     return "\n".join(lines)
+
+
+def write(results: list[Outcome], file: Path | None) -> None:
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        content = {
+            "summary": summary(results).splitlines(),
+            "outcomes": [asdict(result) for result in results],
+        }
+        file.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "packages", nargs="*", default=["design", "solvers", "selectors", "evaluation", "workflow"]
-    )
-    parser.add_argument("--minutes", type=float, default=25.0, help="time for random faults")
-    parser.add_argument(
-        "--limit", type=int, default=300, help="seconds of the processor for the tests of one fault"
-    )
+    parser.add_argument("packages", nargs="*", default=PACKAGES)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="trials side by side")
+    parser.add_argument("--minutes", type=float, default=25.0, help="no trial begins later than this")
+    parser.add_argument("--budget", type=float, default=30.0, help="seconds of tests for one fault")
+    parser.add_argument("--memory", type=int, default=8, help="GiB of addresses that one trial may have")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the first random fault of each package to try")
-    parser.add_argument("--count", type=int, default=10**9, help="how many random faults of each package")
+    parser.add_argument("--count", type=int, default=40, help="how many random faults of each package")
     parser.add_argument("--named", default="", help="only named faults with this text; '-' for none")
+    parser.add_argument("--again", type=Path, help="the survivors of the run with this output, no others")
+    parser.add_argument("--only", default="", help="only random faults whose name has this text")
+    parser.add_argument("--tests", nargs="+", default=["tests"], help="folders or files of tests")
+    parser.add_argument("--out", type=Path, help="a file for the outcomes")
     options = parser.parse_args()
-    place = ROOT / ".cache" / "mutation"
-    place.mkdir(parents=True, exist_ok=True)
-    copy = Copy(place)
-    results = try_named(copy, options.named, options.limit)
-    chosen = slice(options.first, options.first + options.count)
     deadline = time.monotonic() + 60.0 * options.minutes
-    results += try_random(copy, options.packages, options.seed, chosen, deadline, options.limit)
+    global MEMORY_LIMIT
+    MEMORY_LIMIT = options.memory << 30
+    known = lines_of_tests(options.jobs, options.tests)
+    trials, results = named_trials("-" if options.again else options.named, known)
+    if options.again:
+        mutants = again(options.again)
+    else:
+        mutants = {p: drawn(p, options.seed, options.first, options.count) for p in options.packages}
+    mutants = {p: [mutant for mutant in some if options.only in mutant.name] for p, some in mutants.items()}
+    trials += random_trials(mutants, known, options.budget)
+    # Mixed, so that a run that ends early has tried some of each package.
+    random.Random(options.seed).shuffle(trials)
+    results += try_all(trials, options.jobs, deadline, options.out)
+    write(results, options.out)
     print(summary(results))
-    return int(any(outcome == LOST or (name == "named" and outcome == SURVIVED) for name, outcome in results))
+    wrong = {LOST, ALARM}
+    return int(any(r.outcome in wrong or (r.package == "named" and r.outcome == SURVIVED) for r in results))
+
+
+def try_all(trials: list[Trial], jobs: int, deadline: float, out: Path | None) -> list[Outcome]:
+    results: list[Outcome] = []
+
+    def attempt(trial: Trial) -> Outcome | None:
+        return judged(outcome_of(trial)) if time.monotonic() < deadline else None
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in as_completed([pool.submit(attempt, trial) for trial in trials]):
+            result = done.result()
+            if result is not None:
+                results.append(result)
+                write(results, out)
+                said = f"{result.outcome:15} {result.package}: {result.name}  {result.killer}"
+                print(
+                    f"{said} ({result.n_tests} of {result.n_reaching} tests, {result.seconds} s)", flush=True
+                )
+    return results
 
 
 if __name__ == "__main__":

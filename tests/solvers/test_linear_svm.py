@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
 from sklearn.svm import LinearSVC, LinearSVR
 
 from oracles.qp import primal_svm, primal_svr
@@ -12,7 +13,7 @@ from solvers.problems import classification, regression
 from zeronorm.design import as_design
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm import linear, tall
-from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.box_dual import BoxDual, add_free, drop_free
 from zeronorm.solvers.svm.dual import solve_svm_dual
 from zeronorm.solvers.svm.linear import (
     prefers_gram,
@@ -330,3 +331,42 @@ def test_squared_loss_on_many_sparse_features_is_the_same_machine(monkeypatch):
     products = tall.solve_squared_loss(design, problem)
     assert products.status is Status.CONVERGED
     np.testing.assert_allclose(products.weights, factored.weights, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", [1, 29, 43, 61, 134])
+def test_the_line_search_ends_at_the_lowest_point_of_a_line(seed):
+    """In these problems Newton's steps leave the interval in which the lowest point lies."""
+    rng = np.random.default_rng(seed)
+    y, C = rng.choice([-1.0, 1.0], 6), 10.0 ** rng.uniform(-3, 3, 6)
+    problem = BoxDual.classification(y, C, True)
+    weights, decision = rng.normal(size=2), 5 * rng.normal(size=6)
+    step, change = -0.01 * weights, rng.normal(size=6) * 10 ** rng.uniform(-2, 2, 6)
+
+    def height(length):
+        w, excess = weights + length * step, np.maximum(1.0 - y * (decision + length * change), 0.0)
+        return 0.5 * w @ w + 0.5 * np.sum(C * excess**2)
+
+    found = tall._exact_line_search(problem, C, weights, step, decision, change)
+    lowest = minimize_scalar(height, bounds=(0.0, 10.0), method="bounded", options={"xatol": 1e-12})
+    assert height(found) <= lowest.fun * (1.0 + 1e-12)
+
+
+def test_the_inverse_of_the_free_samples_follows_those_that_come_and_go():
+    """Samples 3, 1, 4, 0, 2 become free, then the second and the last of them leave."""
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(5, 7))
+    H = H @ H.T
+    free, inverse, m = np.full(5, -1, dtype=np.int64), np.zeros((5, 5)), 0
+
+    def is_inverse():
+        among = free[:m]
+        np.testing.assert_allclose(inverse[:m, :m], np.linalg.inv(H[np.ix_(among, among)]), rtol=1e-8)
+
+    for i in (3, 1, 4, 0, 2):
+        along = -inverse[:m, :m] @ H[free[:m], i]
+        m = add_free(free, inverse, m, i, along, H[i, i] + H[i, free[:m]] @ along)
+        is_inverse()
+    for k, left in ((1, [3, 2, 4, 0]), (3, [3, 2, 4])):
+        m = drop_free(free, inverse, m, k)
+        assert free[:m].tolist() == left
+        is_inverse()

@@ -182,6 +182,18 @@ def test_kept_columns_may_be_patterns(gappy):
     assert {"x1", "x9"} <= set(result.features)
 
 
+@pytest.mark.parametrize("column", ["sex", "is=sex", "sex="])
+def test_a_model_finds_levels_of_text_in_a_second_sheet(column, tmp_path):
+    """A name of a column may itself hold the sign that stands between a column and its level."""
+    model = LinearModel(
+        "regression", "y", ["a", f"{column}=f"], [0.0, 0.0], [1.0, 1.0], [[2.0, 10.0]], [0.5], "single", []
+    )
+    (tmp_path / "data.csv").write_text("id,a,other\ns1,1,5\ns2,2,5\ns3,3,5\n")
+    (tmp_path / "sheet.csv").write_text(f"id,{column},noise\ns3,f,x\ns1,m,y\ns2,f,z\n")
+    found = apply_model(model, tmp_path / "data.csv", samples=tmp_path / "sheet.csv", id="id")
+    assert found == {"sample": ["s1", "s2", "s3"], "prediction": [2.5, 14.5, 16.5]}
+
+
 def test_a_model_fills_gaps_of_new_samples_and_knows_renamed_columns(gappy, tmp_path):
     X, y = gappy
     names = ["a", "a", *(f"g{k}" for k in range(2, 10))]

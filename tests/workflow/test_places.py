@@ -31,6 +31,18 @@ def problem():
     return X, y
 
 
+def test_an_output_folder_that_is_a_file_is_refused_before_any_work(problem, tmp_path, monkeypatch):
+    """Also with force, which replaces results and nothing else."""
+    monkeypatch.setattr(FisherScore, "fit", lambda *_, **__: pytest.fail("a fit whose result has no place"))
+    mine = tmp_path / "mine"
+    mine.write_text("notes")
+    for force in (False, True):
+        with pytest.raises(ValueError, match=r"'out' parameter names .*mine', which is a file"):
+            zeronorm.select(*problem, method="fisher", out=mine, force=force, **QUICK)
+    assert mine.read_text() == "notes"
+    assert list(tmp_path.iterdir()) == [mine]
+
+
 # -- devices --
 
 

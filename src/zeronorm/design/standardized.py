@@ -250,7 +250,11 @@ class StandardizedDesign(Design):
         side = 0.5 * d.sum() * self.mean - self.base.transpose_dot(d)
         product = self.base.sandwich(d)
         for rows in _bands(self.n_features):
-            product[rows] += np.outer(side[rows], self.mean) + np.outer(self.mean[rows], side)
+            correction = np.outer(side[rows], self.mean)
+            correction += np.outer(
+                self.mean[rows], side
+            )  # in place: NumPy on Python 3.14 would hold a third matrix
+            product[rows] += correction
             product[rows] *= np.outer(self._factor[rows], self._factor)
         return product
 

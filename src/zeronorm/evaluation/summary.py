@@ -182,7 +182,7 @@ class Choice:
     best: str
     worse: tuple[str, ...]
     preferred: str
-    is_tested: bool = True
+    is_tested: bool
 
     @property
     def equals(self) -> tuple[str, ...]:

@@ -327,7 +327,8 @@ def read_new_samples(
     if samples is None:
         return _with_names(raw, id)
     sheet = _read(samples, **text)
-    needed = {name for feature in model.features for name in (feature, feature.partition("=")[0])}
+    needed = set(model.features)
+    needed.update(column for feature in model.features for column, _ in _columns_and_levels(feature))
     return join_samples(raw, sheet, id, [name for name in sheet.names if name in needed])
 
 
@@ -353,6 +354,12 @@ def _with_names(raw: RawTable, id: str | None) -> RawTable:
     return replace(raw, sample_ids=texts_of(raw, places[0])) if places else raw
 
 
+def _columns_and_levels(feature: str) -> list[tuple[str, str]]:
+    """What the name of a feature made from text may mean: both parts may hold the sign between them."""
+    cuts = [place for place, letter in enumerate(feature) if letter == "="]
+    return [(feature[:cut], feature[cut + 1 :]) for cut in cuts]
+
+
 def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
     """The values of a feature: a column of numbers, or whether a text column has the level in its name."""
     places = [place for place, known in enumerate(raw.names) if known == name]
@@ -360,8 +367,8 @@ def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
         return np.asarray(raw.column(places[0]), dtype=np.float64)
     if places:
         raise ValueError(f"The column {name!r} of the new data holds text, but the model needs numbers.")
-    for cut in (i for i, letter in enumerate(name) if letter == "="):
+    for column, level in _columns_and_levels(name):
         for place in raw.texts:
-            if raw.names[place] == name[:cut]:
-                return np.asarray([cell == name[cut + 1 :] for cell in raw.texts[place]], dtype=np.float64)
+            if raw.names[place] == column:
+                return np.asarray([cell == level for cell in raw.texts[place]], dtype=np.float64)
     raise ValueError(f"The new data have no column {name!r}, which the model needs. Add it.")

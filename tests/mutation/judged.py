@@ -1,0 +1,48 @@
+"""Faults that were looked at one by one and change no result, with the reason.
+
+Each is filed under the file, the function, the text of the line and the change; a judgement ends when the line is
+written anew.
+"""
+
+from __future__ import annotations
+
+Key = tuple[str, str, str, str]
+
+CHANGES_NOTHING: dict[Key, str] = {
+    (
+        "evaluation/significance/effects.py",
+        "_noncentrality",
+        "reach = 10.0 + 2.0 * abs(t)",
+        "2.0 → 4.0",
+    ): "ends of a search between which the root lies in any case",
+    (
+        "solvers/l1_svm/dual.py",
+        "L1SvmInteriorProgram._solve_simplex",
+        "signed.design, self.y, C=self.price, epsilon=signed.epsilon, signed=signed",
+        "L1SvmDualProgram: swap signed.design and self.y",
+    ): "the two are not read where signed is given",
+    (
+        "solvers/l1_svm/interior_point.py",
+        "_InteriorPoint.go_back",
+        "rows, features = self.wrong or (np.arange(0), np.arange(0))",
+        "0 → 1",
+    ): "one more row or feature comes back into the program, whose end is checked against all of them",
+    (
+        "solvers/sparse_bayes/sequential.py",
+        "_State.result",
+        'with np.errstate(divide="ignore", invalid="ignore"):',
+        "np.errstate: without divide=",
+    ): "s is zero only for a column of zeros, whose q is zero too: 0 / 0 is an invalid value, no division by zero",
+    (
+        "workflow/models.py",
+        "LinearModel.save",
+        'json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\\n", "utf-8"',
+        "json.dumps: without indent=",
+    ): "the layout of a file for machines",
+    (
+        "solvers/svm/tall.py",
+        "_exact_line_search",
+        "length = 0.5 * (low + high) if high < np.inf else 2.0 * low",
+        "< → <=",
+    ): "without an upper end the length only grows, so that it leaves the interval only where there is one",
+}
