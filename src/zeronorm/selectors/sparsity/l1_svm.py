@@ -46,6 +46,8 @@ class L1SVM(WeightedSplittingSelector):
     for, each from the last basis. Features are brought into the program only when they can improve its solution (column
     generation), so a hundred thousand of them are no problem; there are never more weights than samples. Where that is
     quicker, an interior-point method takes the place of the simplex method; it ends in a vertex that is proved optimal.
+    In large sparse data samples that agree in the features of the program count as one, and those far from their margin
+    are fixed until the solution says otherwise, so a million of them are no problem either.
     When a number of features is asked for, a C at which the solution has that many is looked for between the steps of
     the path; there is none where the solution jumps from fewer to more, and then the larger solution is cut. Features
     are ordered by the C at which they enter; those that never do, by how close they came: :math:`|x_k \cdot (\alpha *
