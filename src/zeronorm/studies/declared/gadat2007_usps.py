@@ -126,7 +126,7 @@ def _section(results: Results) -> list[Section]:
             continue
         rows.append((str(size), *(f"{100 * value:.2f}" for value in (*energy, *test))))
     text = (
-        "Per cent. Training: mean error of machines for ten classes, trained and tested on samples of 100 images, at "
+        "Per cent. Training: mean error of machines for ten classes, trained on samples of 100 images, at "
         "the beginning and at the end of learning. Test: errors in telling one digit from all others, averaged over "
         "the digits, of single machines trained on all images and of the majority of the ten machines of a digit. "
         "The paper calls its 3.2 % an average error rate; should it be one over these two-class problems, it is to be "
