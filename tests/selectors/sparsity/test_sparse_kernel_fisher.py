@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from zeronorm import SparseKernelFisher
+from zeronorm import SparseKernelFisher, as_design
+from zeronorm.selectors.sparsity.sparse_kernel_fisher import _Fisher
 
 
 def classes(seed, n=50, p=30):
@@ -127,3 +130,20 @@ def test_bad_parameters(params, name):
     X, y = classes(0)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         SparseKernelFisher(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_feature_whose_means_are_as_distant_does_not_begin_the_path(side):
+    """Up to rounding it could come in at any penalty, however large."""
+    rng = np.random.default_rng(3)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 4)) + y[:, None] * [3.0, 1.0, 0.5, 0.0]
+    noise = rng.normal(size=40)
+    noise -= np.where(y == 1, noise[y == 1].mean(), noise[y == 0].mean())
+    other = side * (1.0 - 1e-12) * X[:, 0] + noise
+    both, alone = (
+        _Fisher(SimpleNamespace(n_samples=40, sample_weight=None, design=as_design(data), y=y))
+        for data in (np.column_stack([X, other]), X)
+    )
+    assert both.first == alone.first == 0
+    assert both.entry_of_second() == pytest.approx(alone.entry_of_second())

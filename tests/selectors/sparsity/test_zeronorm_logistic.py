@@ -223,6 +223,16 @@ def penalised_value(name, machines, penalty, epsilon):
     return machines.loss + penalty * sum(quad(slope, 0.0, w, limit=200)[0] for w in weights[weights > 0])
 
 
+def test_concave_penalties_end_where_their_authors_say():
+    """Fan & Li (2001): SCAD bends at λ and is flat beyond 3.7 λ. Zhang (2010): MCP with shape 3 is flat beyond 3 λ."""
+    w = np.array([0.0, 1.0, 2.0, 2.9, 3.0, 3.6, 3.7, 9.0]) * 0.5
+    flat = 1e-4  # no feature becomes quite free
+    mcp = [1.0, 2 / 3, 1 / 3, 0.1 / 3, flat, flat, flat, flat]
+    scad = [1.0, 1.0, 1.7 / 2.7, 0.8 / 2.7, 0.7 / 2.7, 0.1 / 2.7, flat, flat]
+    np.testing.assert_allclose(tangent_factors("mcp", w, 0.5, 0.1), mcp, atol=1e-12)
+    np.testing.assert_allclose(tangent_factors("scad", w, 0.5, 0.1), scad, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", SURROGATES)
 def test_reweighting_never_increases_the_penalised_loss(name):
     X, y = logistic_problem(1, n=50, p=30)
