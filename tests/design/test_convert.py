@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from zeronorm import FisherScore
 from zeronorm.design import DenseDesign, SparseDesign, as_design
 
 TABLE = {"age": [1, 2, 3], "dose": [0.5, 1.5, 2.5]}
@@ -164,3 +165,11 @@ def test_sparse_data_become_one_dense_block_only_when_it_is_small():
     few = view.take(np.arange(0, 2000, 20))
     assert not few.resident().is_sparse
     np.testing.assert_array_equal(few.resident().block([3]), few.block([3]))
+
+
+def test_a_cell_that_holds_several_numbers_is_named():
+    X = np.empty((3, 2), dtype=object)
+    X[:] = 1.0
+    X[1, 0] = [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"Row 1, column 0 holds \[1.0, 2.0\]; give one number per cell"):
+        FisherScore().fit(X, [0, 1, 0])

@@ -69,4 +69,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)",
         "0 → 1",
     ): "how many threads share the work",
+    ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
+        "the same product by bands of rows or of columns: how fast, not what"
+    ),
 }
