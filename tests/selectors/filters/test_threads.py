@@ -58,8 +58,7 @@ def test_parts_of_a_vector_cover_it_once(monkeypatch, size):
 def three_threads(monkeypatch):
     """Three threads, also for little work."""
     monkeypatch.setattr("zeronorm.design.dense._reading_threads", lambda n_bytes: 3)
-    for module in ("search", "hits_and_misses"):
-        monkeypatch.setattr(f"zeronorm.engines.neighbours.{module}.useful_threads", lambda n_jobs, work: 3)
+    monkeypatch.setattr("zeronorm.engines.neighbours.search.useful_threads", lambda n_jobs, work: 3)
 
 
 def wide(order, dtype=np.float32):

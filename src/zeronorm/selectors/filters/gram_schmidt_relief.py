@@ -15,9 +15,8 @@ from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.column_information import safe_ratio
 from zeronorm.engines.error_control import best_of
-from zeronorm.engines.neighbours.hits_and_misses import class_pairs
 from zeronorm.engines.neighbours.kernels import block_width
-from zeronorm.engines.neighbours.search import NearestLists, usable_neighbours
+from zeronorm.engines.neighbours.search import NearestLists, class_pairs, usable_neighbours
 from zeronorm.engines.orthogonal import DEPENDENT
 from zeronorm.registry import register
 from zeronorm.selection.kinds import NONE, count, exceptions, parameter_error

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from zeronorm.design import is_constant_range
 from zeronorm.engines.column_information import parse_discrete_features, safe_ratio
-from zeronorm.engines.neighbours.hits_and_misses import class_pairs, mean_differences, regression_pairs
 from zeronorm.engines.neighbours.kernels import (
     ABSOLUTE,
     MISMATCH,
@@ -21,8 +20,11 @@ from zeronorm.engines.neighbours.kernels import (
 )
 from zeronorm.engines.neighbours.search import (
     ColumnPart,
+    class_pairs,
+    mean_differences,
     nearest_by_columns,
     neighbour_classes,
+    regression_pairs,
     usable_neighbours,
 )
 from zeronorm.registry import register

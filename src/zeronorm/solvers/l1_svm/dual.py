@@ -19,7 +19,8 @@ from scipy import sparse
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
 from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
-from zeronorm.solvers.l1_svm.program import L1Svm, L1SvmProgram, L1SvmTallProgram, Sides
+from zeronorm.solvers.l1_svm.program import L1Svm, L1SvmProgram
+from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram, Sides
 from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import per_sample
