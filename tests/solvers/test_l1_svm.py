@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm import program as programs
+from zeronorm.solvers.l1_svm import tall as programs
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram, l1_svm_program
 from zeronorm.solvers.l1_svm.program import ALL_AT_ONCE, L1SvmProgram
 from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram
