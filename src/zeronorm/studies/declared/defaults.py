@@ -174,7 +174,10 @@ def full_regression() -> Plan:
 
 
 def full_fresh_regression() -> Plan:
-    return _regression_plan((*UNSEEN_REGRESSION, *FRESH_REGRESSION), _regression_arms())
+    """Only the methods that a claim is about, and what they are compared with."""
+    arms = tuple(arm for arm in _regression_arms() if arm.label in (CORRELATION, *META))
+    plan = _regression_plan((*UNSEEN_REGRESSION, *FRESH_REGRESSION), arms)
+    return replace(plan, cap_s=FRESH_CAP_S)
 
 
 def quick_regression() -> Plan:
@@ -515,7 +518,8 @@ FRESH_REGRESSION_DATA = replace(
     title="Default settings in regression, with data that nobody had looked at",
     about=(
         f"The {len(UNSEEN_REGRESSION)} data sets of the study 'defaults-regression' and {len(FRESH_REGRESSION)} further"
-        f" ones. The further ones ({', '.join(FRESH_REGRESSION)}) {_NAMED_FIRST}'defaults-regression'."
+        f" ones. The further ones ({', '.join(FRESH_REGRESSION)}) {_NAMED_FIRST}'defaults-regression', with the methods "
+        f"of the claims alone and {FRESH_CAP_S:g} s for a cell."
     ),
     cost="about twenty minutes on 2 cores; can be stopped and resumed.",
     full=full_fresh_regression,
