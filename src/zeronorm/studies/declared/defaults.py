@@ -518,8 +518,8 @@ FRESH_REGRESSION_DATA = replace(
     title="Default settings in regression, with data that nobody had looked at",
     about=(
         f"The {len(UNSEEN_REGRESSION)} data sets of the study 'defaults-regression' and {len(FRESH_REGRESSION)} further"
-        f" ones. The further ones ({', '.join(FRESH_REGRESSION)}) {_NAMED_FIRST}'defaults-regression', with the methods "
-        f"of the claims alone and {FRESH_CAP_S:g} s for a cell."
+        f" ones. The further ones ({', '.join(FRESH_REGRESSION)}) {_NAMED_FIRST}'defaults-regression', with the "
+        f"methods of the claims alone and {FRESH_CAP_S:g} s for a cell."
     ),
     cost="about twenty minutes on 2 cores; can be stopped and resumed.",
     full=full_fresh_regression,
