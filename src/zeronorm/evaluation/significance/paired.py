@@ -39,8 +39,7 @@ LARGEST_EXACT = 50  # differences in the signed rank test
 
 # In the paired test, variance with overlapping training parts over that of independent samples. Simulated in
 # docs/trust with procedures that choose one of 500 features; a factor of 2 rejected 0.13 of equal ones.
-SHARE_EXCESS = 2.25  # the excess over 1 for errors of two procedures at their least stable
-AREA_EXCESS = 1.75  # the same for areas under the curve
+UNSTABLE_EXCESS = 2.25  # the excess over 1 for errors and areas of two procedures at their least stable
 RESIDUAL_EXCESS = (
     1.5  # the same for residuals, before the share of the test part is added; many parts count half
 )
@@ -246,7 +245,7 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     The normal test (for residuals the t test) of the mean of paired differences, one per sample, with the variance for
     overlapping training parts. One difference of each sign is added to each class, so that differences without spread
     are not taken for certainty. For errors and areas the variance is that of one pass of cross-validation, times
-    1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 1.75 · min(1, 6a(1 - a)) with their mean area:
+    1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 2.25 · min(1, 6a(1 - a)) with their mean area:
     methods that err often may choose other features on other data, and one data set does not show how much that
     matters. Further passes make the difference steadier, but the test not more powerful; with more than ten test parts
     the excess over 1 grows with their number (docs/trust).
@@ -334,10 +333,10 @@ def _paired_overlap(metric: Metric, rows: Rows, level: float) -> float:
     if metric.sample_outcomes in LEAST_SPREAD:
         return 1 + max(RESIDUAL_EXCESS + ratio_of_parts(rows), excess_of_parts(0.0, rows) / 2)
     if metric.outcomes == "ranks":
-        return 1 + excess_of_parts(AREA_EXCESS, rows) * min(1.0, 6 * level * (1 - level))
+        return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * min(1.0, 6 * level * (1 - level))
     # Of outcomes that are no shares the level does not tell how stable the methods are.
     instability = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
-    return 1 + excess_of_parts(SHARE_EXCESS, rows) * instability
+    return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * instability
 
 
 # -- All pairs of methods in the records of ``evaluate`` --
