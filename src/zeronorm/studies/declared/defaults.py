@@ -192,10 +192,15 @@ def full() -> Plan:
 
 
 def full_fresh() -> Plan:
-    """Only the methods that a claim is about, and what they are compared with."""
+    """The methods that a claim is about on all data sets, and the others, which give the ranks, on the fresh ones."""
     plan = _plan((*UNSEEN, *FRESH))
-    arms = tuple(arm for arm in plan.arms if arm.label in (BASELINE, *FLAGSHIPS, *META))
+    claimed = (BASELINE, *FLAGSHIPS, *META)
+    arms = tuple(arm if arm.label in claimed else _on_fresh_data(arm) for arm in plan.arms)
     return replace(plan, arms=arms, cap_s=FRESH_CAP_S)
+
+
+def _on_fresh_data(arm: Arm) -> Arm:
+    return replace(arm, only=tuple(name for name in FRESH if arm.only is None or name in arm.only))
 
 
 def tuning() -> Plan:
