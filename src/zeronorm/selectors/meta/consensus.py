@@ -285,9 +285,9 @@ def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> Selection
     A ridge regression keeps a column and its copy for ever, as they share one weight: copies go behind the others.
     """
     first = path.order[:n_refined]
-    design = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
-    distinct = distinct_columns(first_copies(design))
-    design = design.take(distinct)
+    standardized = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
+    distinct = distinct_columns(first_copies(standardized))
+    design = standardized.take(distinct)
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
     targets = problem.around_zero().targets()
     targets = targets - np.average(targets, axis=0, weights=weight)
