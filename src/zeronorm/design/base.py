@@ -273,7 +273,8 @@ class Design(ABC):
                     block *= scale[part.start + columns.start : part.start + columns.stop]
                 column_kernels.add_outer_square(accumulator, block)
 
-        column_kernels.add_in_parts(result, add, self._outer_square_parts(self.n_samples, self.n_features))
+        with column_kernels.threads_for_outer_square(*self.shape):
+            column_kernels.add_in_parts(result, add, self._outer_square_parts(*self.shape))
 
     def _add_gram_in_tiles(self, result: FloatArray, scale: FloatArray | None) -> None:
         """All threads fill a block of columns, then multiply it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -333,6 +334,16 @@ def add_in_parts(total: FloatArray, add: Callable[[range, FloatArray], None], pa
 
 _BAND = 256  # rows of a tile: small enough for sixteen threads, large enough for BLAS
 _PAIRS_WORTH_TILES = 1 << 26  # a thread multiplies so many pairs in some 2 ms
+
+
+# Fewer pairs are multiplied before BLAS is told how many threads it may use.
+_PAIRS_WORTH_A_LIMIT = 1 << 20
+
+
+def threads_for_outer_square(side: int, depth: int) -> AbstractContextManager[Any]:
+    """One thread for the outer square of few vectors: sixteen took ten times as long to share out so little work."""
+    few = _PAIRS_WORTH_A_LIMIT <= side**2 * depth < _PAIRS_WORTH_TILES
+    return one_thread() if few else nullcontext()
 
 
 def suits_tiles(side: int, depth: int) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._jit import kernel
 from zeronorm._threads import in_threads
-from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.index import MANY, by_falling_value
 
 TIE_TOLERANCE = 1e-10
@@ -31,44 +31,22 @@ def order_by_score(scores: ArrayLike, *, ratios: bool = False) -> IntArray:
     by_value, falling = by_falling_value(values)
     largest = _largest_magnitude(values, falling)
     smallest = min(largest, LARGE_RATIO) if ratios else largest
-    places = np.flatnonzero(_near_neighbours(falling, smallest, largest))
-    if places.size == 0:
-        return by_value
-    starts_new_tie = ~_close(falling[places - 1], falling[places], smallest, largest)
-    starts_new_tie[places == 0] = True
-    members = by_value[places]
-    by_value[places] = members[np.lexsort((members, np.cumsum(starts_new_tie)))]
+    _put_ties_in_order(by_value, falling, smallest, largest)
     return by_value
 
 
-def _close(higher: FloatArray, lower: FloatArray, smallest: float, largest: float) -> BoolArray:
-    """Whether values are tied, by the size of the higher one within bounds."""
-    with np.errstate(invalid="ignore"):  # inf - inf: equal infinities are tied
-        return ~(higher - lower > TIE_TOLERANCE * np.clip(higher, smallest, largest))
-
-
-def _near_neighbours(falling: FloatArray, smallest: float, largest: float) -> BoolArray:
-    """Which values are tied with the one before or behind."""
-    near = np.zeros(falling.size, dtype=bool)
-    if falling.size >= MANY:
-        in_threads(lambda a, b: _mark_near(falling, smallest, largest, near, a, b), falling.size)
-        return near
-    close = _close(falling[:-1], falling[1:], smallest, largest)
-    near[:-1] |= close
-    near[1:] |= close
-    return near
-
-
 @kernel
-def _mark_near(
-    falling: FloatArray, smallest: float, largest: float, near: BoolArray, first: int, last: int
-) -> None:
-    for i in range(first, last):
-        for k in (i - 1, i):
-            if k >= 0 and k + 1 < falling.shape[0]:
-                tolerance = TIE_TOLERANCE * min(max(falling[k], smallest), largest)
-                if not falling[k] - falling[k + 1] > tolerance:
-                    near[i] = True
+def _put_ties_in_order(order: IntArray, falling: FloatArray, smallest: float, largest: float) -> None:
+    """Sort the indices of tied values, which stand side by side; each is tied with the one before by its size."""
+    start = 0
+    for i in range(1, order.size + 1):
+        if i < order.size:
+            tolerance = TIE_TOLERANCE * min(max(falling[i - 1], smallest), largest)
+            if not falling[i - 1] - falling[i] > tolerance:  # equal infinities differ by NaN and are tied
+                continue
+        if i - start > 1:
+            order[start:i].sort()
+        start = i
 
 
 def _largest_magnitude(values: FloatArray, falling: FloatArray) -> float:

@@ -225,6 +225,18 @@ def test_near_copies_do_not_fill_the_first_places():
     assert 5 in Consensus([FisherScore()], refine=20).fit(X, y).path_.order[:3]
 
 
+def test_a_copy_or_mirror_image_takes_no_place_of_another_feature():
+    X, y = noise(80, 40)
+    X[:, 0] += 2.5 * y
+    X[:, 1] += y
+    X[:, 7] = 3.0 - 1.8 * X[:, 0]  # in another unit
+    X[:, 9] = X[:, 1]
+    order = Consensus().fit(X, y).path_.order.tolist()
+    sources = {0: "a", 7: "a", 1: "b", 9: "b"}
+    for pair in (order[:2], order[-2:]):
+        assert {sources.get(feature) for feature in pair} == {"a", "b"}
+
+
 def test_the_order_of_given_selectors_and_of_frequencies_is_left_as_it_is():
     X, y = noise(60, 20)
     X[:, :3] += y[:, None]

@@ -17,6 +17,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.engines.price import automatic_price
+from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
 from zeronorm.selection.kinds import count, exceptions, parameter_error
@@ -70,7 +71,9 @@ class Consensus(SplittingSelector):
     side by side. So with ``refine=m`` the first m features are put in order once more, by ridge regressions that they
     leave one after the other, the least missed first: without feature j the objective rises by
     :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}`, with weights :math:`W = H^{-1}X^\top T` of the standardised features and
-    :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one that predicts samples left out best.
+    :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one that predicts samples left out best. Columns
+    that are the same up to sign, shift and scale (1 - g beside g, Fahrenheit beside Celsius) tell nothing new: the
+    second one goes behind the first m.
 
     With ``weights="stability"`` a selector counts as much as the sets of its q best features on different
     halves overlap (mean share of common features, corrected for chance).
@@ -277,16 +280,22 @@ class Consensus(SplittingSelector):
 
 
 def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionPath:
-    """The path with its first features in the order of a joint elimination; the scores belong to the places."""
+    """The path with its first features in the order of a joint elimination; the scores belong to the places.
+
+    A ridge regression keeps a column and its copy for ever, as they share one weight: copies go behind the others.
+    """
     first = path.order[:n_refined]
-    design = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
+    standardized = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
+    distinct = distinct_columns(first_copies(standardized))
+    design = standardized.take(distinct)
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
     targets = problem.around_zero().targets()
     targets = targets - np.average(targets, axis=0, weights=weight)
     price = automatic_price(replace(problem, design=design)).raw
     pull = design.transpose_dot(weight[:, None] * targets)
+    kept = distinct[least_missed_last(design.sandwich(weight), pull, PENALTY / price)]
     order = path.order.copy()
-    order[:n_refined] = first[least_missed_last(design.sandwich(weight), pull, PENALTY / price)]
+    order[:n_refined] = first[np.concatenate([kept, np.setdiff1d(np.arange(n_refined), distinct)])]
     assert path.scores is not None
     scores = path.scores.copy()
     scores[order[:n_refined]] = path.scores[first]
