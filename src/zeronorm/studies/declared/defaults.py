@@ -192,10 +192,15 @@ def full() -> Plan:
 
 
 def full_fresh() -> Plan:
-    """Only the methods that a claim is about, and what they are compared with."""
+    """The methods that a claim is about on all data sets, and the others, which give the ranks, on the fresh ones."""
     plan = _plan((*UNSEEN, *FRESH))
-    arms = tuple(arm for arm in plan.arms if arm.label in (BASELINE, *FLAGSHIPS, *META))
+    claimed = (BASELINE, *FLAGSHIPS, *META)
+    arms = tuple(arm if arm.label in claimed else _on_fresh_data(arm) for arm in plan.arms)
     return replace(plan, arms=arms, cap_s=FRESH_CAP_S)
+
+
+def _on_fresh_data(arm: Arm) -> Arm:
+    return replace(arm, only=tuple(name for name in FRESH if arm.only is None or name in arm.only))
 
 
 def tuning() -> Plan:
@@ -448,6 +453,11 @@ def _claims_against(baseline: str, fresh: tuple[str, ...] = ()) -> tuple[Claim, 
     return (*better, *not_worse)
 
 
+_CLAIMS_ABOUT_RANKS = tuple(
+    _claim(f"{name} is among the first quarter on wide data", "mean rank", _in_first_quarter(name))
+    for name in FLAGSHIPS
+)
+
 STUDY = Study(
     name="defaults",
     title="Default settings on data that chose none of them",
@@ -464,10 +474,7 @@ STUDY = Study(
     quick=quick,
     expectations=(
         *_claims_against("the Fisher score"),
-        *(
-            _claim(f"{name} is among the first quarter on wide data", "mean rank", _in_first_quarter(name))
-            for name in FLAGSHIPS
-        ),
+        *_CLAIMS_ABOUT_RANKS,
     ),
     sections=_sections,
 )
@@ -505,12 +512,15 @@ FRESH_DATA = replace(
     title="Default settings, with data that nobody had looked at",
     about=(
         f"The {len(UNSEEN)} data sets of the study 'defaults' and {len(FRESH)} further ones. The further ones "
-        f"({', '.join(FRESH)}) {_NAMED_FIRST}'defaults', with the methods of the claims alone and "
-        f"{FRESH_CAP_S:g} s for a cell. It is the fourth look at the {len(UNSEEN)}."
+        f"({', '.join(FRESH)}) {_NAMED_FIRST}'defaults', with {FRESH_CAP_S:g} s for a cell. On the {len(UNSEEN)}, at "
+        "which it is the fourth look, only the methods of the claims take part. The claims about ranks were added when "
+        "the errors of these methods were known and those of the others were not. After a first run, whose gains were "
+        "+6.03 points for consensus and +6.01 for auto on the further data, a fault was found on a table made by hand: "
+        "the consensus kept a column and its copy. It was repaired, and consensus and auto were computed again."
     ),
-    cost="about an hour on 2 cores; can be stopped and resumed.",
+    cost="about two hours on 2 cores; can be stopped and resumed.",
     full=full_fresh,
-    expectations=_claims_against("the Fisher score", FRESH),
+    expectations=(*_claims_against("the Fisher score", FRESH), *_CLAIMS_ABOUT_RANKS),
 )
 FRESH_REGRESSION_DATA = replace(
     REGRESSION,
