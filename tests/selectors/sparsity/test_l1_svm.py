@@ -247,3 +247,19 @@ def test_a_price_that_pays_for_nothing_is_raised_in_small_steps():
     rng = np.random.default_rng(3)
     found = L1SVM().fit(rng.normal(size=(80, 500)), np.arange(80) % 2)
     assert 1 <= found.n_features_ <= 20
+
+
+def test_machines_of_several_classes_take_turns():
+    """One class is easy to tell by three features: they do not come before the one feature of each other class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = rng.normal(size=(120, 20))
+    X[:, :3] += 3.0 * (y == 0)[:, None]
+    X[:, 3] += 1.2 * (y == 1)
+    X[:, 4] += 1.2 * (y == 2)
+    selector = L1SVM(3).fit(X, y)
+    first = selector.get_support(indices=True)
+    assert {3, 4} < set(first.tolist())
+    own = L1SVM().fit(X, y)
+    np.testing.assert_array_equal(own.support_, own.coef_.any(axis=0))
+    assert {3, 4} < set(own.path_.order[:3].tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.price import l1_path, nearly_best_l1_prices, tube_of
-from zeronorm.engines.sparse_paths import first_copies, path_of_entries
+from zeronorm.engines.sparse_paths import entry_scores, first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, warn_of_empty_answer
@@ -57,7 +58,9 @@ class L1SVM(WeightedSplittingSelector):
     may depend on the order of the columns.
 
     Several classes: one machine against the rest for each at the same C, or one for each pair of classes, trained on
-    the samples of the two; the support is the union.
+    the samples of the two; the support is the union. The machines take turns: the feature that enters each of them
+    first comes before all second ones, and so on, since at the same C the class that is easiest to tell would take the
+    first places alone. A number of features is then read off this order.
 
     Use it for a small, stable number of features when the classes overlap. Of two equally good features it
     often keeps one alone.
@@ -148,7 +151,7 @@ class L1SVM(WeightedSplittingSelector):
                 walk.grow_to(1, prices)
             own_size = walk.last_support.size
             self.coef_, self.intercept_ = walk.weights, middle + walk.bias
-            self.C_ = float(walk.visited[-1][0])
+            self.C_ = walk.visited[-1].C
             if automatic:
                 walk.grow_to(MANY_FEATURES if asked is None else asked, prices)
         if np.isinf(chosen) and not walk.without_slack:
@@ -159,6 +162,8 @@ class L1SVM(WeightedSplittingSelector):
         if own_size == 0:
             remedy = "raise C or lower epsilon" if problem.task == "regression" else "raise C"
             warn_of_empty_answer(self, problem, remedy)
+        if len(walk.programs) > 1:
+            return walk.path_in_turns(self.C_)
         if asked is not None:
             walk.look_for_size(asked)
         return walk.path(own_size)
@@ -178,6 +183,15 @@ def _tasks(problem: Problem, multi_class: str) -> list[tuple[IntArray | None, Fl
         rows = [np.flatnonzero(np.isin(problem.y, pair)) for pair in pairs]
         return [(r, np.where(problem.y[r] == b, 1.0, -1.0)) for r, (_, b) in zip(rows, pairs, strict=True)]
     return [(None, target) for target in np.ascontiguousarray(problem.targets().T)]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The features with a weight at one C, and the size of their weights in each machine."""
+
+    C: float
+    support: IntArray
+    weights: FloatArray
 
 
 class _PriceWalk:
@@ -208,7 +222,7 @@ class _PriceWalk:
         self.machines: list[L1Svm] = []
         self.weights = np.zeros((len(self.programs), problem.n_features))
         self.unit = max(float(np.abs(y - y.mean()).max()) for _, y in tasks) if epsilon is not None else 1.0
-        self.visited: list[tuple[float, IntArray, FloatArray]] = []
+        self.visited: list[_Step] = []
         self.pull = np.zeros(problem.n_features)
         self.converged = True
 
@@ -224,7 +238,7 @@ class _PriceWalk:
         self._drop_rounding()
         total = np.abs(self.weights).sum(axis=0)
         support = np.flatnonzero(total)
-        self.visited.append((C, support, total[support]))
+        self.visited.append(_Step(float(C), support, np.abs(self.weights[:, support])))
         return int(support.size)
 
     def _costs(self, C: float, rows: IntArray | None) -> float | FloatArray:
@@ -246,7 +260,7 @@ class _PriceWalk:
 
     @property
     def last_support(self) -> IntArray:
-        return self.visited[-1][1]
+        return self.visited[-1].support
 
     @property
     def without_slack(self) -> bool:
@@ -256,7 +270,7 @@ class _PriceWalk:
     def grow_to(self, size: int, prices: FloatArray) -> None:
         """Solve for larger C until so many features have a weight; small steps first, as much larger ones cost more."""
         ratio, share = float(prices[-1] / prices[-2]), FIRST_SHARE
-        C = self.visited[-1][0]
+        C = self.visited[-1].C
         while self.last_support.size < size and not self.without_slack and prices[-1] > C:
             C = min(C * ratio**share, float(prices[-1]))
             self.solve(C)
@@ -264,12 +278,12 @@ class _PriceWalk:
 
     def look_for_size(self, size: int) -> None:
         """Halve the interval of C in which the number of features passes ``size`` until one has that many."""
-        self.visited.sort(key=lambda step: step[0])
-        sizes = [support.size for _, support, _ in self.visited]
+        self.visited.sort(key=lambda step: step.C)
+        sizes = [step.support.size for step in self.visited]
         larger = [i for i, found in enumerate(sizes) if found > size]
         if size in sizes or not larger or larger[0] == 0:
             return
-        low, high = self.visited[larger[0] - 1][0], self.visited[larger[0]][0]
+        low, high = self.visited[larger[0] - 1].C, self.visited[larger[0]].C
         for _ in range(BISECTIONS):
             middle = float(np.sqrt(low * high))
             found = self.solve(middle)
@@ -278,15 +292,51 @@ class _PriceWalk:
             low, high = (middle, high) if found < size else (low, middle)
 
     def path(self, own_size: int) -> SelectionPath:
-        last_pull = self.pull
-        steps = sorted(self.visited, key=lambda step: step[0])
+        return path_of_entries(*self._entries(), own_size=own_size, **self._outcome())
+
+    def path_in_turns(self, C: float) -> SelectionPath:
+        """Features in the turns of the machines, those with a weight at ``C`` before all others."""
+        steps = sorted(self.visited, key=lambda step: step.C)
+        own = next(step.support for step in steps if step.C == C)
+        turn = _turns(steps, self.problem.n_features)
+        others = np.setdiff1d(np.arange(turn.size), own)
+        turn[others] += 1.0 + turn[own].max(initial=0.0)
+        turns = np.unique(turn[np.isfinite(turn)])
+        supports = [np.flatnonzero(turn <= last) for last in turns]
+        by_entry = entry_scores(*self._entries())
         return path_of_entries(
-            [support for _, support, _ in steps],
-            [1.0 / C for C, _, _ in steps],
-            last_pull,
-            [strength for _, _, strength in steps],
-            own_size=own_size,
-            n_iter=sum(program.n_iter for program in self.programs),
-            converged=self.converged,
-            remedy=Status.FAILED.remedy + ".",
+            supports,
+            1.0 / (1.0 + np.arange(turns.size)),
+            self.pull,
+            [by_entry[support] for support in supports],
+            own_size=own.size,
+            **self._outcome(),
         )
+
+    def _entries(self) -> tuple[list[IntArray], list[float], FloatArray, list[FloatArray]]:
+        """Supports by growing C, their levels, what orders the features in none of them, and their strengths."""
+        steps = sorted(self.visited, key=lambda step: step.C)
+        strengths = [step.weights.sum(axis=0) for step in steps]
+        return [step.support for step in steps], [1.0 / step.C for step in steps], self.pull, strengths
+
+    def _outcome(self) -> dict[str, Any]:
+        return {
+            "n_iter": sum(program.n_iter for program in self.programs),
+            "converged": self.converged,
+            "remedy": Status.FAILED.remedy + ".",
+        }
+
+
+def _turns(steps: list[_Step], n_features: int) -> FloatArray:
+    """How many features enter a machine before each feature does, the least over the machines; inf for none."""
+    turn = np.full(n_features, np.inf)
+    for machine in range(len(steps[0].weights)):
+        is_new, n_entered = np.ones(n_features, dtype=bool), 0
+        for step in steps:
+            weight = step.weights[machine]
+            entering = np.flatnonzero((weight > 0.0) & is_new[step.support])
+            features = step.support[entering[np.argsort(-weight[entering], kind="stable")]]
+            turn[features] = np.minimum(turn[features], n_entered + np.arange(features.size))
+            is_new[features] = False
+            n_entered += features.size
+    return turn
