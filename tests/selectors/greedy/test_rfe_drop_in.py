@@ -214,6 +214,17 @@ def test_tall_machines_agree_with_the_dual_and_are_better_than_libsvm(estimator,
         assert ours <= libsvm * (1.0 + 1e-12)
 
 
+def test_a_tall_machine_ends_where_rounding_lets_it_gain_no_more(monkeypatch):
+    """Steps beyond that point lead away from the solution, and may not come back."""
+    monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
+    for seed in range(16, 30):
+        machine = known_model(SVR(kernel="linear"), *numbers(seed, (200, 9)), {})
+        assert machine.train()
+        found = machine.last[0]
+        assert found.n_iter <= 30
+        assert found.gap <= 1e-11 * found.objective
+
+
 def _machine_objective(X, y, w, b):
     decision = X @ w + b
     if y.dtype.kind == "f":
