@@ -49,7 +49,7 @@ demo: $(VENV)/.demo  ## run the main job on bundled data and end with the path o
 test: $(VENV)/.dev  ## all tests but the slow ones
 	$(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal -q
 
-test-oldest: $(VENV)/.dev  ## the contract of every method on the oldest supported dependencies
+test-oldest:  ## the contract of every method on the oldest supported dependencies
 	test -x $(VENV)-oldest/bin/python || $(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[demo]' $(OLDEST) \
 		'pytest>=8.0' 'pytest-xdist>=3.5' 'hypothesis>=6.100' 'pandas>=2.0'

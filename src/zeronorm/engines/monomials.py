@@ -82,6 +82,8 @@ def factor_table(n_features: int, degree: int) -> IntArray:
     for power in range(1, degree + 1):
         padding = np.full((degree - power, current.shape[1]), n_features, dtype=np.intp)
         tables.append(np.vstack([current, padding]))
+        if power == degree:
+            break  # the next ones, many times as many, are not asked for
         # Extend each monomial by every feature that does not precede its last factor.
         counts = n_features - current[-1]
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])

@@ -244,7 +244,7 @@ def l1_path(
 def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
     """1 over the largest pull of dual variables that are feasible, in units of C, without any feature."""
     weight = _weights(problem)
-    above = y > np.median(y) if problem.task == "regression" else y > 0
+    above = y > (_median(y, weight) if problem.task == "regression" else 0.0)
     mass = min(weight[above].sum(), weight[~above].sum())
     if mass == 0.0:
         return 1.0

@@ -362,12 +362,17 @@ def _weighted_lasso(
     scaled -= mean
     scaled *= root[:, None]
     scaled /= penalty
+    target = root * response
+    # Chosen here, as scikit-learn 1.7 does not choose without its checks.
+    is_tall = len(scaled) > scaled.shape[1]
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
         _, coefficients, _ = lasso_path(
             np.asfortranarray(scaled),
-            root * response,
+            target,
             alphas=[1.0 / len(scaled)],
+            precompute=np.asarray(scaled.T @ scaled) if is_tall else False,
+            Xy=scaled.T @ target if is_tall else None,
             coef_init=start * penalty,
             tol=LASSO_TOL,
             max_iter=LASSO_MAX_ITER,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -282,6 +283,15 @@ def test_monomials_are_those_of_scikit_learn(n_features, degree):
     assert np.allclose(design.take([0, -1]).block(slice(None)), expected[:, [0, -1]])
     assert np.allclose(design.take_rows([5, 1]).block(slice(None)), expected[[5, 1]])
     assert factor_table(n_features, degree).shape == (degree, len(names))
+
+
+def test_no_monomials_beyond_the_degree_are_made():
+    """Of 1000 features there are half a million squares and products, and 167 million of the next degree."""
+    tracemalloc.start()
+    table = factor_table(200, 2)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * table.nbytes
 
 
 def test_monomials_that_are_constant_are_zero():

@@ -111,6 +111,20 @@ def test_a_weight_of_two_is_a_doubled_sample():
     assert automatic_l1_price(doubled, None) == pytest.approx(automatic_l1_price(weighted, None))
 
 
+def test_the_path_of_a_regression_starts_at_the_median_of_the_weighted_targets():
+    X, _ = classes(30)
+    y = X[:, 0] + np.arange(30.0)
+    weight = np.where(y > 20.0, 3.0, 1.0)
+    doubled = problem_of(
+        np.repeat(X, weight.astype(int), axis=0), np.repeat(y, weight.astype(int)), task="regression"
+    )
+    weighted = problem_of(X, y, sample_weight=weight, task="regression")
+    np.testing.assert_allclose(price.l1_path(weighted, 4), price.l1_path(doubled, 4), rtol=1e-12)
+    chosen = L1SVM(task="regression").fit(X, y, sample_weight=weight).C_
+    expected = L1SVM(task="regression").fit(doubled.design.block(slice(None)), doubled.y).C_
+    assert chosen == pytest.approx(expected)
+
+
 def test_weights_that_sum_to_one_change_nothing_but_the_unit_of_the_price():
     X, y = classes(30, 50)
     plain, weighted = (

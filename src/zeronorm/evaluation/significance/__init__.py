@@ -3,18 +3,18 @@
 from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.evaluation.significance.effects import (
     EffectSize,
+    SignedRank,
     error_difference,
     hodges_lehmann,
     mean_difference,
+    signed_rank,
     standardized_difference,
 )
 from zeronorm.evaluation.significance.paired import (
     CorrectedT,
-    SignedRank,
     compare_methods,
     corrected_resampled_t,
     paired_test,
-    signed_rank,
 )
 from zeronorm.evaluation.significance.pooled import metric_interval
 from zeronorm.evaluation.significance.ranks import (

@@ -1,4 +1,4 @@
-"""Sizes of differences, with intervals."""
+"""Sizes of differences, with intervals, and the signed rank test, whose interval one of them is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
+
+LARGEST_EXACT = 50  # differences in the exact signed rank test
 
 
 @dataclass(frozen=True)
@@ -161,17 +163,96 @@ def hodges_lehmann(differences: ArrayLike, *, confidence: float = 0.95) -> Effec
 
 def _signed_rank_count(n: int, tail: float) -> int:
     """How many values c = 0, 1, … have P(T <= c) at most ``tail``."""
-    if n > 50:
+    if n > LARGEST_EXACT:
         center, spread = n * (n + 1) / 4, np.sqrt(n * (n + 1) * (2 * n + 1) / 24)
         return int(np.floor(center + stats.norm.ppf(tail) * spread))
-    ways = np.ones(1)
-    for rank in range(1, n + 1):
-        longer = np.zeros(ways.size + rank)
-        longer[: ways.size] += ways
-        longer[rank:] += ways
-        ways = longer
-    below = np.cumsum(ways) / 2.0**n
+    below = np.cumsum(_rank_sum_distribution(np.arange(1, n + 1)))
     return int(np.searchsorted(below, tail, side="right"))
+
+
+def _rank_sum_distribution(ranks: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The probability of each sum of the ranks with a positive sign, all signs being equally likely."""
+    probability = np.ones(1)
+    for rank in ranks:
+        longer = np.zeros(probability.size + rank)
+        longer[: probability.size] += probability
+        longer[rank:] += probability
+        probability = longer / 2
+    return probability
+
+
+@dataclass(frozen=True)
+class SignedRank:
+    """Result of the Wilcoxon signed rank test; ``rank_biserial`` is in [-1, 1].
+
+    Parameters
+    ----------
+    rank_sum_positive : float
+        Sum of the ranks of the positive differences.
+    rank_sum_negative : float
+        Sum of the ranks of the negative differences.
+    p_value : float
+        The p-value.
+    rank_biserial : float
+        Rank-biserial correlation, between -1 and 1.
+    difference : EffectSize
+        Difference a minus b, with its interval.
+    """
+
+    rank_sum_positive: float
+    rank_sum_negative: float
+    p_value: float
+    rank_biserial: float
+    difference: EffectSize
+
+
+def signed_rank(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> SignedRank:
+    """Wilcoxon signed rank test for independent data sets or draws, two-sided.
+
+    Differences of zero share their ranks between both signs, as in Demšar (2006). Not for resplits
+    of one data set, whose differences are dependent: see ``corrected_resampled_t``.
+
+    Parameters
+    ----------
+    a : array-like
+        The metric of method a on each data set.
+    b : array-like
+        The metric of method b on the same data sets.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    SignedRank
+        Rank sums, p-value and difference.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import signed_rank
+    >>> a, b = [0.20, 0.25, 0.30, 0.22, 0.28], [0.25, 0.30, 0.28, 0.30, 0.33]
+    >>> signed_rank(a, b).p_value
+    0.125
+    """
+    d = paired_differences(a, b)
+    ranks = stats.rankdata(np.abs(d))
+    positive = float(ranks[d > 0].sum() + ranks[d == 0].sum() / 2)
+    negative = float(ranks.sum() - positive)
+    if np.all(d == 0):
+        p_value = 1.0
+    elif d.size <= LARGEST_EXACT:
+        p_value = _exact_p_value(ranks, d)
+    else:
+        p_value = float(stats.wilcoxon(d, zero_method="zsplit", method="approx").pvalue)
+    biserial = (positive - negative) / (positive + negative)
+    return SignedRank(positive, negative, p_value, biserial, hodges_lehmann(d, confidence=confidence))
+
+
+def _exact_p_value(ranks: NDArray[np.float64], d: NDArray[np.float64]) -> float:
+    """Two-sided, over all signs of the differences that are not zero; ranks may be shared."""
+    doubled = np.round(2 * ranks[d != 0]).astype(np.intp)  # shared ranks are multiples of one half
+    probability = _rank_sum_distribution(doubled)
+    observed = int(np.round(2 * ranks[d > 0].sum()))
+    return float(min(1.0, 2 * min(probability[: observed + 1].sum(), probability[observed:].sum())))
 
 
 def error_difference(only_a: int, only_b: int, n: int, *, confidence: float = 0.95) -> EffectSize:
@@ -223,3 +304,13 @@ def check_differences(values: ArrayLike) -> NDArray[np.float64]:
             f"{int(np.sum(~np.isfinite(d)))} not finite."
         )
     return d
+
+
+def paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """The values of a minus those of b, or an error."""
+    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if left.shape != right.shape:
+        raise ValueError(
+            f"The two methods must have the same number of values. Got {left.shape} and {right.shape}."
+        )
+    return check_differences(left - right)

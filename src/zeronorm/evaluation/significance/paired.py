@@ -1,4 +1,4 @@
-"""Two methods on the same splits or data sets."""
+"""Two methods on the same splits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from scipy import stats
 from zeronorm._types import FloatArray
 from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.evaluation.records import cells_by_method, frame_of_rows
-from zeronorm.evaluation.significance.effects import (
-    EffectSize,
-    check_differences,
-    hodges_lehmann,
-)
+from zeronorm.evaluation.significance.effects import EffectSize, paired_differences
 from zeronorm.evaluation.significance.pooled import (
     LEAST_SPREAD,
     POOLED_COLUMNS,
@@ -35,7 +31,6 @@ from zeronorm.resampling.metrics import Metric, as_metric
 FEWEST_PARTS, FEWEST_IN_PART = 3, 4  # for the corrected t-test
 # Of the variance of the difference in one part, what all parts of a data set share, in the corrected t-test.
 COMMON_VARIANCE = 0.35
-LARGEST_EXACT = 50  # differences in the signed rank test
 
 # In the paired test, variance with overlapping training parts over that of independent samples. Simulated in
 # docs/trust with procedures that choose one of 500 features; a factor of 2 rejected 0.13 of equal ones.
@@ -66,31 +61,6 @@ class CorrectedT:
     statistic: float
     df: int
     p_value: float
-    difference: EffectSize
-
-
-@dataclass(frozen=True)
-class SignedRank:
-    """Result of the Wilcoxon signed rank test; ``rank_biserial`` is in [-1, 1].
-
-    Parameters
-    ----------
-    rank_sum_positive : float
-        Sum of the ranks of the positive differences.
-    rank_sum_negative : float
-        Sum of the ranks of the negative differences.
-    p_value : float
-        The p-value.
-    rank_biserial : float
-        Rank-biserial correlation, between -1 and 1.
-    difference : EffectSize
-        Difference a minus b, with its interval.
-    """
-
-    rank_sum_positive: float
-    rank_sum_negative: float
-    p_value: float
-    rank_biserial: float
     difference: EffectSize
 
 
@@ -151,7 +121,7 @@ def corrected_resampled_t(
         raise ValueError(f"'n_train' and 'n_test' must be at least 1. Got {n_train} and {n_test}.")
     if not 0 <= common < np.inf:
         raise ValueError(f"'common' must be a number of at least 0. Got {common}.")
-    d = _paired(a, b)
+    d = paired_differences(a, b)
     n_parts = d.size // n_repeats
     if n_parts < FEWEST_PARTS or n_test < FEWEST_IN_PART:
         raise ValueError(
@@ -171,69 +141,6 @@ def corrected_resampled_t(
         )
     t = center / error
     return CorrectedT(t, n_parts - 1, float(2 * stats.t.sf(abs(t), n_parts - 1)), effect)
-
-
-def signed_rank(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> SignedRank:
-    """Wilcoxon signed rank test for independent data sets or draws, two-sided.
-
-    Differences of zero share their ranks between both signs, as in Demšar (2006). Not for resplits
-    of one data set, whose differences are dependent: see ``corrected_resampled_t``.
-
-    Parameters
-    ----------
-    a : array-like
-        The metric of method a on each data set.
-    b : array-like
-        The metric of method b on the same data sets.
-    confidence : float, default=0.95
-        Confidence level of the interval.
-
-    Returns
-    -------
-    SignedRank
-        Rank sums, p-value and difference.
-
-    Examples
-    --------
-    >>> from zeronorm.evaluation.significance import signed_rank
-    >>> a, b = [0.20, 0.25, 0.30, 0.22, 0.28], [0.25, 0.30, 0.28, 0.30, 0.33]
-    >>> signed_rank(a, b).p_value
-    0.125
-    """
-    d = _paired(a, b)
-    ranks = stats.rankdata(np.abs(d))
-    positive = float(ranks[d > 0].sum() + ranks[d == 0].sum() / 2)
-    negative = float(ranks.sum() - positive)
-    if np.all(d == 0):
-        p_value = 1.0
-    elif d.size <= LARGEST_EXACT:
-        p_value = _exact_p_value(ranks, d)
-    else:
-        p_value = float(stats.wilcoxon(d, zero_method="zsplit", method="approx").pvalue)
-    biserial = (positive - negative) / (positive + negative)
-    return SignedRank(positive, negative, p_value, biserial, hodges_lehmann(d, confidence=confidence))
-
-
-def _exact_p_value(ranks: FloatArray, d: FloatArray) -> float:
-    """Two-sided, over all signs of the differences that are not zero; ranks may be shared."""
-    doubled = np.round(2 * ranks[d != 0]).astype(np.intp)  # shared ranks are multiples of one half
-    ways = np.ones(1)
-    for rank in doubled:
-        longer = np.zeros(ways.size + rank)
-        longer[: ways.size] += ways
-        longer[rank:] += ways
-        ways = longer / 2
-    observed = int(np.round(2 * ranks[d > 0].sum()))
-    return float(min(1.0, 2 * min(ways[: observed + 1].sum(), ways[observed:].sum())))
-
-
-def _paired(a: ArrayLike, b: ArrayLike) -> np.ndarray:
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if left.shape != right.shape:
-        raise ValueError(
-            f"The two methods must have the same number of values. Got {left.shape} and {right.shape}."
-        )
-    return check_differences(left - right)
 
 
 # -- Sample by sample --
