@@ -212,6 +212,11 @@ class SparseCandidates:
         return np.asarray(squares - 2.0 * self._shift * plain + np.outer(total, self._shift**2))
 
 
+def without(values: NDArray[Any], place: int) -> NDArray[Any]:
+    """The values but one, along the last axis; np.delete takes longer for small arrays."""
+    return np.concatenate([values[..., :place], values[..., place + 1 :]], axis=-1)
+
+
 @dataclass(frozen=True, eq=False)
 class Removals:
     """``loss[i]``: predicted change of the objective when the i-th feature of a fit leaves."""
@@ -222,7 +227,7 @@ class Removals:
     def start(self, fit: SubsetFit, i: int) -> FloatArray:
         """Predicted weights without the i-th feature."""
         spread = self.inverses[:, i, i, None]
-        return np.delete(fit.coef - self.inverses[:, i] * (fit.coef[:, i, None] / spread), i, axis=1)
+        return without(fit.coef - self.inverses[:, i] * (fit.coef[:, i, None] / spread), i)
 
 
 @dataclass(frozen=True, eq=False)

@@ -291,73 +291,101 @@ TILE = 4096  # features whose sums stay close to the processor
 
 
 @kernel
-def to_bytes(block, factor, out, step, lost, length):
-    """Write columns times their factors as multiples of steps, what is lost of each, and the length of what is left."""
+def to_bytes(block, factor, start, values, step, lost, length):
+    """Write columns times their factors as multiples of steps, what is lost of each, and the length of what is left.
+
+    ``start`` is the place of the first of these columns in the arrays for all of them.
+    """
     n, p = block.shape
     top, error, square, inverse = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p)
+    unit = np.empty(p)
     for i in range(n):
+        row = block[i]
         for j in range(p):
-            block[i, j] *= factor[j]
-            top[j] = max(top[j], abs(block[i, j]))
+            row[j] *= factor[j]
+            top[j] = max(top[j], abs(row[j]))
     for j in range(p):
-        step[j] = top[j] / LARGEST_BYTE
-        inverse[j] = 1.0 / np.float64(step[j]) if step[j] > 0.0 else 0.0
+        step[start + j] = top[j] / LARGEST_BYTE
+        unit[j] = step[start + j]
+        inverse[j] = 1.0 / unit[j] if unit[j] > 0.0 else 0.0
     for i in range(n):
+        row, out = block[i], values[i, start : start + p]
         for j in range(p):
-            whole = np.floor(block[i, j] * inverse[j] + 0.5)
-            difference = block[i, j] - whole * step[j]
-            out[i, j] = np.int8(whole)
+            whole = np.floor(row[j] * inverse[j] + 0.5)
+            difference = row[j] - whole * unit[j]
+            out[j] = np.int8(whole)
             error[j] += difference * difference
             square[j] += whole * whole
     for j in range(p):
-        lost[j] = np.sqrt(error[j]) * (1.0 + 1e-6)
-        length[j] = np.sqrt(square[j]) * step[j] * (1.0 + 1e-6)
+        lost[start + j] = np.sqrt(error[j]) * (1.0 + 1e-6)
+        length[start + j] = np.sqrt(square[j]) * unit[j] * (1.0 + 1e-6)
 
 
 @kernel
-def coarse_lengths(values, rows, V, step, out, first, last):
-    """Length of the products of some features with the rows of V, from some samples of the bytes."""
-    m, in_eights = rows.shape[0], rows.shape[0] // 8 * 8
-    sums, total = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
+def coarse_sums(values, rows, shares, begin, end, sums):
+    """Products of the features from ``begin`` to ``end`` with a vector, from some samples of the bytes."""
+    m, in_eights, width = rows.shape[0], rows.shape[0] // 8 * 8, end - begin
+    sums[:] = 0.0
+    for t in range(0, in_eights, 8):
+        r, v = rows[t : t + 8], shares[t : t + 8]
+        x0, x1, x2 = values[r[0], begin:end], values[r[1], begin:end], values[r[2], begin:end]
+        x3, x4, x5 = values[r[3], begin:end], values[r[4], begin:end], values[r[5], begin:end]
+        x6, x7 = values[r[6], begin:end], values[r[7], begin:end]
+        a, b, c, d, e, f, g, h = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+        for j in range(width):
+            one = (a * np.float32(x0[j]) + b * np.float32(x1[j])) + (
+                c * np.float32(x2[j]) + d * np.float32(x3[j])
+            )
+            two = (e * np.float32(x4[j]) + f * np.float32(x5[j])) + (
+                g * np.float32(x6[j]) + h * np.float32(x7[j])
+            )
+            sums[j] += one + two
+    for t in range(in_eights, m):
+        x, factor = values[rows[t], begin:end], shares[t]
+        for j in range(width):
+            sums[j] += factor * np.float32(x[j])
+
+
+@kernel
+def coarse_reach(
+    values, rows, shares, starts, query, step, lost, length, total, rest, least, found, estimate, first, last
+):
+    """Features whose length of products may reach the ``least`` of a query, and their estimated lengths.
+
+    Vector v has the samples rows[starts[v] : starts[v + 1]] and belongs to query[v]; all queries share one reading of
+    the bytes. ``found`` and ``estimate`` are written from ``first`` on; returns how many there are for each query.
+    """
+    count = np.zeros(least.shape[0], dtype=np.int64)
+    sums, squares = np.empty(TILE, dtype=np.float32), np.empty((least.shape[0], TILE), dtype=np.float32)
+    top = np.empty(TILE, dtype=np.float32)
     for begin in range(first, last, TILE):
         end = min(begin + TILE, last)
         width = end - begin
-        total[:] = 0.0
-        for q in range(V.shape[0]):
-            sums[:] = 0.0
-            for t in range(0, in_eights, 8):
-                r, v = rows[t : t + 8], V[q, t : t + 8]
-                x0, x1, x2 = values[r[0], begin:end], values[r[1], begin:end], values[r[2], begin:end]
-                x3, x4, x5 = values[r[3], begin:end], values[r[4], begin:end], values[r[5], begin:end]
-                x6, x7 = values[r[6], begin:end], values[r[7], begin:end]
-                a, b, c, d, e, f, g, h = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
-                for j in range(width):
-                    one = (a * np.float32(x0[j]) + b * np.float32(x1[j])) + (
-                        c * np.float32(x2[j]) + d * np.float32(x3[j])
-                    )
-                    two = (e * np.float32(x4[j]) + f * np.float32(x5[j])) + (
-                        g * np.float32(x6[j]) + h * np.float32(x7[j])
-                    )
-                    sums[j] += one + two
-            for t in range(in_eights, m):
-                x, factor = values[rows[t], begin:end], V[q, t]
-                for j in range(width):
-                    sums[j] += factor * np.float32(x[j])
+        squares[:] = 0.0
+        for v in range(query.shape[0]):
+            own, mine = slice(starts[v], starts[v + 1]), squares[query[v]]
+            coarse_sums(values, rows[own], shares[own], begin, end, sums)
             for j in range(width):
-                total[j] += sums[j] * sums[j]
-        for j in range(width):
-            out[begin + j] = np.sqrt(total[j]) * step[begin + j]
+                mine[j] += sums[j] * sums[j]
+        for q in range(least.shape[0]):
+            coarse_bounds(
+                squares[q], step[begin:end], lost[begin:end], length[begin:end], total[q], rest[q], top
+            )
+            for j in range(width):
+                if top[j] >= least[q]:
+                    place = first + count[q]
+                    found[q, place] = begin + j
+                    estimate[q, place] = squares[q, j]
+                    count[q] += 1
+    return count
 
 
 @kernel
-def may_reach(estimate, lost, factor, length, rest, least, found):
-    """Write the features that may reach the least length in question to ``found``; returns how many there are."""
-    count = 0
-    for j in range(estimate.shape[0]):
-        if estimate[j] + factor * lost[j] + rest * length[j] >= least:
-            found[count] = j
-            count += 1
-    return count
+def coarse_bounds(squares, step, lost, length, total, rest, top):
+    """Replace squared sums by estimated lengths; ``top`` is what these may be at most."""
+    for j in range(step.shape[0]):
+        squares[j] = np.sqrt(squares[j]) * step[j]
+        top[j] = squares[j] + total * lost[j] + rest * length[j]
 
 
 @kernel

@@ -17,6 +17,7 @@ from zeronorm.engines.logistic_exchanges.exchanges import (
     QuadraticModel,
     Removals,
     SubsetFit,
+    without,
 )
 from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures
 from zeronorm.selection.path import order_by_score
@@ -174,7 +175,7 @@ class SubsetSearch:
         ]
         for b, i in _smallest_first(predicted):
             if np.isfinite(predicted[b][i]):
-                yield np.delete(bases[b].columns, i), partial(found[b].start, bases[b], i)
+                yield without(bases[b].columns, i), partial(found[b].start, bases[b], i)
 
     def _removals_from(self, fit: SubsetFit) -> Removals:
         if fit.key not in self._known_removals:
@@ -197,10 +198,12 @@ class SubsetSearch:
         if fit is None:
             return
         beam = self.beams.setdefault(fit.size, [])
-        if any(known.key == fit.key for known in beam):
+        if fit.key in [known.key for known in beam]:
             return
         # Equally good subsets keep the order in which they were found, whatever the rounding.
-        place = sum(known.objective * (1.0 - IMPROVEMENT) <= fit.objective for known in beam)
+        place = len(beam)
+        while place and beam[place - 1].objective * (1.0 - IMPROVEMENT) > fit.objective:
+            place -= 1
         beam.insert(place, fit)
         del beam[self._beam_width(fit.size) :]
 
@@ -242,7 +245,7 @@ class SubsetSearch:
         for pair in best[np.lexsort((best, -gain[best]))]:
             entering, leaving = np.unravel_index(pair, shape)
             if np.isfinite(gain[pair]):
-                yield np.sort(np.append(np.delete(fit.columns, leaving), candidates[entering]))
+                yield np.sort(np.append(without(fit.columns, leaving), candidates[entering]))
 
     # -- candidates -----------------------------------------------------------------------------
 
