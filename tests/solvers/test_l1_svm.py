@@ -221,6 +221,7 @@ def tall_problem(is_sparse, epsilon, n=300, p=60):
 def test_few_rows_at_a_time_give_the_full_program(is_sparse, epsilon, monkeypatch):
     """Windows of 12 rows, several levels of samples, few features that join at a time, and samples without weight."""
     monkeypatch.setattr(programs, "WINDOW", 12)
+    monkeypatch.setattr(programs, "ROWS_OF_A_FEATURE", 2)
     monkeypatch.setattr(programs, "TALL_BATCH", 3)
     X, y, weight, cost = tall_problem(is_sparse, epsilon)
     weight[::7] = 0.0
@@ -239,6 +240,27 @@ def test_few_rows_at_a_time_give_the_full_program(is_sparse, epsilon, monkeypatc
         assert own == pytest.approx(found.objective, rel=1e-9)
         assert np.all(np.abs(found.pull) <= (1.0 + 1e-6) * cost)
         assert found.dual_coef.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_rare_features_do_not_bring_all_rows_into_the_program(monkeypatch):
+    """Real targets differ in all samples; the few rows of a rare feature must not be fixed on a wrong side."""
+    monkeypatch.setattr(programs, "WINDOW", 200)
+    monkeypatch.setattr(programs, "ROWS_OF_A_FEATURE", 50)
+    rng = np.random.default_rng(0)
+    X = sparse.random(4000, 200, density=0.01, format="csr", rng=rng)
+    y = X[:, :5] @ np.arange(3.0, 8.0) + 0.5 * rng.normal(size=4000)
+    sizes, solve = [], programs._solve_program
+    monkeypatch.setattr(
+        programs, "_solve_program", lambda rows, *rest: sizes.append(rows.target.size) or solve(rows, *rest)
+    )
+    program = L1SvmTallProgram(as_design(X).standardized(), y, C=0.003, epsilon=0.05)
+    for C in (0.003, 0.004):
+        program.set_price(C)
+        found = program.solve()
+        expected = L1SvmProgram(as_design(X).standardized(), y, C=C, epsilon=0.05).solve()
+        assert np.flatnonzero(found.weights).size >= 1
+        assert found.objective == pytest.approx(expected.objective, rel=1e-7)
+    assert max(sizes) <= 2000  # of 8000
 
 
 def test_many_samples_with_other_costs_and_means():

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.engines.logistic_exchanges import exchanges, screening
+from zeronorm.engines.logistic_exchanges import exchanges, kernels, screening, splicing
 from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
 from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures, largest
 from zeronorm.selection.problem import Problem
@@ -418,3 +418,45 @@ def test_files_within_the_budget_are_copied_coarsely(tmp_path, monkeypatch):
     with_copy = ZeroNormLogistic(4, standardize=False).fit(design, y).path_
     assert [s.tolist() for s in with_copy.subsets] == [s.tolist() for s in without.subsets]
     assert len(n_read) - n_before == 1 < n_before  # the slopes that order the rest
+
+
+def test_decays_and_losses_are_those_of_the_library():
+    margins = np.concatenate(
+        [np.linspace(-40.0, 40.0, 1001), [0.0, 1e-300, -700.0, 740.0, 1e5, np.inf, np.nan]]
+    )
+    small, losses = np.empty_like(margins), np.empty_like(margins)
+    kernels.decays(margins, small)
+    kernels.losses_of_decays(margins, small, losses)
+    np.testing.assert_allclose(small[:-1], np.exp(-np.abs(margins[:-1])), rtol=1e-15, atol=1e-323)
+    np.testing.assert_allclose(losses[:-2], np.logaddexp(0.0, -margins[:-2]), rtol=1e-14, atol=1e-300)
+    assert np.isnan(losses[-1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_that_begins_in_a_part_of_the_samples_finds_the_same(seed, n_classes, monkeypatch):
+    X, y, _ = planted_problem(seed, n=1500, p=300, k=5, correlation=0.3)
+    if n_classes == 3:
+        y = np.where((X[:, 7] > 1.8) & (y == 0), 2, y)  # a rare class
+    X[:, 4] *= np.arange(1500) % 150 == 0  # constant in most parts
+    weight = np.random.default_rng(seed).integers(0, 3, 1500).astype(float)
+    wide = ZeroNormLogistic(6).fit(X, y, sample_weight=weight).path_
+    sizes = []
+    monkeypatch.setattr(splicing, "MANY_SAMPLES", 800)
+    monkeypatch.setattr(splicing, "PART_OF_SAMPLES", 300)
+    take_part = LogisticSubsets.part
+
+    def watched(model, n_samples):
+        part = take_part(model, n_samples)
+        sizes.append(part.weight.size)
+        for sign in (-1.0, 1.0):
+            total = model.weight[model.signs[0] == sign].sum()
+            assert part.weight[part.signs[0] == sign].sum() == pytest.approx(total)
+        return part
+
+    monkeypatch.setattr(LogisticSubsets, "part", watched)
+    narrow = ZeroNormLogistic(6).fit(X, y, sample_weight=weight).path_
+    assert len(sizes) == 1
+    assert 200 <= sizes[0] <= 300
+    np.testing.assert_allclose(narrow.objective, wide.objective, rtol=1e-6)
+    assert narrow.support(5).tolist() == wide.support(5).tolist()

@@ -5,36 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm._jit import kernel, reduction
+from zeronorm._jit import kernel, reduction, sweep
 
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
+PART = 512  # samples of which all features stay close to the processor
+
+LARGEST_DECAY = 745.0  # exp(-745) is the smallest number
+LOG2_E, LOG_2_HEAD, LOG_2_TAIL = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
+HALVES = np.ldexp(1.0, -np.arange(1080))
 GAIN_ROUNDING = 1e-9  # relative gain that may drown in rounding
-
-
-@kernel
-def penalised_loss(margins, weight, w, ridge):
-    """Sum of weight · log(1 + exp(-margin)), without overflow, plus the ridge of all of w but the bias."""
-    total = 0.0
-    for i in range(margins.shape[0]):
-        m = margins[i]
-        if m > 0.0:
-            total += weight[i] * np.log1p(np.exp(-m))
-        else:
-            total += weight[i] * (np.log1p(np.exp(m)) - m)
-    for j in range(w.shape[0] - 1):
-        total += 0.5 * ridge * w[j] * w[j]
-    return total
-
-
-@kernel
-def signed_combination(rows, w, sign, out):
-    """Set ``out`` to sign · (w'rows), row by row so that the inner loop vectorises."""
-    for i in range(rows.shape[1]):
-        out[i] = 0.0
-    for j in range(rows.shape[0]):
-        for i in range(rows.shape[1]):
-            out[i] += sign[i] * w[j] * rows[j, i]
 
 
 @reduction
@@ -47,22 +27,119 @@ def inner_product(u, v):
 
 
 @kernel
-def newton_system(rows, sign, weight, margins, w, ridge, residual, curvature, weighted, H, gradient):
-    """Lower triangle of the Hessian, and the negative gradient; ``weighted`` are the rows times the curvature."""
+def add_multiple(factor, values, out):
+    for i in range(out.shape[0]):
+        out[i] += factor * values[i]
+
+
+@sweep
+def decays(values, out):
+    """exp(-|v|) of each value, by a polynomial and a table of powers of two, which use vector instructions."""
+    for i in range(values.shape[0]):
+        size = abs(values[i])
+        size = size if size < LARGEST_DECAY else LARGEST_DECAY
+        halvings = np.floor(size * LOG2_E + 0.5)
+        x = (halvings * LOG_2_HEAD - size) + halvings * LOG_2_TAIL
+        term = 1.0 + x * (1.0 / 13.0)
+        term = 1.0 + x * (1.0 / 12.0) * term
+        term = 1.0 + x * (1.0 / 11.0) * term
+        term = 1.0 + x * (1.0 / 10.0) * term
+        term = 1.0 + x * (1.0 / 9.0) * term
+        term = 1.0 + x * (1.0 / 8.0) * term
+        term = 1.0 + x * (1.0 / 7.0) * term
+        term = 1.0 + x * (1.0 / 6.0) * term
+        term = 1.0 + x * (1.0 / 5.0) * term
+        term = 1.0 + x * (1.0 / 4.0) * term
+        term = 1.0 + x * (1.0 / 3.0) * term
+        term = 1.0 + x * 0.5 * term
+        out[i] = (1.0 + x * term) * HALVES[int(halvings)]
+
+
+@sweep
+def losses_of_decays(margins, small, out):
+    """log(1 + exp(-margin)) from small = exp(-|margin|), with 2 artanh(small / (2 + small)) as a series."""
+    for i in range(margins.shape[0]):
+        ratio = small[i] / (2.0 + small[i])
+        x = ratio * ratio
+        term = 1.0 / 33.0 + x * (1.0 / 35.0)
+        term = 1.0 / 31.0 + x * term
+        term = 1.0 / 29.0 + x * term
+        term = 1.0 / 27.0 + x * term
+        term = 1.0 / 25.0 + x * term
+        term = 1.0 / 23.0 + x * term
+        term = 1.0 / 21.0 + x * term
+        term = 1.0 / 19.0 + x * term
+        term = 1.0 / 17.0 + x * term
+        term = 1.0 / 15.0 + x * term
+        term = 1.0 / 13.0 + x * term
+        term = 1.0 / 11.0 + x * term
+        term = 1.0 / 9.0 + x * term
+        term = 1.0 / 7.0 + x * term
+        term = 1.0 / 5.0 + x * term
+        term = 1.0 / 3.0 + x * term
+        out[i] = 2.0 * ratio * (1.0 + x * term) + 0.5 * (abs(margins[i]) - margins[i])
+
+
+@sweep
+def slopes_of_decays(margins, small, sign, weight, residual, curvature):
+    """The negative first and the second derivative of the loss by the decision value."""
+    for i in range(margins.shape[0]):
+        share = 1.0 / (1.0 + small[i])
+        wrong = share * small[i] if margins[i] > 0.0 else share
+        residual[i] = weight[i] * sign[i] * wrong
+        curvature[i] = weight[i] * small[i] * share * share
+
+
+@kernel
+def part_of_loss(rows, begin, w, sign, weight, margins, small, residual, curvature):
+    """Loss of samples from ``begin`` on, with the derivatives; ``margins`` and ``small`` are scratch."""
+    end = begin + margins.shape[0]
+    margins[:] = 0.0
+    for j in range(rows.shape[0]):
+        add_multiple(w[j], rows[j, begin:end], margins)
+    for i in range(margins.shape[0]):
+        margins[i] *= sign[i]
+    decays(margins, small)
+    losses_of_decays(margins, small, residual)
+    total = inner_product(weight, residual)
+    slopes_of_decays(margins, small, sign, weight, residual, curvature)
+    return total
+
+
+@kernel
+def expand(rows, sign, weight, ridge, w, with_hessian, residual, curvature, weighted, H, gradient):
+    """The objective at ``w``; the negative gradient and, where wanted, the lower triangle of the Hessian.
+
+    Samples come in parts that stay close to the processor. ``residual`` and ``curvature`` are the derivatives by
+    the decision values, ``weighted`` the rows times the curvature: of all samples, or, where these arrays have
+    room for a part alone, of the last one.
+    """
     size, n = rows.shape
-    for i in range(n):
-        p = 1.0 / (1.0 + np.exp(min(margins[i], 700.0)))
-        residual[i] = weight[i] * sign[i] * p
-        curvature[i] = weight[i] * p * (1.0 - p)
-    for j in range(size):
-        for i in range(n):
-            weighted[j, i] = rows[j, i] * curvature[i]
-        for m in range(j + 1):
-            H[j, m] = inner_product(weighted[j], rows[m])
-        gradient[j] = inner_product(residual, rows[j])
+    keep_all = residual.shape[0] == n
+    margins, small = np.empty(min(n, PART)), np.empty(min(n, PART))
+    H[:] = 0.0
+    gradient[:] = 0.0
+    total = 0.0
+    for begin in range(0, n, PART):
+        end = min(begin + PART, n)
+        first, width = begin if keep_all else 0, end - begin
+        slope, bend = residual[first : first + width], curvature[first : first + width]
+        scratch = margins[:width], small[:width]
+        total += part_of_loss(
+            rows, begin, w, sign[begin:end], weight[begin:end], scratch[0], scratch[1], slope, bend
+        )
+        for j in range(size if with_hessian else 0):
+            own = weighted[j, first : first + width]
+            for i in range(width):
+                own[i] = rows[j, begin + i] * bend[i]
+            for m in range(j + 1):
+                H[j, m] += inner_product(own, rows[m, begin:end])
+            gradient[j] += inner_product(slope, rows[j, begin:end])
     for j in range(size - 1):
+        total += 0.5 * ridge * w[j] * w[j]
         gradient[j] -= ridge * w[j]
         H[j, j] += ridge
+    return total
 
 
 @kernel
@@ -104,44 +181,38 @@ def fit_machine(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
 
     Returns the objective, infinity when given up, the steps taken, and whether it converged.
     """
-    size, n = rows.shape
-    H, gradient, step, trial_w = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size)
-    margins, direction, trial = np.empty(n), np.empty(n), np.empty(n)
-    residual, curvature, weighted = np.empty(n), np.empty(n), np.empty((size, n))
-    signed_combination(rows, w, sign, margins)
-    objective = penalised_loss(margins, weight, w, ridge)
+    size, width = rows.shape[0], min(rows.shape[1], PART)
+    H, gradient = np.empty((size, size)), np.empty(size)
+    step, trial, slope = np.empty(size), np.empty(size), np.empty(size)
+    residual, curvature, weighted = np.empty(width), np.empty(width), np.empty((size, width))
+    objective = expand(rows, sign, weight, ridge, w, True, residual, curvature, weighted, H, gradient)
     if not objective <= np.log(2.0) * np.sum(weight):
         # Weights of classes that are separated are huge, and no start for a subset that does not separate.
         w[:] = 0.0
-        margins[:] = 0.0
-        objective = penalised_loss(margins, weight, w, ridge)
+        objective = expand(rows, sign, weight, ridge, w, True, residual, curvature, weighted, H, gradient)
     for steps in range(1, max_iter + 1):
-        newton_system(rows, sign, weight, margins, w, ridge, residual, curvature, weighted, H, gradient)
-        for j in range(size):
-            step[j] = gradient[j]
+        step[:] = gradient
+        slope[:] = gradient
         solve_in_place(H, step)
-        decrement = inner_product(gradient, step)
+        decrement = inner_product(slope, step)
         # Half the decrement is what Newton's model still expects to gain.
         if objective - 2.0 * decrement > hopeless and decrement < 0.5 * objective:
             return np.inf, steps, True
-        signed_combination(rows, step, sign, direction)
+        is_last = decrement <= tol * objective
         t = 1.0
         while True:
-            for i in range(n):
-                trial[i] = margins[i] + t * direction[i]
             for j in range(size):
-                trial_w[j] = w[j] + t * step[j]
-            value = penalised_loss(trial, weight, trial_w, ridge)
+                trial[j] = w[j] + t * step[j]
+            value = expand(
+                rows, sign, weight, ridge, trial, not is_last, residual, curvature, weighted, H, gradient
+            )
             if value <= objective - ARMIJO * t * decrement or t < SMALLEST_STEP:
                 break
             t *= 0.5
         if value < objective:
-            for j in range(size):
-                w[j] = trial_w[j]
-            for i in range(n):
-                margins[i] = trial[i]
+            w[:] = trial
             objective = value
-        if decrement <= tol * objective or t < SMALLEST_STEP:
+        if is_last or t < SMALLEST_STEP:
             return objective, steps, decrement <= max(tol, GAIN_ROUNDING) * objective
     return objective, max_iter, False
 
@@ -192,24 +263,12 @@ def invert(H, collinear, inverse):
 @kernel
 def expand_machines(rows, signs, weight, ridge, coef, collinear, residuals, curvatures, weighted, inverses):
     """Quadratic model of the loss of each machine; False when a Hessian has no trustworthy inverse."""
-    size, n = rows.shape
-    H, gradient, margins = np.empty((size, size)), np.empty(size), np.empty(n)
+    size = rows.shape[0]
+    H, gradient = np.empty((size, size)), np.empty(size)
     usable = True
     for c in range(signs.shape[0]):
-        signed_combination(rows, coef[c], signs[c], margins)
-        newton_system(
-            rows,
-            signs[c],
-            weight,
-            margins,
-            coef[c],
-            ridge,
-            residuals[c],
-            curvatures[c],
-            weighted[c],
-            H,
-            gradient,
-        )
+        out = residuals[c], curvatures[c], weighted[c]
+        expand(rows, signs[c], weight, ridge, coef[c], True, out[0], out[1], out[2], H, gradient)
         usable = invert(H, collinear, inverses[c]) and usable
     return usable
 
@@ -232,73 +291,101 @@ TILE = 4096  # features whose sums stay close to the processor
 
 
 @kernel
-def to_bytes(block, factor, out, step, lost, length):
-    """Write columns times their factors as multiples of steps, what is lost of each, and the length of what is left."""
+def to_bytes(block, factor, start, values, step, lost, length):
+    """Write columns times their factors as multiples of steps, what is lost of each, and the length of what is left.
+
+    ``start`` is the place of the first of these columns in the arrays for all of them.
+    """
     n, p = block.shape
     top, error, square, inverse = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p)
+    unit = np.empty(p)
     for i in range(n):
+        row = block[i]
         for j in range(p):
-            block[i, j] *= factor[j]
-            top[j] = max(top[j], abs(block[i, j]))
+            row[j] *= factor[j]
+            top[j] = max(top[j], abs(row[j]))
     for j in range(p):
-        step[j] = top[j] / LARGEST_BYTE
-        inverse[j] = 1.0 / np.float64(step[j]) if step[j] > 0.0 else 0.0
+        step[start + j] = top[j] / LARGEST_BYTE
+        unit[j] = step[start + j]
+        inverse[j] = 1.0 / unit[j] if unit[j] > 0.0 else 0.0
     for i in range(n):
+        row, out = block[i], values[i, start : start + p]
         for j in range(p):
-            whole = np.floor(block[i, j] * inverse[j] + 0.5)
-            difference = block[i, j] - whole * step[j]
-            out[i, j] = np.int8(whole)
+            whole = np.floor(row[j] * inverse[j] + 0.5)
+            difference = row[j] - whole * unit[j]
+            out[j] = np.int8(whole)
             error[j] += difference * difference
             square[j] += whole * whole
     for j in range(p):
-        lost[j] = np.sqrt(error[j]) * (1.0 + 1e-6)
-        length[j] = np.sqrt(square[j]) * step[j] * (1.0 + 1e-6)
+        lost[start + j] = np.sqrt(error[j]) * (1.0 + 1e-6)
+        length[start + j] = np.sqrt(square[j]) * unit[j] * (1.0 + 1e-6)
 
 
 @kernel
-def coarse_lengths(values, rows, V, step, out, first, last):
-    """Length of the products of some features with the rows of V, from some samples of the bytes."""
-    m, in_eights = rows.shape[0], rows.shape[0] // 8 * 8
-    sums, total = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
+def coarse_sums(values, rows, shares, begin, end, sums):
+    """Products of the features from ``begin`` to ``end`` with a vector, from some samples of the bytes."""
+    m, in_eights, width = rows.shape[0], rows.shape[0] // 8 * 8, end - begin
+    sums[:] = 0.0
+    for t in range(0, in_eights, 8):
+        r, v = rows[t : t + 8], shares[t : t + 8]
+        x0, x1, x2 = values[r[0], begin:end], values[r[1], begin:end], values[r[2], begin:end]
+        x3, x4, x5 = values[r[3], begin:end], values[r[4], begin:end], values[r[5], begin:end]
+        x6, x7 = values[r[6], begin:end], values[r[7], begin:end]
+        a, b, c, d, e, f, g, h = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+        for j in range(width):
+            one = (a * np.float32(x0[j]) + b * np.float32(x1[j])) + (
+                c * np.float32(x2[j]) + d * np.float32(x3[j])
+            )
+            two = (e * np.float32(x4[j]) + f * np.float32(x5[j])) + (
+                g * np.float32(x6[j]) + h * np.float32(x7[j])
+            )
+            sums[j] += one + two
+    for t in range(in_eights, m):
+        x, factor = values[rows[t], begin:end], shares[t]
+        for j in range(width):
+            sums[j] += factor * np.float32(x[j])
+
+
+@kernel
+def coarse_reach(
+    values, rows, shares, starts, query, step, lost, length, total, rest, least, found, estimate, first, last
+):
+    """Features whose length of products may reach the ``least`` of a query, and their estimated lengths.
+
+    Vector v has the samples rows[starts[v] : starts[v + 1]] and belongs to query[v]; all queries share one reading of
+    the bytes. ``found`` and ``estimate`` are written from ``first`` on; returns how many there are for each query.
+    """
+    count = np.zeros(least.shape[0], dtype=np.int64)
+    sums, squares = np.empty(TILE, dtype=np.float32), np.empty((least.shape[0], TILE), dtype=np.float32)
+    top = np.empty(TILE, dtype=np.float32)
     for begin in range(first, last, TILE):
         end = min(begin + TILE, last)
         width = end - begin
-        total[:] = 0.0
-        for q in range(V.shape[0]):
-            sums[:] = 0.0
-            for t in range(0, in_eights, 8):
-                r, v = rows[t : t + 8], V[q, t : t + 8]
-                x0, x1, x2 = values[r[0], begin:end], values[r[1], begin:end], values[r[2], begin:end]
-                x3, x4, x5 = values[r[3], begin:end], values[r[4], begin:end], values[r[5], begin:end]
-                x6, x7 = values[r[6], begin:end], values[r[7], begin:end]
-                a, b, c, d, e, f, g, h = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
-                for j in range(width):
-                    one = (a * np.float32(x0[j]) + b * np.float32(x1[j])) + (
-                        c * np.float32(x2[j]) + d * np.float32(x3[j])
-                    )
-                    two = (e * np.float32(x4[j]) + f * np.float32(x5[j])) + (
-                        g * np.float32(x6[j]) + h * np.float32(x7[j])
-                    )
-                    sums[j] += one + two
-            for t in range(in_eights, m):
-                x, factor = values[rows[t], begin:end], V[q, t]
-                for j in range(width):
-                    sums[j] += factor * np.float32(x[j])
+        squares[:] = 0.0
+        for v in range(query.shape[0]):
+            own, mine = slice(starts[v], starts[v + 1]), squares[query[v]]
+            coarse_sums(values, rows[own], shares[own], begin, end, sums)
             for j in range(width):
-                total[j] += sums[j] * sums[j]
-        for j in range(width):
-            out[begin + j] = np.sqrt(total[j]) * step[begin + j]
+                mine[j] += sums[j] * sums[j]
+        for q in range(least.shape[0]):
+            coarse_bounds(
+                squares[q], step[begin:end], lost[begin:end], length[begin:end], total[q], rest[q], top
+            )
+            for j in range(width):
+                if top[j] >= least[q]:
+                    place = first + count[q]
+                    found[q, place] = begin + j
+                    estimate[q, place] = squares[q, j]
+                    count[q] += 1
+    return count
 
 
 @kernel
-def may_reach(estimate, lost, factor, length, rest, least, found):
-    """Write the features that may reach the least length in question to ``found``; returns how many there are."""
-    count = 0
-    for j in range(estimate.shape[0]):
-        if estimate[j] + factor * lost[j] + rest * length[j] >= least:
-            found[count] = j
-            count += 1
-    return count
+def coarse_bounds(squares, step, lost, length, total, rest, top):
+    """Replace squared sums by estimated lengths; ``top`` is what these may be at most."""
+    for j in range(step.shape[0]):
+        squares[j] = np.sqrt(squares[j]) * step[j]
+        top[j] = squares[j] + total * lost[j] + rest * length[j]
 
 
 @kernel

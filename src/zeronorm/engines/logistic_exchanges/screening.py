@@ -26,9 +26,8 @@ from zeronorm.design.standardized import StandardizedDesign
 from zeronorm.engines.logistic_exchanges.exchanges import LogisticSubsets
 from zeronorm.engines.logistic_exchanges.kernels import (
     add_squares,
-    coarse_lengths,
+    coarse_reach,
     exact_squares,
-    may_reach,
     to_bytes,
 )
 
@@ -43,7 +42,12 @@ MOST_IN_DOUBT = 1 / 256  # of the features: to read more of them one by one take
 BLOCK_NUMBERS = 1 << 17
 SAMPLED, OVERSAMPLED = 4096, 4  # of many values, to find the largest of them
 
+FIRST_SHARE, FIRST_FEATURES = 16, 4096  # features that are looked at first
+
+Found = tuple[IntArray, NDArray[np.float32]]
+
 _NO_FACTOR = np.empty(0)
+_NO_PLACE = np.empty(0, dtype=np.intp)
 
 
 class StrongestFeatures:
@@ -65,13 +69,15 @@ class StrongestFeatures:
             factor[self._not_eligible] = 0.0
             self._coarse = CoarseCopy(self.model.design, factor)
         wanted = [(vectors, min(count, self.n_eligible)) for vectors, count in queries]
-        found = [None if self._coarse is None else self._screened(*query) for query in wanted]
+        found: list[IntArray | None] = [None] * len(wanted)
+        if self._coarse is not None:
+            doubtful = self._coarse.in_doubt(wanted)
+            found = [self._screened(*query, doubt) for query, doubt in zip(wanted, doubtful, strict=True)]
         exact = self._by_reading([query for query, known in zip(wanted, found, strict=True) if known is None])
         return [next(exact) if known is None else known for known in found]
 
-    def _screened(self, vectors: FloatArray, count: int) -> IntArray | None:
-        assert self._coarse is not None
-        doubtful = np.setdiff1d(self._coarse.in_doubt(vectors, count), self._not_eligible, assume_unique=True)
+    def _screened(self, vectors: FloatArray, count: int, doubtful: IntArray) -> IntArray | None:
+        doubtful = np.setdiff1d(doubtful, self._not_eligible, assume_unique=True)
         if doubtful.size > max(4 * count, int(MOST_IN_DOUBT * self._values.size)):
             return None
         values = np.empty(doubtful.size)
@@ -118,26 +124,86 @@ class CoarseCopy:
             for start in range(first, last, width):
                 columns = slice(start, min(start + width, last))
                 block = design.block(columns, out=np.empty((n, columns.stop - start)))
-                out = (array[..., columns] for array in (self._bytes, self._step, self._lost, self._length))
-                to_bytes(block, factor[columns], *out)
+                to_bytes(block, factor[columns], start, self._bytes, self._step, self._lost, self._length)
 
         if design._in_one_array:
             in_threads(copy, p)
         else:
             copy(0, p)
 
-    def in_doubt(self, vectors: FloatArray, count: int) -> IntArray:
-        """Features that may be among the ``count`` strongest, in order."""
-        rows, rest = _large_rows(vectors)
-        estimate = np.empty(self._step.size, dtype=np.float32)
-        shares = np.ascontiguousarray(vectors[:, rows], dtype=np.float32)
-        in_threads(partial(coarse_lengths, self._bytes, rows, shares, self._step, estimate), estimate.size)
-        total = float(np.linalg.norm(vectors))
-        rest += float(np.finfo(np.float32).eps) * (rows.size + 4) * total
+    def in_doubt(self, queries: list[Query]) -> list[IntArray]:
+        """For each query the features that may be among its strongest, in order; all queries share the readings.
+
+        The first of the features tell a length that enough of all will reach, and few of the others have to be kept.
+        """
+        n_first = min(self._step.size, max(self._step.size // FIRST_SHARE, FIRST_FEATURES))
+        asked = _Asked(queries)
+        begun = self._reaching(asked, 0, n_first)
+        for q, (_, count) in enumerate(queries):
+            asked.least[q] = self._least(asked, q, *begun[q], count)
+        others = self._reaching(asked, n_first, self._step.size)
+        doubtful = []
+        for q, (_, count) in enumerate(queries):
+            found = np.concatenate([begun[q][0], others[q][0]])
+            estimate = np.concatenate([begun[q][1], others[q][1]])
+            least = max(asked.least[q], self._least(asked, q, found, estimate, count))
+            top = estimate + asked.total[q] * self._lost[found] + asked.rest[q] * self._length[found]
+            doubtful.append(found[top >= least])
+        return doubtful
+
+    def _reaching(self, asked: _Asked, first: int, last: int) -> list[Found]:
+        """For each query the features of a part of all that may reach its least length, with their estimates."""
+        n_queries, size = asked.least.size, last - first
+        found = np.empty((n_queries, last), dtype=np.intp)
+        estimate = np.empty((n_queries, last), dtype=np.float32)
+        counts: dict[int, IntArray] = {}
+
+        def read(begin: int, end: int) -> None:
+            begin, end = first + begin, first + end
+            known = self._step, self._lost, self._length
+            counts[begin] = coarse_reach(
+                self._bytes, *asked.vectors, *known, *asked.bounds, found, estimate, begin, end
+            )
+
+        if size:
+            in_threads(read, size)
+        places = [
+            np.concatenate([_NO_PLACE, *(np.arange(c, c + counts[c][q]) for c in sorted(counts))])
+            for q in range(n_queries)
+        ]
+        return [(found[q, place], estimate[q, place]) for q, place in enumerate(places)]
+
+    def _least(
+        self, asked: _Asked, q: int, found: IntArray, estimate: NDArray[np.float32], count: int
+    ) -> float:
+        """A length that at least ``count`` features reach: what the strongest of these have without doubt."""
+        if found.size < count:
+            return -np.inf
         first = largest(estimate, count)
-        least = (estimate[first] - total * self._lost[first] - rest * self._length[first]).min()
-        found = np.empty(estimate.size, dtype=np.intp)
-        return found[: may_reach(estimate, self._lost, total, self._length, rest, least, found)]
+        lost = asked.total[q] * self._lost[found[first]] + asked.rest[q] * self._length[found[first]]
+        return float((estimate[first] - lost).min())
+
+
+class _Asked:
+    """Queries in the form of arrays, all one after the other, as compiled loops take them."""
+
+    def __init__(self, queries: list[Query]) -> None:
+        parts, rest = zip(*(_large_rows(vectors) for vectors, _ in queries), strict=True)
+        each = [(v[rows], rows, q) for q, rows in enumerate(parts) for v in queries[q][0]]
+        shares, samples, query = zip(*each, strict=True)
+        ends = np.cumsum([0, *(rows.size for rows in samples)])
+        self.vectors = (
+            np.concatenate(samples),
+            np.concatenate(shares).astype(np.float32),
+            ends,
+            np.asarray(query),
+        )
+        total = np.asarray([np.linalg.norm(vectors) for vectors, _ in queries])
+        rounding = float(np.finfo(np.float32).eps) * np.asarray([rows.size + 4 for rows in parts]) * total
+        self.total = total
+        self.rest = np.asarray(rest) + rounding
+        self.least = np.full(len(queries), -np.inf)
+        self.bounds = self.total, self.rest, self.least
 
 
 def _large_rows(vectors: FloatArray) -> tuple[IntArray, float]:

@@ -17,6 +17,7 @@ from zeronorm.engines.logistic_exchanges.exchanges import (
     QuadraticModel,
     Removals,
     SubsetFit,
+    without,
 )
 from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures
 from zeronorm.selection.path import order_by_score
@@ -40,6 +41,27 @@ STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
 FEWEST_STORED, STORED_BYTES = 32, 1 << 28  # of many samples fewer columns, but what one size needs
 PASSES = 10
+MANY_SAMPLES = 100_000  # from here on a part of the samples is searched first,
+PART_OF_SAMPLES = 25_000  # with about this many,
+NARROWEST_AFTER, WIDEST_AFTER = 2, 4  # and all samples judge what it found, and what stands beside that
+
+Beams = dict[int, list[SubsetFit]]
+
+
+def best_subsets(
+    model: LogisticSubsets, eligible: IntArray, forced: IntArray, variance: FloatArray
+) -> SubsetSearch:
+    """The search for a problem: of many samples, a wide one in a part of them shows a narrow one in all where to look.
+
+    The part takes as many samples of each class, or all there are, with weights that make up for the others.
+    """
+    if model.design.n_samples < MANY_SAMPLES:
+        return SubsetSearch(model, eligible, forced, variance)
+    part = model.part(PART_OF_SAMPLES)
+    stats = part.design.column_stats(sample_weight=part.weight)
+    vary = ~stats.is_constant(part.design.dtype)
+    in_part = SubsetSearch(part, eligible[vary[eligible]], forced, np.where(vary, stats.variance, 1.0))
+    return SubsetSearch(model, eligible, forced, variance, in_part)
 
 
 class SubsetSearch:
@@ -57,15 +79,22 @@ class SubsetSearch:
     eligible : features that may be chosen, sorted, without the forced ones
     forced : features in every subset, sorted
     variance : weighted variance of each feature, for screening
+    in_part : the search in a part of the samples, whose subsets this one begins with
     """
 
     def __init__(
-        self, model: LogisticSubsets, eligible: IntArray, forced: IntArray, variance: FloatArray
+        self,
+        model: LogisticSubsets,
+        eligible: IntArray,
+        forced: IntArray,
+        variance: FloatArray,
+        in_part: SubsetSearch | None = None,
     ) -> None:
         self.model = model
         self.eligible = eligible
         self.forced = forced
         self.variance = variance
+        self.in_part = in_part
         self.beams: dict[int, list[SubsetFit]] = {forced.size: [model.fit(forced)]}
         self._strongest = StrongestFeatures(model, eligible, variance)
         self._known_removals: dict[bytes, Removals] = {}
@@ -76,6 +105,8 @@ class SubsetSearch:
 
     def run(self, largest: int, advance: Advance) -> tuple[list[SubsetFit], int]:
         """The best subset found of each size up to ``largest``, and the number of passes over the sizes."""
+        if self.in_part is not None:
+            self.in_part.run(largest, lambda _: None)
         smallest = self.forced.size
         largest = min(largest, smallest + self.eligible.size)
         n_passes = self._pass_over_sizes(smallest, largest, advance) if largest > smallest else 1
@@ -102,6 +133,9 @@ class SubsetSearch:
     def _visit(self, size: int, source: int) -> bool:
         """Build subsets from the beam of a neighbouring size, improve the best; True when it changed."""
         before = self.beams[size][0] if size in self.beams else None
+        if before is None and self.in_part is not None:
+            for found in self.in_part.beams.get(size, [])[: self._beam_width(size)]:
+                self._enter(self.model.fit_below(self._beam_limit(size), found.columns, found.coef.copy()))
         bases = [base for base in self.beams[source] if (base.key, size) not in self._used]
         self._used.update((base.key, size) for base in bases)
         tried: set[bytes] = set()
@@ -110,7 +144,7 @@ class SubsetSearch:
             if key not in tried:
                 tried.add(key)
                 self._enter(self.model.fit_below(self._beam_limit(size), columns, start()))
-                if len(tried) == _beam_width(size):
+                if len(tried) == self._beam_width(size):
                     break
         self._improve(self.beams[size][0])
         self._save_memory(size)
@@ -141,7 +175,7 @@ class SubsetSearch:
         ]
         for b, i in _smallest_first(predicted):
             if np.isfinite(predicted[b][i]):
-                yield np.delete(bases[b].columns, i), partial(found[b].start, bases[b], i)
+                yield without(bases[b].columns, i), partial(found[b].start, bases[b], i)
 
     def _removals_from(self, fit: SubsetFit) -> Removals:
         if fit.key not in self._known_removals:
@@ -151,20 +185,27 @@ class SubsetSearch:
     def _is_forced(self, fit: SubsetFit) -> NDArray[np.bool_]:
         return np.isin(fit.columns, self.forced) if self.forced.size else np.zeros(fit.size, dtype=bool)
 
+    def _beam_width(self, size: int) -> int:
+        """Larger subsets have more rivals that are nearly as good; those were seen in the part, if there was one."""
+        least, most = (NARROWEST, WIDEST) if self.in_part is None else (NARROWEST_AFTER, WIDEST_AFTER)
+        return min(max(BEAM_PER_FEATURE * size, least), most)
+
     def _beam_limit(self, size: int) -> float:
         beam = self.beams.get(size, [])
-        return beam[-1].objective if len(beam) == _beam_width(size) else np.inf
+        return beam[-1].objective if len(beam) == self._beam_width(size) else np.inf
 
     def _enter(self, fit: SubsetFit | None) -> None:
         if fit is None:
             return
         beam = self.beams.setdefault(fit.size, [])
-        if any(known.key == fit.key for known in beam):
+        if fit.key in [known.key for known in beam]:
             return
         # Equally good subsets keep the order in which they were found, whatever the rounding.
-        place = sum(known.objective * (1.0 - IMPROVEMENT) <= fit.objective for known in beam)
+        place = len(beam)
+        while place and beam[place - 1].objective * (1.0 - IMPROVEMENT) > fit.objective:
+            place -= 1
         beam.insert(place, fit)
-        del beam[_beam_width(fit.size) :]
+        del beam[self._beam_width(fit.size) :]
 
     # -- at one size ----------------------------------------------------------------------------
 
@@ -204,7 +245,7 @@ class SubsetSearch:
         for pair in best[np.lexsort((best, -gain[best]))]:
             entering, leaving = np.unravel_index(pair, shape)
             if np.isfinite(gain[pair]):
-                yield np.sort(np.append(np.delete(fit.columns, leaving), candidates[entering]))
+                yield np.sort(np.append(without(fit.columns, leaving), candidates[entering]))
 
     # -- candidates -----------------------------------------------------------------------------
 
@@ -244,11 +285,6 @@ class SubsetSearch:
         fitting = max(FEWEST_STORED, STORED_BYTES // (8 * self.model.design.n_samples))
         if self.model.n_stored > min(max(STORED, int(STORED_SHARE * self.variance.size)), fitting):
             self.model.forget(np.unique(np.concatenate([fit.columns for fit in self.beams[size]])))
-
-
-def _beam_width(size: int) -> int:
-    """Larger subsets have more rivals that are nearly as good."""
-    return min(max(BEAM_PER_FEATURE * size, NARROWEST), WIDEST)
 
 
 def _smallest_first(values: list[FloatArray]) -> Iterator[tuple[int, int]]:

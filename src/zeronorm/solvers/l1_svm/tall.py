@@ -49,6 +49,7 @@ class Sides:
 
 
 WINDOW = 20_000  # rows in a program, more where their loss is still unknown
+ROWS_OF_A_FEATURE = 500  # at least, in a program
 SMALLER = 8  # times fewer rows tell where to look
 ON_ITS_SIDE = 1e-9  # of the kink, relative to the largest target: rounding
 TALL_BATCH = 50  # features that join at a time, or half as many as have a weight
@@ -128,7 +129,7 @@ def _solve_near(rows: _Rows, cost: FloatArray, weights: FloatArray) -> _Vertex:
     n, n_iter = rows.target.size, 0
     rounding = ON_ITS_SIDE * float(np.abs(rows.target).max())
     short, size = rows.short(weights), WINDOW
-    is_inside, at_price = _nearest(np.abs(short), size), short > 0.0
+    is_inside, at_price = _window(rows, np.abs(short), size), short > 0.0
     while True:
         inside = np.flatnonzero(is_inside)
         alpha = np.where(at_price & ~is_inside, rows.price, 0.0)
@@ -137,7 +138,8 @@ def _solve_near(rows: _Rows, cost: FloatArray, weights: FloatArray) -> _Vertex:
         if not found.converged:
             if inside.size == n:
                 return replace(found, n_iter=n_iter)
-            is_inside |= _nearest(np.abs(short), 2 * inside.size)
+            size *= 2
+            is_inside |= _window(rows, np.abs(short), size)
             continue
         alpha[inside] = found.alpha
         new_short = rows.short(found.weights)
@@ -151,7 +153,7 @@ def _solve_near(rows: _Rows, cost: FloatArray, weights: FloatArray) -> _Vertex:
         # Far off: start again from the best point on the way, with more rows.
         weights = _best_between(rows, cost, weights, found.weights)
         short, size = rows.short(weights), 2 * size
-        is_inside, at_price = _nearest(np.abs(short), size), short > 0.0
+        is_inside, at_price = _window(rows, np.abs(short), size), short > 0.0
 
 
 def _best_between(rows: _Rows, cost: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
@@ -173,6 +175,22 @@ def _nearest(distance: FloatArray, size: int) -> BoolArray:
     """So many of the smallest distances, and those that equal the largest of them."""
     place = min(size, distance.size - 1)
     return np.asarray(distance <= np.partition(distance, place)[place])
+
+
+def _window(rows: _Rows, distance: FloatArray, size: int) -> BoolArray:
+    """The rows nearest to the kink, and for each feature the nearest of those in which it is not zero.
+
+    The weight of a rare feature is known but roughly; with its rows fixed on a wrong side, no multipliers of the
+    others would keep its pull within its cost.
+    """
+    inside = _nearest(distance, size)
+    if sparse.issparse(rows.matrix):
+        columns = sparse.csc_array(rows.matrix)
+        quota = max(ROWS_OF_A_FEATURE, size // columns.shape[1])
+        for j in range(columns.shape[1] - 1):
+            own = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
+            inside[own[_nearest(distance[own], quota)] if own.size > quota else own] = True
+    return inside
 
 
 def _solve_program(rows: _Rows, cost: FloatArray, pull: FloatArray) -> _Vertex:
