@@ -40,6 +40,7 @@ Job = tuple[
 ]  # a function, a setting that ends with the plan, what else
 TABLES: dict[str, Table] = {}
 N_FEATURES, N_KEPT, N_INFORMATIVE = 20, 5, 3
+CLASS_METRICS, TARGET_METRICS = ("error_rate", "balanced_error_rate", "auc"), ("mse", "mae", "r2")
 LEVEL = 0.05
 MOSTLY = 0.5  # a row counts as refused where fewer data sets have an interval
 FITTED, EXPECTED = "covers the value of the fitted models", "covers the expected value"
@@ -309,7 +310,7 @@ def edges(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iter
         (
             _covered_targets,
             (n, r2, heavy, *plan),
-            (("mse", "mae", "r2")[n < 500 and plan not in EDGE_PLANS :],),
+            (TARGET_METRICS[n < 500 and plan not in EDGE_PLANS :],),
         )
         for n, r2, heavy, plan in product(sizes, explained, (False, True), plans)
         if _is_affordable(n, plan, typical=r2 == 0.6 and not heavy)
@@ -347,9 +348,7 @@ def _covered_classes(
         n=n, bayes=bayes, share=share, folds=folds, repeats=repeats, sets=sets, rng=rng
     )
     kind = f"two classes, {round(100 * share)} % in the smaller"
-    for name in ("error_rate", "balanced_error_rate", "auc"):
-        plan = {"metric": name, "data": kind, "n": n, "folds": folds, "repeats": repeats}
-        yield plan | _covered(runs, name)
+    yield from _coverage_rows(runs, CLASS_METRICS, {"data": kind, "n": n, "folds": folds, "repeats": repeats})
 
 
 def _covered_targets(
@@ -358,9 +357,13 @@ def _covered_targets(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     runs = regression_runs(n=n, r2=r2, heavy=heavy, folds=folds, repeats=repeats, sets=sets, rng=rng)
     kind = f"linear, R² {r2:g}, {'heavy-tailed' if heavy else 'Gaussian'} noise"
+    yield from _coverage_rows(runs, metrics, {"data": kind, "n": n, "folds": folds, "repeats": repeats})
+
+
+def _coverage_rows(runs: Runs, metrics: Iterable[str], plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row for each metric: its name, the setting, and how often the interval holds the value."""
     for name in metrics:
-        plan = {"metric": name, "data": kind, "n": n, "folds": folds, "repeats": repeats}
-        yield plan | _covered(runs, name)
+        yield {"metric": name, **plan, **_covered(runs, name)}
 
 
 def _covered(runs: Runs, name: str) -> dict[str, Any]:
@@ -399,8 +402,7 @@ def gaussian(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> I
 def _covered_gaussian(
     n: int, kind: str, noise: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
-    names = ("error_rate", "balanced_error_rate", "auc")
-    records, truth = [], {name: np.zeros(sets) for name in names}
+    records, truth = [], {name: np.zeros(sets) for name in CLASS_METRICS}
     for b in range(sets):
         X, y = bounded_classes(n, kind, noise, rng)
         fresh = bounded_classes(N_FRESH, kind, noise, rng)
@@ -409,11 +411,10 @@ def _covered_gaussian(
         records.append(
             [_classified(y, decided, np.flatnonzero(test), i, n) for i, (test, decided, _) in enumerate(rows)]
         )
-        for name in names:
+        for name in CLASS_METRICS:
             truth[name][b] = np.mean([true[name] for _, _, true in rows])
-    for name in names:
-        plan = {"metric": name, "boundary": kind, "n": n, "folds": folds, "repeats": repeats}
-        yield plan | _covered(Runs(records, truth), name)
+    plan = {"boundary": kind, "n": n, "folds": folds, "repeats": repeats}
+    yield from _coverage_rows(Runs(records, truth), CLASS_METRICS, plan)
 
 
 def bounded_classes(
@@ -490,7 +491,7 @@ def _sizes_for_classes(
     n: int, bayes: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
     first, second = paired_runs(n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=2)
-    for name in ("error_rate", "balanced_error_rate", "auc"):
+    for name in CLASS_METRICS:
         yield from _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
 
 
@@ -504,7 +505,7 @@ def _sizes_for_targets(
     y = (halves[0] + halves[1]) @ beta + rng.normal(size=(sets, n))
     splits = [np.argsort(rng.random((sets, n)), axis=1) % folds for _ in range(repeats)]
     first, second = (linear_runs(X, y, beta, splits, hidden=float(beta @ beta)) for X in halves)
-    for name in ("mse", "mae", "r2"):
+    for name in TARGET_METRICS:
         yield from _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
 
 
@@ -597,7 +598,7 @@ def _unstable_sizes(
         sets=sets,
         rng=rng,
     )
-    for name in ("error_rate", "balanced_error_rate", "auc"):
+    for name in CLASS_METRICS:
         for row in _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}):
             yield {"test": row.pop("test"), "metric": row.pop("metric"), "kept of 500": kept, **row}
 
@@ -608,9 +609,7 @@ def separate_runs(
 ) -> list[Runs]:  # fmt: skip
     """Two procedures, each with measurements of its own of the same samples, that share a part of their noise."""
     centers = [class_center(error, n_features) for error in bayes]
-    found: list[Runs] = [
-        Runs([], {name: np.empty(0) for name in ("error_rate", "balanced_error_rate", "auc")})
-    ] * 2
+    found: list[Runs] = [Runs([], {name: np.empty(0) for name in CLASS_METRICS})] * 2
     for start in range(0, sets, BATCH):
         shape = (min(BATCH, sets - start), n)
         y = np.zeros(shape, dtype=int)
@@ -645,46 +644,42 @@ def coverage_unstable(
 ) -> Iterator[dict[str, Any]]:
     """Intervals of procedures that choose 1 to 20 of 200 or 500 features, three of which tell something, or none."""
     chosen, plans = (UNSTABLE[1:2], ((10, 1),)) if quick else (UNSTABLE, (*PLANS[:3], (2, 5), (5, 5)))
+    kinds = (
+        (unstable_classes, CLASS_METRICS, (0.5,) if quick else (0.1, 0.3, 0.5)),
+        (unstable_targets, TARGET_METRICS, (0.0,) if quick else (0.0, 0.3, 0.9)),
+    )
     jobs: list[Job] = [
-        (_covered_unstable, (n, features, kept, bayes, *plan), ())
-        for (n, features, kept), bayes, plan in product(chosen, (0.5,) if quick else (0.1, 0.3, 0.5), plans)
-    ]
-    jobs += [
-        (_covered_unstable_targets, (n, features, kept, r2, *plan), ())
-        for (n, features, kept), r2, plan in product(chosen, (0.0,) if quick else (0.0, 0.3, 0.9), plans)
+        (_covered_unstable, (*procedure, signal, *plan), (draw, metrics))
+        for draw, metrics, signals in kinds
+        for procedure, signal, plan in product(chosen, signals, plans)
     ]
     return settings_apart(jobs, sets, seed, n_jobs)
 
 
 def _covered_unstable(
+    n: int, n_features: int, kept: int, signal: float, folds: int, repeats: int, sets: int,
+    rng: np.random.Generator, draw: Callable[..., Runs], metrics: tuple[str, ...],
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    runs = draw(n, n_features, kept, signal, folds, repeats, sets, rng)
+    plan = {"features": n_features, "kept": kept, "n": n, "folds": folds, "repeats": repeats}
+    yield from _coverage_rows(runs, metrics, plan)
+
+
+def unstable_classes(
     n: int, n_features: int, kept: int, bayes: float, folds: int, repeats: int, sets: int,
     rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    runs, _ = separate_runs(
+) -> Runs:  # fmt: skip
+    """Two classes, ``bayes`` the error of the best rule."""
+    return separate_runs(
         n=n, bayes=(bayes, bayes), n_features=n_features, kept=kept, folds=folds, repeats=repeats, sets=sets, rng=rng,
-    )  # fmt: skip
-    for name in ("error_rate", "balanced_error_rate", "auc"):
-        plan = {
-            "metric": name,
-            "features": n_features,
-            "kept": kept,
-            "n": n,
-            "folds": folds,
-            "repeats": repeats,
-        }
-        yield plan | _covered(runs, name)
+    )[0]  # fmt: skip
 
 
-def _covered_unstable_targets(
-    n: int,
-    n_features: int,
-    kept: int,
-    r2: float,
-    folds: int,
-    repeats: int,
-    sets: int,
+def unstable_targets(
+    n: int, n_features: int, kept: int, r2: float, folds: int, repeats: int, sets: int,
     rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
+) -> Runs:  # fmt: skip
+    """A real target, ``r2`` the share of its variance that the features explain."""
     parts = [
         regression_runs(
             n=n, r2=r2, heavy=False, folds=folds, repeats=repeats, sets=min(BATCH, sets - start), rng=rng,
@@ -692,20 +687,10 @@ def _covered_unstable_targets(
         )
         for start in range(0, sets, BATCH)
     ]  # fmt: skip
-    runs = Runs(
+    return Runs(
         [rows for part in parts for rows in part.records],
         {name: np.concatenate([part.truth[name] for part in parts]) for name in parts[0].truth},
     )
-    for name in ("mse", "mae", "r2"):
-        plan = {
-            "metric": name,
-            "features": n_features,
-            "kept": kept,
-            "n": n,
-            "folds": folds,
-            "repeats": repeats,
-        }
-        yield plan | _covered(runs, name)
 
 
 @table
@@ -737,9 +722,7 @@ def _with_many_folds(
         sets=sets,
         rng=rng,
     )
-    for name in ("error_rate", "balanced_error_rate", "auc")[
-        : 3 if folds < n else 2
-    ]:  # one sample has no area
+    for name in CLASS_METRICS[: 3 if folds < n else 2]:  # one sample has no area
         tested = next(_rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}))
         covered = _covered(first, name)
         yield {
@@ -770,7 +753,7 @@ def _powers(
         n=n, bayes=(better, worse), n_features=N_FEATURES, kept=N_KEPT, folds=folds, repeats=repeats, sets=sets,
         rng=rng, shared=0.5,
     )  # fmt: skip
-    for name in ("error_rate", "balanced_error_rate", "auc"):
+    for name in CLASS_METRICS:
         values = [round(float(runs.truth[name].mean()), 3) for runs in (first, second)]
         for found in _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}):
             yield {
