@@ -159,15 +159,66 @@ def test_the_interval_of_residuals_follows_the_unit(name, power, unit):
     np.testing.assert_allclose(other, np.array(plain) * unit**power, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("n_parts", "excess"), [(2, 0.48), (10, 1.6), (20, 3.0), (200, 9.0)])
+@pytest.mark.parametrize(("n_parts", "excess"), [(2, 0.28), (10, 1.4), (20, 2.8), (200, 9.0)])
 def test_more_folds_widen_an_interval(n_parts, excess):
-    """1.96 standard errors lie between half and each limit p, with 1 + (0.2 + 0.14 k)(4p(1 - p))^1.5 the variance."""
+    """1.96 standard errors lie between half and each limit p, with 1 + 0.14 k (4p(1 - p))^1.5 the variance."""
     y = np.arange(200) % 2
     wrong = np.where(np.arange(200) // 2 % 4 < 2, 1 - y, y)  # half of each class
     for limit in metric_interval(METRICS["error_rate"], parts(y, wrong, n_parts=n_parts)):
         factor = 1 + excess * (4 * limit * (1 - limit)) ** 1.5
         error = np.sqrt(factor * limit * (1 - limit) / 200)
         assert abs(limit - 0.5) == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-6)
+
+
+def new_divisions(y, wrong, n_parts, seed=0):
+    """Rows of one pass for each row of ``wrong``, every pass with a division of its own."""
+    rng, rows = np.random.default_rng(seed), []
+    for outcomes in wrong:
+        order = rng.permutation(y.size)
+        found = parts(y[order], np.where(outcomes, 1 - y, y)[order], n_parts=n_parts)
+        rows += [row | {"test_rows": order[row["test_rows"]]} for row in found]
+    return rows
+
+
+@pytest.mark.parametrize(("n_parts", "changed"), [(10, 2), (10, 40), (2, 40)])
+def test_what_repeats_change_decides_the_width(n_parts, changed):
+    """By hand, of 200 samples: ``changed`` of them err in one of two passes, others always, 0.25 each on average."""
+    y, always = np.arange(200) % 2, 50 - changed // 2
+    wrong = np.zeros((2, 200), dtype=bool)
+    wrong[:, :always] = True
+    wrong[0, always : always + changed // 2] = wrong[1, always + changed // 2 : always + changed] = True
+    p = 52 / 204  # two pseudo-errors of each kind
+    disagreed = (changed / 200 / 2) / (p * (1 - p))
+    most = 0.1 + 0.3 * n_parts * disagreed
+    for limit in metric_interval(METRICS["error_rate"], new_divisions(y, wrong, n_parts)):
+        excess = min(most, 0.14 * n_parts * (4 * limit * (1 - limit)) ** 1.5)
+        error = np.sqrt(max(0.3, 1 + excess - disagreed / 2) * limit * (1 - limit) / 200)
+        assert abs(limit - 0.25) == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_parts", [5, 10])
+def test_the_same_division_again_tells_nothing_new(n_parts):
+    """Agreement of repeats that are no new divisions is no sign of stability."""
+    y = np.arange(100) % 2
+    wrong = np.where(np.arange(100) % 3 == 0, 1 - y, y)
+    once, again = (parts(y, wrong, n_parts=n_parts, repeats=repeats) for repeats in (1, 5))
+    for name in ("error_rate", "balanced_error_rate"):
+        assert metric_interval(METRICS[name], again) == pytest.approx(metric_interval(METRICS[name], once))
+
+
+def test_areas_get_the_factor_of_the_parts():
+    """By hand: 40 samples in five parts, 1 + (0.1 + 0.14 k)(4a(1 - a))^1.5 times Newcombe's variance."""
+    rng = np.random.default_rng(3)
+    y = np.arange(40) % 2
+    rows = parts(y, y, decision=rng.normal(size=40) + y)
+    for row in rows:
+        row["auc"] = METRICS["auc"].function(row["truth"], row["decision"], [0, 1])
+    area = np.mean([row["auc"] for row in rows])
+    for a in metric_interval(METRICS["auc"], rows):
+        spread = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
+        variance = (a * (1 - a) * 5 + 19 * spread) / 400
+        factor = 1 + 0.8 * (4 * a * (1 - a)) ** 1.5
+        assert abs(a - area) == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(factor * variance), rel=1e-6)
 
 
 @pytest.mark.parametrize(("few", "many", "wider"), [(1, 2, "Bonett"), (2, 4, "Wilson"), (25, 25, "Bonett")])
@@ -178,7 +229,7 @@ def test_a_mean_over_classes_has_the_wider_of_two_intervals(few, many, wider):
     shares = np.asarray([few + 1, many + 1]) / 52
     variance = np.sum(shares * (1 - shares) / 52) / 4
     _, high = metric_interval(METRICS["balanced_error_rate"], parts(y, predictions))
-    z = stats.norm.ppf(0.975) * np.sqrt(1 + 0.9 * (4 * high * (1 - high)) ** 1.5)
+    z = stats.norm.ppf(0.975) * np.sqrt(1 + 0.7 * (4 * high * (1 - high)) ** 1.5)
     beyond = {
         "Bonett": high - shares.mean() - z * np.sqrt(variance),
         "Wilson": high - (few + many) / 100 - z * np.sqrt(high * (1 - high) / 100),

@@ -8,10 +8,11 @@ They come from the outcomes of single samples, averaged over the repeats, not fr
 parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. For stable procedures the variance of
 independent samples is enough (Bayle et al. 2020; Austern & Zhou 2020). Where a few of many features are chosen it is
 too small, because every sample has a part in the models that others are tested on, and the more so the more the
-training parts overlap. The factor is :math:`1 + (0.2 + 0.14 k)\,(4p(1-p))^{3/2}` for shares and areas p measured in k
-test parts, its excess over 1 at most 9: a procedure that hardly errs is stable. The limits of an interval are the
-values p from which the measured one is just not too far, so that the factor is that of the limit. For residuals it
-is :math:`1.2 + 0.03 k`, at most 3.
+training parts overlap. The factor is :math:`1 + 0.14 k\,(4p(1-p))^{3/2}` for shares p measured in k test parts, its excess
+over 1 at most 9: a procedure that hardly errs is stable. Areas get 0.1 more before the power. The limits of an interval
+are the values p from which the measured one is just not too far, so that the factor is that of the limit. Repeats show how
+often one and the same sample is judged now right, now wrong. This share d of the variance is averaged out by them, and
+it bounds the excess of an error rate by 0.1 + 0.3 k d. For residuals the factor is :math:`1.2 + 0.03 k`, at most 3.
 How often the intervals cover is simulated in docs/trust.
 """
 
@@ -35,7 +36,10 @@ from zeronorm.resampling.metrics import (
 
 # Intervals: the excess over 1 of the variance of a measured error around that of its own models, over the variance of
 # independent samples, where procedures are least stable.
-LEAST_EXCESS, EXCESS_PER_PART, LARGEST_EXCESS = 0.2, 0.14, 9.0  # of shares and areas
+EXCESS_PER_PART, LARGEST_EXCESS = 0.14, 9.0  # of shares and areas
+AREA_EXCESS = 0.1  # added for areas
+# Repeats show how often a sample is judged now right, now wrong. That share bounds the excess of an error rate.
+AGREED_EXCESS, DISAGREED_PER_PART = 0.1, 0.3
 RESIDUAL_EXCESS, RESIDUAL_PER_PART, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
 JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of truth and predictions
 COMMON_VARIANCE = (
@@ -46,7 +50,8 @@ MANY_PARTS, EXCESS_OF_PART, MOST_EXCESS = (
     0.2,
     8.0,
 )  # tests: the excess with more than ten parts, up to a limit
-SMALLEST_OVERLAP = 0.5  # repeats average a part of the variance out, but never all
+# Repeats average a part of the variance out, but never all.
+SMALLEST_OVERLAP, SMALLEST_AREA_OVERLAP = 0.3, 0.5
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
 MOST_BLOCKS = 50
 FEWEST_VALUES = 3  # test parts, or blocks of samples, that show a spread
@@ -212,7 +217,8 @@ def outcomes_of(metric: Metric) -> Callable[[Row], FloatArray]:
 def _share_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) -> Interval:
     """Wilson's interval, with the factor for overlapping training parts at each possible share."""
     p = _shrunk(pooled.mean, PSEUDO_ERRORS)
-    overlap = _overlap(p * (1 - p) / pooled.n, pooled, pooled.by_repeat, rows)
+    everyone = np.ones(pooled.n, dtype=bool)
+    overlap = _overlap(p * (1 - p) / pooled.n, pooled, [everyone], rows)
     return _accepted(
         float(pooled.mean.mean()), lambda share: overlap(share) * share * (1 - share) / pooled.n, z
     )
@@ -225,7 +231,7 @@ def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) 
     shares = np.asarray([_shrunk(pooled.mean[inside], pseudo) for inside in members])
     counts = np.asarray([inside.sum() + 2 * pseudo for inside in members])
     variance = float(np.sum(shares * (1 - shares) / counts)) / len(members) ** 2
-    overlap = _overlap(variance, pooled, _by_class(pooled, members), rows)
+    overlap = _overlap(variance, pooled, members, rows)
     low, high = _accepted(float(shares.mean()), lambda share: overlap(share) * variance, z)
     # By luck all classes may err less than they should, and so seem to vary less: the limits are at least those of
     # classes that all err as the limit says.
@@ -235,31 +241,44 @@ def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) 
     return min(low, widest[0]), max(high, widest[1])
 
 
-def _by_class(pooled: PooledOutcomes, members: Sequence[NDArray[np.bool_]]) -> FloatArray | None:
-    """Means of the classes in each repeat."""
-    if pooled.by_repeat is None:
-        return None
-    return np.stack([pooled.by_repeat[:, inside].mean(axis=1) for inside in members], axis=1)
-
-
 def _shrunk(outcomes: FloatArray, pseudo: float) -> float:
     return float((outcomes.sum() + pseudo) / (outcomes.size + 2 * pseudo))
 
 
 def _overlap(
-    variance: float, pooled: PooledOutcomes, by_repeat: FloatArray | None, rows: Sequence[Row]
+    variance: float,
+    pooled: PooledOutcomes,
+    members: Sequence[NDArray[np.bool_]],
+    rows: Sequence[Row],
+    *,
+    of_areas: bool = False,
 ) -> Callable[[Any], Any]:
-    """The factor for overlapping training parts and groups by the true share, less what repeats have averaged out."""
-    excess = min(LARGEST_EXCESS, LEAST_EXCESS + EXCESS_PER_PART * number_of_parts(rows))
-    averaged = 0.0
-    if by_repeat is not None:
-        averaged = (1 - 1 / len(by_repeat)) * float(by_repeat.mean(axis=1).var(ddof=1)) / variance
+    """The factor for overlapping training parts and groups by the true share, less what repeats have averaged out.
+
+    With ten parts and repeats an excess of 1.4 over the variance of independent samples belongs to methods that judge
+    every other sample now right, now wrong; those that agree with themselves need next to none. Areas need more.
+    """
+    n_parts, averaged, most = number_of_parts(rows), 0.0, np.inf
+    excess = min(LARGEST_EXCESS, EXCESS_PER_PART * n_parts + of_areas * AREA_EXCESS)
+    if pooled.by_repeat is not None:
+        within = pooled.by_repeat.var(axis=0, ddof=1)
+        varied = sum(float(within[inside].mean()) / int(inside.sum()) for inside in members)
+        disagreed = min(1.0, varied / (1 if of_areas else len(members) ** 2) / variance)
+        averaged = (1 - 1 / len(pooled.by_repeat)) * disagreed
+        if not of_areas and n_parts <= MANY_PARTS and _all_parts_differ(rows):
+            most = AGREED_EXCESS + DISAGREED_PER_PART * n_parts * disagreed
+    least = SMALLEST_AREA_OVERLAP if of_areas else SMALLEST_OVERLAP
 
     def factor(share: Any) -> Any:
-        instability = (4 * share * (1 - share)) ** 1.5
-        return np.maximum(SMALLEST_OVERLAP, 1 + excess * instability - averaged) * pooled.clustering
+        added = np.minimum(most, excess * (4 * share * (1 - share)) ** 1.5)
+        return np.maximum(least, 1 + added - averaged) * pooled.clustering
 
     return factor
+
+
+def _all_parts_differ(rows: Sequence[Row]) -> bool:
+    """Whether the repeats are new divisions, so that they show what other training parts would change."""
+    return len({np.sort(np.asarray(row["test_rows"])).tobytes() for row in rows}) == len(rows)
 
 
 def _accepted(measured: float, variance: Callable[[Any], Any], z: float) -> Interval:
@@ -297,8 +316,8 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
         return (a * (1 - a) * n_parts + (pooled.n / 2 - 1) * spread) / np.prod(counts)
 
     shrunk = (area * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
-    by_repeat = _by_class(pooled, [pooled.labels == label for label in labels])
-    overlap = _overlap(float(variance(shrunk)), pooled, by_repeat, rows)
+    members = [pooled.labels == label for label in labels]
+    overlap = _overlap(float(variance(shrunk)), pooled, members, rows, of_areas=True)
     return _accepted(area, lambda a: overlap(a) * variance(a), z)
 
 
