@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
+from sklearn import metrics as sk
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from statsmodels.stats.proportion import proportion_confint
@@ -18,6 +19,7 @@ from zeronorm.evaluation import METRICS, Metric, register_metric
 from zeronorm.evaluation.significance import metric_interval, paired_test
 from zeronorm.evaluation.significance.pooled import excess_of_parts, placements, why_no_interval
 from zeronorm.evaluation.summary import compare, error_curves, primary_metric
+from zeronorm.resampling.metrics import as_metric
 
 FITTED = "covers the value of the fitted models"
 SCRIPT = Path(__file__).parents[2] / "docs" / "trust" / "simulate.py"
@@ -340,6 +342,68 @@ def test_any_scorer_goes_through_the_whole_chain():
         del METRICS["misses"]
 
 
+def scorer_rows(name, y, predictions, n_parts=5):
+    metric = as_metric(name)
+    return metric, [
+        row | {name: metric.function(row["truth"], row["predictions"])}
+        for row in parts(y, predictions, n_parts)
+    ]
+
+
+@pytest.mark.parametrize("name", ["f1", "matthews_corrcoef", "precision", "recall", "jaccard", "f1_macro"])
+def test_scorers_of_labels_without_errors_are_not_certain(name):
+    """A jackknife alone gives a width of 0, or of rounding: Matthews' correlation was covered in 0.48."""
+    y = np.arange(40) % 2
+    low, high = metric_interval(*scorer_rows(name, y, y))
+    assert high == 1.0
+    assert 0.5 < low < 0.95
+
+
+@pytest.mark.parametrize(
+    ("name", "same"), [("accuracy", "error_rate"), ("balanced_accuracy", "balanced_error_rate")]
+)
+def test_accuracies_have_the_interval_of_the_errors(name, same):
+    y = np.arange(60) % 2
+    wrong = np.where(np.arange(60) % 7 == 0, 1 - y, y)
+    metric, rows = scorer_rows(name, y, wrong)
+    low, high = metric_interval(metric, rows)
+    assert metric_interval(METRICS[same], rows) == pytest.approx((1 - high, 1 - low))
+
+
+def test_the_jackknife_of_labels_adds_two_samples_to_each_class():
+    """By hand, for the recall of 50 samples with 10 misses in 5 parts: one of each kind is added."""
+    y = np.arange(100) % 2
+    predictions = np.where((np.arange(100) < 20) & (y == 1), 0, y)
+    metric, rows = scorer_rows("recall", y, predictions)
+    low, high = metric_interval(metric, rows)
+    center = 41 / 52
+    p = 12 / 104 + np.sqrt(12 / 104 * 92 / 104 / 100)
+    factor = 1 + 0.7 * (4 * p * (1 - p)) ** 1.5
+    assert (low + high) / 2 == pytest.approx(center)
+    # Blocks of two and three samples: the variance of independent ones up to the unevenness of the blocks.
+    expected = stats.t.ppf(0.975, 49) * np.sqrt(factor * center * (1 - center) / 52)
+    assert (high - low) / 2 == pytest.approx(expected, rel=0.25)
+
+
+def test_losses_of_models_that_hardly_err_have_no_interval():
+    """Most of a mean loss comes from rare samples; four errors do not show them."""
+    y = np.arange(100) % 2
+    for errors, is_there in ((4, False), (5, True)):
+        predictions = np.where(np.arange(100) < errors, 1 - y, y)
+        rows = [row | {"neg_log_loss": -0.1 - 0.01 * i} for i, row in enumerate(parts(y, predictions))]
+        assert (metric_interval(as_metric("neg_log_loss"), rows) is not None) == is_there
+        assert ("5 wrong predictions" in why_no_interval(as_metric("neg_log_loss"), rows)) != is_there
+
+
+def test_average_precision_needs_samples_of_each_class_in_a_part():
+    y = np.arange(100) % 2
+    for n_parts, is_there in ((20, False), (10, True)):
+        rows = parts(y, np.where(np.arange(100) % 6 == 0, 1 - y, y), n_parts)
+        rows = [row | {"average_precision": 0.8 + 0.01 * i} for i, row in enumerate(rows)]
+        assert (metric_interval(as_metric("average_precision"), rows) is not None) == is_there
+        assert ("samples of each class" in why_no_interval(as_metric("average_precision"), rows)) != is_there
+
+
 def test_r2_has_an_interval_around_its_value():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
@@ -415,6 +479,46 @@ def test_unstable_selections_are_covered_in_a_small_simulation(simulate):
         assert rejected_at_most(1 - row[FITTED], 0.05, 40), row
 
 
+def test_scorers_are_covered_in_a_small_simulation(simulate):
+    """F1, Matthews' correlation and others from predictions, log loss and others from the test parts."""
+    rows = list(simulate.other_metrics(sets=40, seed=1, quick=True))
+    assert {row["metric"] for row in rows} == {*simulate.RATIOS, *simulate.MODEL_METRICS}
+    for row in rows:
+        assert row[FITTED] == "refused" or rejected_at_most(1 - row[FITTED], 0.05, 40), row
+
+
+def test_metrics_of_the_simulation_are_those_of_scikit_learn(simulate):
+    rng = np.random.default_rng(0)
+    truth, decision = np.arange(30) % 2, rng.normal(size=30) + np.arange(30) % 2
+    found = (decision > 0.5).astype(int)
+    for name in simulate.RATIOS:
+        assert simulate.ratio_metric(name).function(truth, found) == pytest.approx(
+            as_metric(name).function(truth, found)
+        )
+    probability = special.expit(decision)
+    expected = {
+        "neg_log_loss": -sk.log_loss(truth, probability),
+        "neg_brier_score": -sk.brier_score_loss(truth, probability),
+        "average_precision": sk.average_precision_score(truth, decision),
+    }
+    for name, value in expected.items():
+        assert simulate._of_decision(name, truth, decision) == pytest.approx(value)
+
+
+def test_true_values_of_the_simulation_are_those_of_many_samples(simulate):
+    rng = np.random.default_rng(0)
+    center, share, n = np.array([0.7, 0.0, 0.3]), 0.3, 200_000
+    weights, offset = np.array([[1.5, 0.4, 0.0]]), np.array([0.2])
+    y = (rng.random(n) < share).astype(int)
+    decision = (rng.normal(size=(n, 3)) + (2 * y - 1)[:, None] * center) @ weights[0] + offset[0]
+    shares = simulate.confusion(y, decision > 0)
+    for name, value in simulate.other_values(weights, offset, center, share).items():
+        if name in simulate.RATIOS:
+            assert value[0] == pytest.approx(float(simulate.RATIOS[name](*shares)), abs=0.006)
+        else:
+            assert value[0] == pytest.approx(simulate._of_decision(name, y, decision), abs=0.006)
+
+
 def test_the_gaussian_predictor_is_covered_in_a_small_simulation(simulate):
     for row in simulate.gaussian(sets=10, seed=1, quick=True):
         assert rejected_at_most(1 - row[FITTED], 0.05, 10), row
@@ -439,31 +543,42 @@ def test_the_test_of_residuals_has_its_size_with_two_folds_and_ten_repeats(simul
     assert all(rejected_at_most(row["rejected"], 0.05, 150) for row in paired)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    ["coverage", "coverage_unstable", "edges", "size", "size_unstable", "many_folds", "verdict", "stability"],
+N_DRAWN = 40  # data sets a row in the slow test: all tables take about ten minutes of one core
+TABLES = (
+    *("coverage", "coverage_unstable", "edges", "gaussian", "many_folds", "other_metrics"),
+    *("size", "size_unstable", "verdict", "stability"),
 )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
 def test_full_tables(simulate, name):
-    """The committed tables, drawn again with another seed, within their simulation error."""
-    for row in simulate.TABLES[name](sets=200, seed=7):
-        if FITTED in row:
-            assert row[FITTED] >= 0.92 - 3 * np.sqrt(0.08 * 0.92 / 200), row
-        if name in ("size", "size_unstable", "many_folds"):
-            assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 200), row
-        elif name == "verdict":
-            assert rejected_at_most(row["claims a false one"], 0.05, 200), row
+    """All settings of the committed tables, drawn again with another seed, within their simulation error."""
+    covered, rejected = [], []
+    for row in simulate.TABLES[name](sets=N_DRAWN, seed=7):
+        n_sets = row["data sets"]
+        if row.get(FITTED, "refused") != "refused":
+            covered.append(row[FITTED])
+            assert rejected_at_most(1 - row[FITTED], 0.08, n_sets - row.get("without interval", 0)), row
+        if row.get("rejected", "refused") != "refused":
+            rejected.append(row["rejected"])
+            assert rejected_at_most(row["rejected"], 0.05, n_sets), row
+        if name == "verdict":
+            assert rejected_at_most(row["claims a false one"], 0.05, n_sets), row
         elif name == "stability":
-            assert row["covered"] >= 0.93 - 3 * np.sqrt(0.07 * 0.93 / 200), row
+            assert rejected_at_most(1 - row["covered"], 0.07, n_sets), row
+    # Together the rows are known to within half a point: the mean setting is covered, and not by chance alone.
+    assert np.mean(covered or [1.0]) >= 0.95
+    assert np.mean(rejected or [0.0]) <= 0.05
 
 
 def test_intervals_of_other_metrics_count_the_overlap_of_training_parts():
-    """By hand: the variance of the mean is s² (1/J + n_test/n_train + 0.15) with the J parts of one pass."""
+    """By hand: the variance of the mean is s² (1/J + n_test/n_train + 0.35) with the J parts of one pass."""
     from zeronorm.evaluation.significance.pooled import _interval_of_parts
 
     for passes in (1, 3):
         values = np.tile([0.1, 0.2, 0.15, 0.3, 0.25], passes)
         rows = [{"n_test": 20, "n_train": 80}] * values.size
-        half = stats.t.ppf(0.975, 4) * values.std(ddof=1) * np.sqrt(1 / 5 + 20 / 80 + 0.15)
+        half = stats.t.ppf(0.975, 4) * values.std(ddof=1) * np.sqrt(1 / 5 + 20 / 80 + 0.35)
         low, high = _interval_of_parts(rows, values, 0.95)
         np.testing.assert_allclose([low, high], [values.mean() - half, values.mean() + half])
