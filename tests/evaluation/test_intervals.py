@@ -302,7 +302,7 @@ def test_further_passes_do_not_make_a_difference_more_certain(name):
 
 
 def test_the_test_of_areas_widens_where_methods_are_unstable():
-    """By hand: placements of either class, half a pair of differences of 1 added, 1 + 2.25 min(1, 6a(1 - a))."""
+    """By hand: placements of either class, half a pair of differences of 1 added, 1 + 2.25 (4a(1 - a))^1.5."""
     rng = np.random.default_rng(1)
     y = np.arange(80) % 2
     decision = rng.normal(size=(2, 1, 80)) + 1.5 * y
@@ -313,7 +313,7 @@ def test_the_test_of_areas_widens_where_methods_are_unstable():
     means = [d.sum() / (d.size + 1) for d in differences]
     variances = [(np.sum(d**2) + 1) / (d.size + 1) - m**2 for d, m in zip(differences, means, strict=True)]
     area = (a[0]["auc"] + b[0]["auc"]) / 2
-    error = np.sqrt((1 + 2.25 * min(1, 6 * area * (1 - area))) * sum(variances) / 41)
+    error = np.sqrt((1 + 2.25 * (4 * area * (1 - area)) ** 1.5) * sum(variances) / 41)
     assert p_value == pytest.approx(2 * stats.norm.sf(abs(np.mean(means)) / error))
 
 
