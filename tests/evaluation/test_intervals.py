@@ -487,6 +487,17 @@ def test_scorers_are_covered_in_a_small_simulation(simulate):
         assert row[FITTED] == "refused" or rejected_at_most(1 - row[FITTED], 0.05, 40), row
 
 
+@pytest.mark.parametrize(("n", "share"), [(20, 0.0), (20, 0.05), (40, 0.3), (100, 0.01)])
+def test_what_independent_samples_attain(simulate, n, share):
+    found = simulate.exact_coverage(n, share)
+    chance = stats.binom.pmf(np.arange(n + 1), n, share)
+    for name, method in (("Wilson", "wilson"), ("Clopper and Pearson", "beta")):
+        low, high = np.transpose([proportion_confint(count, n, method=method) for count in range(n + 1)])
+        inside = (np.nan_to_num(low) <= share + 1e-12) & (share <= np.nan_to_num(high, nan=1.0))
+        assert found[name] == pytest.approx(chance[inside].sum())
+    assert found["mid-p"] <= found["Clopper and Pearson"]
+
+
 def test_metrics_of_the_simulation_are_those_of_scikit_learn(simulate):
     rng = np.random.default_rng(0)
     truth, decision = np.arange(30) % 2, rng.normal(size=30) + np.arange(30) % 2

@@ -206,7 +206,7 @@ def _what_is_missing(metric: Metric, rows: Sequence[Row]) -> str:
     """Why values of test parts say too little about a metric that only the models can answer; empty if they do not.
 
     Where hardly any prediction is wrong, most of a mean loss comes from samples that were not drawn. Intervals of log
-    loss and Brier score covered as little as 0.64 there, those of average precision 0.88 in parts with few positives.
+    loss and Brier score covered as little as 0.63 there, those of average precision 0.82 in parts with few positives.
     """
     needed = ("truth", "predictions", "test_rows")
     if metric.response == "selected" or any(row.get(name) is None for row in rows for name in needed):
