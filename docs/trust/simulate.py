@@ -15,7 +15,7 @@ import argparse
 import csv
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import stats
+from scipy import special, stats
 
 from zeronorm import FisherScore, KnockoffSelector, LassoSelector
 from zeronorm.datasets import load_dataset
@@ -31,7 +31,7 @@ from zeronorm.evaluation.significance import corrected_resampled_t, metric_inter
 from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm.evaluation.summary import compare
 from zeronorm.resampling.estimators import gaussian_estimator
-from zeronorm.resampling.metrics import METRICS
+from zeronorm.resampling.metrics import METRICS, Metric, as_metric
 
 FOLDER = Path(__file__).parent
 Table = Callable[..., Iterator[dict[str, Any]]]
@@ -40,9 +40,12 @@ Job = tuple[
 ]  # a function, a setting that ends with the plan, what else
 TABLES: dict[str, Table] = {}
 N_FEATURES, N_KEPT, N_INFORMATIVE = 20, 5, 3
+CLASS_METRICS, TARGET_METRICS = ("error_rate", "balanced_error_rate", "auc"), ("mse", "mae", "r2")
 LEVEL = 0.05
 MOSTLY = 0.5  # a row counts as refused where fewer data sets have an interval
 FITTED, EXPECTED = "covers the value of the fitted models", "covers the expected value"
+INDEPENDENT = "Wilson, independent samples"
+WANTED = (0.93, 0.97)
 
 
 def table(function: Table) -> Table:
@@ -111,15 +114,28 @@ def classification_runs(
             decision = np.einsum("bnp,bp->bn", X, weights) + offset[:, None]
             for b in range(sets):
                 records[b].append(_classified(y[b], decision[b], np.flatnonzero(test[b]), len(records[b]), n))
-            norm, signal = np.linalg.norm(weights, axis=1), weights @ center
-            missed, false = (
-                stats.norm.cdf(-(signal + offset) / norm),
-                stats.norm.cdf((offset - signal) / norm),
-            )
-            truth["error_rate"].append(share * missed + (1 - share) * false)
-            truth["balanced_error_rate"].append((missed + false) / 2)
-            truth["auc"].append(stats.norm.cdf(2 * signal / norm / np.sqrt(2)))
+            for name, found in true_values(weights, offset, center, share).items():
+                truth[name].append(found)
     return Runs(records, {name: np.mean(found, axis=0) for name, found in truth.items()})
+
+
+def true_values(
+    weights: np.ndarray, offset: np.ndarray, center: np.ndarray, share: float
+) -> dict[str, np.ndarray]:
+    """Errors and area on new samples of linear rules; class 1 has this share of them."""
+    missed, false, norm, signal = _rates(weights, offset, center)
+    return {
+        "error_rate": share * missed + (1 - share) * false,
+        "balanced_error_rate": (missed + false) / 2,
+        "auc": stats.norm.cdf(np.sqrt(2) * signal / norm),
+    }
+
+
+def _rates(weights: np.ndarray, offset: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Shares of either class that the rules get wrong, and what these follow from."""
+    norm, signal = np.linalg.norm(weights, axis=1), weights @ center
+    missed, false = (stats.norm.cdf(-(signal + sign * offset) / norm) for sign in (1, -1))
+    return missed, false, norm, signal
 
 
 def class_center(bayes: float, n_features: int = N_FEATURES) -> np.ndarray:
@@ -145,13 +161,14 @@ def _classified(y: np.ndarray, decision: np.ndarray, test: np.ndarray, split: in
 
 def many_fits(
     X: np.ndarray, y: np.ndarray, splits: list[np.ndarray], center: np.ndarray, n_kept: int,
+    values: Callable[..., dict[str, np.ndarray]] = true_values,
 ) -> Runs:  # fmt: skip
     """Runs with many features or many folds: all models of a data set are fitted at once.
 
     The procedure is that of ``classification_runs``; parts of one class have no area under the curve.
     """
     records: list[list[dict[str, Any]]] = []
-    truth: dict[str, list[float]] = {"error_rate": [], "balanced_error_rate": [], "auc": []}
+    truth: dict[str, list[float]] = {}
     for b, (measured, labels) in enumerate(zip(X, y, strict=True)):
         tests = [fold[b] == j for fold in splits for j in range(fold[b].max() + 1)]
         weights, offset = _fit_parts(measured, labels, ~np.asarray(tests), n_kept)
@@ -160,11 +177,8 @@ def many_fits(
         records.append(
             [_classified(labels, decision[:, j], np.flatnonzero(test), j, n) for j, test in enumerate(tests)]
         )
-        norm, signal = np.linalg.norm(weights, axis=1), weights @ center
-        missed, false = (stats.norm.cdf(-(signal + sign * offset) / norm) for sign in (1, -1))
-        truth["error_rate"].append(float(np.mean(share * missed + (1 - share) * false)))
-        truth["balanced_error_rate"].append(float(np.mean((missed + false) / 2)))
-        truth["auc"].append(float(np.mean(stats.norm.cdf(np.sqrt(2) * signal / norm))))
+        for name, found in values(weights, offset, center, share).items():
+            truth.setdefault(name, []).append(float(np.mean(found)))
     return Runs(records, {name: np.asarray(found) for name, found in truth.items()})
 
 
@@ -309,7 +323,7 @@ def edges(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iter
         (
             _covered_targets,
             (n, r2, heavy, *plan),
-            (("mse", "mae", "r2")[n < 500 and plan not in EDGE_PLANS :],),
+            (TARGET_METRICS[n < 500 and plan not in EDGE_PLANS :],),
         )
         for n, r2, heavy, plan in product(sizes, explained, (False, True), plans)
         if _is_affordable(n, plan, typical=r2 == 0.6 and not heavy)
@@ -347,9 +361,7 @@ def _covered_classes(
         n=n, bayes=bayes, share=share, folds=folds, repeats=repeats, sets=sets, rng=rng
     )
     kind = f"two classes, {round(100 * share)} % in the smaller"
-    for name in ("error_rate", "balanced_error_rate", "auc"):
-        plan = {"metric": name, "data": kind, "n": n, "folds": folds, "repeats": repeats}
-        yield plan | _covered(runs, name)
+    yield from _coverage_rows(runs, CLASS_METRICS, {"data": kind, "n": n, "folds": folds, "repeats": repeats})
 
 
 def _covered_targets(
@@ -358,16 +370,23 @@ def _covered_targets(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     runs = regression_runs(n=n, r2=r2, heavy=heavy, folds=folds, repeats=repeats, sets=sets, rng=rng)
     kind = f"linear, R² {r2:g}, {'heavy-tailed' if heavy else 'Gaussian'} noise"
-    for name in metrics:
-        plan = {"metric": name, "data": kind, "n": n, "folds": folds, "repeats": repeats}
-        yield plan | _covered(runs, name)
+    yield from _coverage_rows(runs, metrics, {"data": kind, "n": n, "folds": folds, "repeats": repeats})
 
 
-def _covered(runs: Runs, name: str) -> dict[str, Any]:
+def _coverage_rows(
+    runs: Runs, metrics: Iterable[str | Metric], plan: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """A row for each metric: its name, the setting, and how often the interval holds the value."""
+    for metric in map(as_metric, metrics):
+        yield {"metric": metric.name, **plan, **_covered(runs, metric)}
+
+
+def _covered(runs: Runs, metric: str | Metric) -> dict[str, Any]:
     """How often an interval that is printed holds the value; data sets without one are counted apart."""
-    found = [metric_interval(METRICS[name], rows) for rows in runs.records]
+    measure = as_metric(metric)
+    found = [metric_interval(measure, rows) for rows in runs.records]
     low, high = np.asarray([(np.nan, np.nan) if pair is None else pair for pair in found]).T
-    truth = runs.truth[name]
+    truth = runs.truth[measure.name]
     expected, printed = float(truth.mean()), ~np.isnan(low)
 
     def share(value: Any) -> float | str:
@@ -378,11 +397,147 @@ def _covered(runs: Runs, name: str) -> dict[str, Any]:
         "true value": round(expected, 4),
         FITTED: share(truth),
         EXPECTED: share(expected),
+        INDEPENDENT: _wilson_share(runs, truth) if measure.name == "error_rate" else "",
         "mean width": round(float((high - low)[printed].mean()), 4) if printed.any() else "",
         "smallest width": round(float((high - low)[printed].min()), 4) if printed.any() else "",
         "without interval": int((~printed).sum()),
         "data sets": len(truth),
     }
+
+
+def _wilson_share(runs: Runs, truth: np.ndarray) -> float:
+    """What Wilson's interval would reach with independent samples: outcomes are counts, which few values can take."""
+    first = runs.records[0]
+    n = first[0]["n_test"] + first[0]["n_train"]
+    shares = np.quantile(truth, np.linspace(0.01, 0.99, 50))
+    return round(float(np.mean([exact_coverage(n, share)["Wilson"] for share in shares])), 3)
+
+
+def exact_coverage(n: int, share: float) -> dict[str, float]:
+    """Coverage of three intervals of a share with n independent samples, without simulation."""
+    count = np.arange(n + 1)
+    chance = stats.binom.pmf(count, n, share)
+    below, above = stats.binom.cdf(count, n, share), stats.binom.sf(count - 1, n, share)
+    accepted = {
+        "Wilson": (count / n - share) ** 2
+        <= stats.norm.isf(LEVEL / 2) ** 2 * share * (1 - share) / n + 1e-15,
+        "mid-p": np.minimum(below, above) - chance / 2 >= LEVEL / 2,
+        "Clopper and Pearson": np.minimum(below, above) >= LEVEL / 2,
+    }
+    return {name: float(chance[inside].sum()) for name, inside in accepted.items()}
+
+
+@table
+def attainable(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """What intervals of a share reach with independent samples: the yardstick for small n and small errors."""
+    for n, error in product((20, 40, 100, 500), (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)):
+        yield {
+            "n": n, "true error": error,
+            **{name: round(found, 3) for name, found in exact_coverage(n, error).items()},
+        }  # fmt: skip
+
+
+# -- Metrics that are no means of outcomes of single samples --
+
+
+def confusion(truth: np.ndarray, predictions: np.ndarray) -> tuple[float, ...]:
+    """Shares of true and false positives, false and true negatives."""
+    positive, called = np.asarray(truth) == 1, np.asarray(predictions) == 1
+    pairs = ((positive, called), (~positive, called), (positive, ~called), (~positive, ~called))
+    return tuple(float(np.mean(a & b)) for a, b in pairs)
+
+
+def _ratio(part: Any, whole: Any) -> Any:
+    """0 where nothing is there to divide by, as in scikit-learn."""
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
+
+
+# From the shares of true and false positives, false and true negatives. The functions of scikit-learn check their
+# arguments for longer than all the rest of a simulation takes; a test compares them.
+RATIOS: dict[str, Callable[..., Any]] = {
+    "accuracy": lambda tp, fp, fn, tn: tp + tn,
+    "precision": lambda tp, fp, fn, tn: _ratio(tp, tp + fp),
+    "recall": lambda tp, fp, fn, tn: _ratio(tp, tp + fn),
+    "f1": lambda tp, fp, fn, tn: _ratio(2 * tp, 2 * tp + fp + fn),
+    "jaccard": lambda tp, fp, fn, tn: _ratio(tp, tp + fp + fn),
+    "matthews_corrcoef": lambda tp, fp, fn, tn: _ratio(
+        tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    ),
+}
+
+
+def _of_decision(name: str, truth: np.ndarray, decision: np.ndarray) -> float:
+    """Scorers of probabilities and orders on one test part; the decision is the logarithm of the odds."""
+    probability = special.expit(decision)
+    if name == "neg_log_loss":
+        return -float(np.mean(np.logaddexp(0.0, np.where(truth == 1, -decision, decision))))
+    if name == "neg_brier_score":
+        return -float(np.mean((probability - truth) ** 2))
+    hits = truth[np.argsort(-decision, kind="stable")]
+    return float(np.mean((np.cumsum(hits) / np.arange(1, hits.size + 1))[hits == 1]))  # average precision
+
+
+MODEL_METRICS = ("neg_log_loss", "neg_brier_score", "average_precision")
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
+NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+
+
+def other_values(
+    weights: np.ndarray, offset: np.ndarray, center: np.ndarray, share: float
+) -> dict[str, np.ndarray]:
+    """True values of the metrics of ``RATIOS`` and of those of models only."""
+    missed, false, norm, signal = _rates(weights, offset, center)
+    shares = (share * (1 - missed), (1 - share) * false, share * missed, (1 - share) * (1 - false))
+    found = {name: ratio(*shares) for name, ratio in RATIOS.items()}
+    one, zero = (offset + sign * signal for sign in (1, -1))
+    decided_one, decided_zero = (mean[:, None] + norm[:, None] * NODES for mean in (one, zero))
+    loss = share * np.logaddexp(0, -decided_one) + (1 - share) * np.logaddexp(0, decided_zero)
+    squares = share * special.expit(-decided_one) ** 2 + (1 - share) * special.expit(decided_zero) ** 2
+    above_one = stats.norm.sf((decided_one - one[:, None]) / norm[:, None])
+    above_zero = stats.norm.sf((decided_one - zero[:, None]) / norm[:, None])
+    precision = share * above_one / (share * above_one + (1 - share) * above_zero)
+    found |= {"neg_log_loss": -loss @ NODE_WEIGHTS, "neg_brier_score": -squares @ NODE_WEIGHTS}
+    return found | {"average_precision": precision @ NODE_WEIGHTS}
+
+
+def ratio_metric(name: str) -> Metric:
+    """The scorer of this name, with a function that is quick."""
+    known, ratio = as_metric(name), RATIOS[name]
+    return replace(known, function=lambda truth, found: float(ratio(*confusion(truth, found))))
+
+
+@table
+def other_metrics(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """Intervals of scorers of scikit-learn: jackknife where predictions are enough, test parts where not."""
+    sizes, procedures, plans = (40, 100), PROCEDURES[:2], (*PLANS[:3], (5, 5))
+    if quick:
+        sizes, procedures, plans = (60,), PROCEDURES[:1], ((5, 1),)
+    jobs: list[Job] = [
+        (_covered_others, (n, *procedure, share, bayes, *plan), ())
+        for n, procedure, share, bayes, plan in product(
+            sizes, procedures, (0.3,) if quick else (0.5, 0.25), (0.1,) if quick else (0.05, 0.3), plans
+        )
+    ]
+    return settings_apart(jobs, sets, seed, n_jobs)
+
+
+def _covered_others(
+    n: int, n_features: int, kept: int, share: float, bayes: float, folds: int, repeats: int, sets: int,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    center = class_center(bayes, n_features)
+    y = np.zeros((sets, n), dtype=int)
+    y[:, : round(share * n)] = 1
+    splits = [stratified_folds(y, folds, rng) for _ in range(repeats)]
+    X = rng.normal(size=(sets, n, n_features)) + (2 * y - 1)[:, :, None] * center
+    runs = many_fits(X, y, splits, center, kept, other_values)
+    for row in (row for rows in runs.records for row in rows):
+        shares = confusion(row["truth"], row["predictions"])
+        row |= {name: float(ratio(*shares)) for name, ratio in RATIOS.items()}
+        row |= {name: _of_decision(name, row["truth"], row["decision"]) for name in MODEL_METRICS}
+    metrics = [*map(ratio_metric, RATIOS), *map(as_metric, MODEL_METRICS)]
+    kind = f"{kept} of {n_features} features, {round(100 * share)} % in class 1"
+    yield from _coverage_rows(runs, metrics, {"data": kind, "n": n, "folds": folds, "repeats": repeats})
 
 
 N_FRESH = 1000  # samples that tell the true error of a model that has no closed form
@@ -399,8 +554,7 @@ def gaussian(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> I
 def _covered_gaussian(
     n: int, kind: str, noise: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
-    names = ("error_rate", "balanced_error_rate", "auc")
-    records, truth = [], {name: np.zeros(sets) for name in names}
+    records, truth = [], {name: np.zeros(sets) for name in CLASS_METRICS}
     for b in range(sets):
         X, y = bounded_classes(n, kind, noise, rng)
         fresh = bounded_classes(N_FRESH, kind, noise, rng)
@@ -409,11 +563,10 @@ def _covered_gaussian(
         records.append(
             [_classified(y, decided, np.flatnonzero(test), i, n) for i, (test, decided, _) in enumerate(rows)]
         )
-        for name in names:
+        for name in CLASS_METRICS:
             truth[name][b] = np.mean([true[name] for _, _, true in rows])
-    for name in names:
-        plan = {"metric": name, "boundary": kind, "n": n, "folds": folds, "repeats": repeats}
-        yield plan | _covered(Runs(records, truth), name)
+    plan = {"boundary": kind, "n": n, "folds": folds, "repeats": repeats}
+    yield from _coverage_rows(Runs(records, truth), CLASS_METRICS, plan)
 
 
 def bounded_classes(
@@ -490,7 +643,7 @@ def _sizes_for_classes(
     n: int, bayes: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
     first, second = paired_runs(n=n, bayes=bayes, folds=folds, repeats=repeats, sets=sets, rng=rng, methods=2)
-    for name in ("error_rate", "balanced_error_rate", "auc"):
+    for name in CLASS_METRICS:
         yield from _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
 
 
@@ -504,7 +657,7 @@ def _sizes_for_targets(
     y = (halves[0] + halves[1]) @ beta + rng.normal(size=(sets, n))
     splits = [np.argsort(rng.random((sets, n)), axis=1) % folds for _ in range(repeats)]
     first, second = (linear_runs(X, y, beta, splits, hidden=float(beta @ beta)) for X in halves)
-    for name in ("mse", "mae", "r2"):
+    for name in TARGET_METRICS:
         yield from _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats})
 
 
@@ -597,7 +750,7 @@ def _unstable_sizes(
         sets=sets,
         rng=rng,
     )
-    for name in ("error_rate", "balanced_error_rate", "auc"):
+    for name in CLASS_METRICS:
         for row in _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}):
             yield {"test": row.pop("test"), "metric": row.pop("metric"), "kept of 500": kept, **row}
 
@@ -608,9 +761,7 @@ def separate_runs(
 ) -> list[Runs]:  # fmt: skip
     """Two procedures, each with measurements of its own of the same samples, that share a part of their noise."""
     centers = [class_center(error, n_features) for error in bayes]
-    found: list[Runs] = [
-        Runs([], {name: np.empty(0) for name in ("error_rate", "balanced_error_rate", "auc")})
-    ] * 2
+    found: list[Runs] = [Runs([], {name: np.empty(0) for name in CLASS_METRICS})] * 2
     for start in range(0, sets, BATCH):
         shape = (min(BATCH, sets - start), n)
         y = np.zeros(shape, dtype=int)
@@ -645,46 +796,42 @@ def coverage_unstable(
 ) -> Iterator[dict[str, Any]]:
     """Intervals of procedures that choose 1 to 20 of 200 or 500 features, three of which tell something, or none."""
     chosen, plans = (UNSTABLE[1:2], ((10, 1),)) if quick else (UNSTABLE, (*PLANS[:3], (2, 5), (5, 5)))
+    kinds = (
+        (unstable_classes, CLASS_METRICS, (0.5,) if quick else (0.1, 0.3, 0.5)),
+        (unstable_targets, TARGET_METRICS, (0.0,) if quick else (0.0, 0.3, 0.9)),
+    )
     jobs: list[Job] = [
-        (_covered_unstable, (n, features, kept, bayes, *plan), ())
-        for (n, features, kept), bayes, plan in product(chosen, (0.5,) if quick else (0.1, 0.3, 0.5), plans)
-    ]
-    jobs += [
-        (_covered_unstable_targets, (n, features, kept, r2, *plan), ())
-        for (n, features, kept), r2, plan in product(chosen, (0.0,) if quick else (0.0, 0.3, 0.9), plans)
+        (_covered_unstable, (*procedure, signal, *plan), (draw, metrics))
+        for draw, metrics, signals in kinds
+        for procedure, signal, plan in product(chosen, signals, plans)
     ]
     return settings_apart(jobs, sets, seed, n_jobs)
 
 
 def _covered_unstable(
+    n: int, n_features: int, kept: int, signal: float, folds: int, repeats: int, sets: int,
+    rng: np.random.Generator, draw: Callable[..., Runs], metrics: tuple[str, ...],
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    runs = draw(n, n_features, kept, signal, folds, repeats, sets, rng)
+    plan = {"features": n_features, "kept": kept, "n": n, "folds": folds, "repeats": repeats}
+    yield from _coverage_rows(runs, metrics, plan)
+
+
+def unstable_classes(
     n: int, n_features: int, kept: int, bayes: float, folds: int, repeats: int, sets: int,
     rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    runs, _ = separate_runs(
+) -> Runs:  # fmt: skip
+    """Two classes, ``bayes`` the error of the best rule."""
+    return separate_runs(
         n=n, bayes=(bayes, bayes), n_features=n_features, kept=kept, folds=folds, repeats=repeats, sets=sets, rng=rng,
-    )  # fmt: skip
-    for name in ("error_rate", "balanced_error_rate", "auc"):
-        plan = {
-            "metric": name,
-            "features": n_features,
-            "kept": kept,
-            "n": n,
-            "folds": folds,
-            "repeats": repeats,
-        }
-        yield plan | _covered(runs, name)
+    )[0]  # fmt: skip
 
 
-def _covered_unstable_targets(
-    n: int,
-    n_features: int,
-    kept: int,
-    r2: float,
-    folds: int,
-    repeats: int,
-    sets: int,
+def unstable_targets(
+    n: int, n_features: int, kept: int, r2: float, folds: int, repeats: int, sets: int,
     rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
+) -> Runs:  # fmt: skip
+    """A real target, ``r2`` the share of its variance that the features explain."""
     parts = [
         regression_runs(
             n=n, r2=r2, heavy=False, folds=folds, repeats=repeats, sets=min(BATCH, sets - start), rng=rng,
@@ -692,20 +839,10 @@ def _covered_unstable_targets(
         )
         for start in range(0, sets, BATCH)
     ]  # fmt: skip
-    runs = Runs(
+    return Runs(
         [rows for part in parts for rows in part.records],
         {name: np.concatenate([part.truth[name] for part in parts]) for name in parts[0].truth},
     )
-    for name in ("mse", "mae", "r2"):
-        plan = {
-            "metric": name,
-            "features": n_features,
-            "kept": kept,
-            "n": n,
-            "folds": folds,
-            "repeats": repeats,
-        }
-        yield plan | _covered(runs, name)
 
 
 @table
@@ -737,14 +874,12 @@ def _with_many_folds(
         sets=sets,
         rng=rng,
     )
-    for name in ("error_rate", "balanced_error_rate", "auc")[
-        : 3 if folds < n else 2
-    ]:  # one sample has no area
+    for name in CLASS_METRICS[: 3 if folds < n else 2]:  # one sample has no area
         tested = next(_rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}))
         covered = _covered(first, name)
         yield {
             "metric": name, "features": n_features, "kept": kept, "n": n, "folds": folds,
-            **{key: covered[key] for key in ("true value", FITTED, EXPECTED, "mean width")},
+            **{key: covered[key] for key in ("true value", FITTED, EXPECTED, INDEPENDENT, "mean width")},
             "rejected": tested["rejected"], "data sets": sets,
         }  # fmt: skip
 
@@ -770,7 +905,7 @@ def _powers(
         n=n, bayes=(better, worse), n_features=N_FEATURES, kept=N_KEPT, folds=folds, repeats=repeats, sets=sets,
         rng=rng, shared=0.5,
     )  # fmt: skip
-    for name in ("error_rate", "balanced_error_rate", "auc"):
+    for name in CLASS_METRICS:
         values = [round(float(runs.truth[name].mean()), 3) for runs in (first, second)]
         for found in _rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}):
             yield {
@@ -976,6 +1111,7 @@ SUMMARIES = {
     "edges": (("metric", "data"), (FITTED, EXPECTED)),
     "coverage_unstable": (("metric",), (FITTED, EXPECTED)),
     "gaussian": (("metric", "boundary"), (FITTED, EXPECTED)),
+    "other_metrics": (("metric",), (FITTED, EXPECTED)),
     "size": (("test", "metric"), ("rejected",)),
     "size_unstable": (("test", "metric"), ("rejected",)),
     "many_folds": (("metric",), (FITTED, EXPECTED, "rejected")),
@@ -987,6 +1123,13 @@ SUMMARIES = {
 
 def _span(counts: list[int]) -> str:
     return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
+def _unavoidable(rows: list[dict[str, str]]) -> int | str:
+    """Rows above the wanted range where Wilson's interval of independent samples is too; error rates only."""
+    if not rows[0].get(INDEPENDENT):
+        return ""
+    return sum(min(float(row[FITTED]), float(row[INDEPENDENT])) > WANTED[1] for row in rows)
 
 
 def summarise(folder: Path = FOLDER) -> Path:
@@ -1004,6 +1147,9 @@ def summarise(folder: Path = FOLDER) -> Path:
                 "table": name, "kind": ", ".join(kind), "share": share, "rows": len(values),
                 "data sets per row": _span([int(row["data sets"]) for row in same]), "lowest": min(values),
                 "mean": round(float(np.mean(values)), 3), "highest": max(values),
+                "within 0.93 to 0.97": sum(WANTED[0] <= v <= WANTED[1] for v in values) if share == FITTED else "",
+                "above": sum(v > WANTED[1] for v in values) if share == FITTED else "",
+                "above, as Wilson's": _unavoidable(same) if share == FITTED else "",
             })  # fmt: skip
     return write("summary", lines, folder)
 

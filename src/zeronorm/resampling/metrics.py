@@ -115,6 +115,11 @@ def sample_errors(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
     return np.asarray(np.asarray(y_true) != np.asarray(y_pred), dtype=np.float64)
 
 
+def sample_hits(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
+    """1 for every right prediction, else 0."""
+    return 1.0 - sample_errors(y_true, y_pred)
+
+
 def share_of_right_predictions(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """What ``score`` of a classifier is."""
     return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
@@ -380,9 +385,21 @@ def _balanced_share_right(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 # Scorers of scikit-learn that are asked for thousands of times, without its checks of the labels each time: those
 # take longer than fitting a small predictor.
 SHARES = {
-    "accuracy": Metric("accuracy", _share_right, greater_is_better=True, bounds=(0.0, 1.0)),
+    "accuracy": Metric(
+        "accuracy",
+        _share_right,
+        greater_is_better=True,
+        bounds=(0.0, 1.0),
+        outcomes="mean",
+        sample_outcomes=sample_hits,
+    ),
     "balanced_accuracy": Metric(
-        "balanced_accuracy", _balanced_share_right, greater_is_better=True, bounds=(0.0, 1.0)
+        "balanced_accuracy",
+        _balanced_share_right,
+        greater_is_better=True,
+        bounds=(0.0, 1.0),
+        outcomes="class mean",
+        sample_outcomes=sample_hits,
     ),
 }
 BETWEEN_0_AND_1 = ("average_precision", "f1", "jaccard", "precision", "recall", "roc_auc", "top_k_accuracy")

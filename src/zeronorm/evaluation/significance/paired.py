@@ -152,7 +152,7 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     The normal test (for residuals the t test) of the mean of paired differences, one per sample, with the variance for
     overlapping training parts. One difference of each sign is added to each class, so that differences without spread
     are not taken for certainty. For errors and areas the variance is that of one pass of cross-validation, times
-    1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 2.25 · min(1, 6a(1 - a)) with their mean area:
+    1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 2.25 (4a(1 - a))^1.5 with their mean area a:
     methods that err often may choose other features on other data, and one data set does not show how much that
     matters. Further passes make the difference steadier, but the test not more powerful; with more than ten test parts
     the excess over 1 grows with their number (docs/trust).
@@ -240,7 +240,7 @@ def _paired_overlap(metric: Metric, rows: Rows, level: float) -> float:
     if metric.sample_outcomes in LEAST_SPREAD:
         return 1 + max(RESIDUAL_EXCESS + ratio_of_parts(rows), excess_of_parts(0.0, rows) / 2)
     if metric.outcomes == "ranks":
-        return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * min(1.0, 6 * level * (1 - level))
+        return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * float((4 * level * (1 - level)) ** 1.5)
     # Of outcomes that are no shares the level does not tell how stable the methods are.
     instability = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
     return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * instability

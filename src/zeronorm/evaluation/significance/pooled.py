@@ -8,10 +8,12 @@ They come from the outcomes of single samples, averaged over the repeats, not fr
 parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. For stable procedures the variance of
 independent samples is enough (Bayle et al. 2020; Austern & Zhou 2020). Where a few of many features are chosen it is
 too small, because every sample has a part in the models that others are tested on, and the more so the more the
-training parts overlap. The factor is :math:`1 + (0.2 + 0.14 k)\,(4p(1-p))^{3/2}` for shares and areas p measured in k
-test parts, its excess over 1 at most 9: a procedure that hardly errs is stable. The limits of an interval are the
-values p from which the measured one is just not too far, so that the factor is that of the limit. For residuals it
-is :math:`1.2 + 0.03 k`, at most 3.
+training parts overlap. The factor is :math:`1 + 0.14 k\,(4p(1-p))^{3/2}` for shares p measured in k test parts, its
+excess over 1 at most 9: a procedure that hardly errs is stable. For areas it is :math:`0.1 + 0.14 k`. The limits of an
+interval are the values p from which the measured one is just not too far, so that the factor is that of the limit.
+Repeats show how often one and the same sample is judged now right, now wrong. This share d of the variance is averaged
+out by them, and it bounds the excess of an error rate by 0.1 + 0.3 k d. For residuals the factor is
+:math:`1.2 + 0.03 k`, at most 3.
 How often the intervals cover is simulated in docs/trust.
 """
 
@@ -35,18 +37,27 @@ from zeronorm.resampling.metrics import (
 
 # Intervals: the excess over 1 of the variance of a measured error around that of its own models, over the variance of
 # independent samples, where procedures are least stable.
-LEAST_EXCESS, EXCESS_PER_PART, LARGEST_EXCESS = 0.2, 0.14, 9.0  # of shares and areas
+EXCESS_PER_PART, LARGEST_EXCESS = 0.14, 9.0  # of shares and areas
+AREA_EXCESS = 0.1  # added for areas
+# Repeats show how often a sample is judged now right, now wrong. That share bounds the excess of an error rate.
+AGREED_EXCESS, DISAGREED_PER_PART = 0.1, 0.3
 RESIDUAL_EXCESS, RESIDUAL_PER_PART, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
-JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of truth and predictions
-COMMON_VARIANCE = (
-    0.15  # of the value in one part, shared by all parts, for metrics without outcomes of samples
+JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of a real target and its predictions
+LABEL_ERRORS = (
+    1.0  # for functions of labels the factor is that of an error rate, this many standard errors higher
 )
+COMMON_VARIANCE = (
+    0.35  # of the value in one part, shared by all parts, for metrics without outcomes of samples
+)
+FEWEST_ERRORS = 5  # that show how large rare losses are
+FEWEST_OF_CLASS = 5  # in a test part, below which areas and the like are not those of many samples
 MANY_PARTS, EXCESS_OF_PART, MOST_EXCESS = (
     10,
     0.2,
     8.0,
 )  # tests: the excess with more than ten parts, up to a limit
-SMALLEST_OVERLAP = 0.5  # repeats average a part of the variance out, but never all
+# Repeats average a part of the variance out, but never all.
+SMALLEST_OVERLAP, SMALLEST_AREA_OVERLAP = 0.3, 0.5
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
 MOST_BLOCKS = 50
 FEWEST_VALUES = 3  # test parts, or blocks of samples, that show a spread
@@ -168,7 +179,7 @@ def metric_interval(metric: Metric, rows: Sequence[Row], *, confidence: float = 
 def _interval(metric: Metric, rows: Sequence[Row], values: FloatArray, confidence: float) -> Interval | None:
     z = float(stats.norm.ppf((1 + confidence) / 2))
     if not has_outcomes(metric, rows):
-        return _interval_of_parts(rows, values, confidence)
+        return None if _what_is_missing(metric, rows) else _interval_of_parts(rows, values, confidence)
     if metric.outcomes == "ranks":
         return _area_interval(rows, values, z)
     if metric.outcomes == "none":
@@ -188,6 +199,30 @@ def why_no_interval(metric: Metric, rows: Sequence[Row]) -> str:
         return "no interval: the value is the same in all test parts"
     if not has_outcomes(metric, rows) and values.size < FEWEST_VALUES:
         return f"no interval: that of this metric needs at least {FEWEST_VALUES} test parts"
+    return "" if has_outcomes(metric, rows) else _what_is_missing(metric, rows)
+
+
+def _what_is_missing(metric: Metric, rows: Sequence[Row]) -> str:
+    """Why values of test parts say too little about a metric that only the models can answer; empty if they do not.
+
+    Where hardly any prediction is wrong, most of a mean loss comes from samples that were not drawn. Intervals of log
+    loss and Brier score covered as little as 0.63 there, those of average precision 0.82 in parts with few positives.
+    """
+    needed = ("truth", "predictions", "test_rows")
+    if metric.response == "selected" or any(row.get(name) is None for row in rows for name in needed):
+        return ""
+    truth, predictions, samples = (np.concatenate([np.asarray(row[name]) for row in rows]) for name in needed)
+    if not np.isin(predictions, truth).all():
+        return ""
+    if np.mean(truth != predictions) * np.unique(samples).size < FEWEST_ERRORS:
+        return (
+            f"no interval: fewer than {FEWEST_ERRORS} wrong predictions do not show how large rare losses are"
+        )
+    _, counts = np.unique(truth, return_counts=True)
+    if metric.bounds[1] != 0.0 and counts.min() / len(rows) < FEWEST_OF_CLASS:
+        return (
+            f"no interval: this metric needs at least {FEWEST_OF_CLASS} samples of each class in a test part"
+        )
     return ""
 
 
@@ -212,7 +247,8 @@ def outcomes_of(metric: Metric) -> Callable[[Row], FloatArray]:
 def _share_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) -> Interval:
     """Wilson's interval, with the factor for overlapping training parts at each possible share."""
     p = _shrunk(pooled.mean, PSEUDO_ERRORS)
-    overlap = _overlap(p * (1 - p) / pooled.n, pooled, pooled.by_repeat, rows)
+    everyone = np.ones(pooled.n, dtype=bool)
+    overlap = _overlap(p * (1 - p) / pooled.n, pooled, [everyone], rows)
     return _accepted(
         float(pooled.mean.mean()), lambda share: overlap(share) * share * (1 - share) / pooled.n, z
     )
@@ -225,7 +261,7 @@ def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) 
     shares = np.asarray([_shrunk(pooled.mean[inside], pseudo) for inside in members])
     counts = np.asarray([inside.sum() + 2 * pseudo for inside in members])
     variance = float(np.sum(shares * (1 - shares) / counts)) / len(members) ** 2
-    overlap = _overlap(variance, pooled, _by_class(pooled, members), rows)
+    overlap = _overlap(variance, pooled, members, rows)
     low, high = _accepted(float(shares.mean()), lambda share: overlap(share) * variance, z)
     # By luck all classes may err less than they should, and so seem to vary less: the limits are at least those of
     # classes that all err as the limit says.
@@ -235,31 +271,44 @@ def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) 
     return min(low, widest[0]), max(high, widest[1])
 
 
-def _by_class(pooled: PooledOutcomes, members: Sequence[NDArray[np.bool_]]) -> FloatArray | None:
-    """Means of the classes in each repeat."""
-    if pooled.by_repeat is None:
-        return None
-    return np.stack([pooled.by_repeat[:, inside].mean(axis=1) for inside in members], axis=1)
-
-
 def _shrunk(outcomes: FloatArray, pseudo: float) -> float:
     return float((outcomes.sum() + pseudo) / (outcomes.size + 2 * pseudo))
 
 
 def _overlap(
-    variance: float, pooled: PooledOutcomes, by_repeat: FloatArray | None, rows: Sequence[Row]
+    variance: float,
+    pooled: PooledOutcomes,
+    members: Sequence[NDArray[np.bool_]],
+    rows: Sequence[Row],
+    *,
+    of_areas: bool = False,
 ) -> Callable[[Any], Any]:
-    """The factor for overlapping training parts and groups by the true share, less what repeats have averaged out."""
-    excess = min(LARGEST_EXCESS, LEAST_EXCESS + EXCESS_PER_PART * number_of_parts(rows))
-    averaged = 0.0
-    if by_repeat is not None:
-        averaged = (1 - 1 / len(by_repeat)) * float(by_repeat.mean(axis=1).var(ddof=1)) / variance
+    """The factor for overlapping training parts and groups by the true share, less what repeats have averaged out.
+
+    With ten parts and repeats an excess of 1.4 over the variance of independent samples belongs to methods that judge
+    every other sample now right, now wrong; those that agree with themselves need next to none. Areas need more.
+    """
+    n_parts, averaged, most = number_of_parts(rows), 0.0, np.inf
+    excess = min(LARGEST_EXCESS, EXCESS_PER_PART * n_parts + of_areas * AREA_EXCESS)
+    if pooled.by_repeat is not None:
+        within = pooled.by_repeat.var(axis=0, ddof=1)
+        varied = sum(float(within[inside].mean()) / int(inside.sum()) for inside in members)
+        disagreed = min(1.0, varied / (1 if of_areas else len(members) ** 2) / variance)
+        averaged = (1 - 1 / len(pooled.by_repeat)) * disagreed
+        if not of_areas and n_parts <= MANY_PARTS and _all_parts_differ(rows):
+            most = AGREED_EXCESS + DISAGREED_PER_PART * n_parts * disagreed
+    least = SMALLEST_AREA_OVERLAP if of_areas else SMALLEST_OVERLAP
 
     def factor(share: Any) -> Any:
-        instability = (4 * share * (1 - share)) ** 1.5
-        return np.maximum(SMALLEST_OVERLAP, 1 + excess * instability - averaged) * pooled.clustering
+        added = np.minimum(most, excess * (4 * share * (1 - share)) ** 1.5)
+        return np.maximum(least, 1 + added - averaged) * pooled.clustering
 
     return factor
+
+
+def _all_parts_differ(rows: Sequence[Row]) -> bool:
+    """Whether the repeats are new divisions, so that they show what other training parts would change."""
+    return len({np.sort(np.asarray(row["test_rows"])).tobytes() for row in rows}) == len(rows)
 
 
 def _accepted(measured: float, variance: Callable[[Any], Any], z: float) -> Interval:
@@ -297,8 +346,8 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
         return (a * (1 - a) * n_parts + (pooled.n / 2 - 1) * spread) / np.prod(counts)
 
     shrunk = (area * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
-    by_repeat = _by_class(pooled, [pooled.labels == label for label in labels])
-    overlap = _overlap(float(variance(shrunk)), pooled, by_repeat, rows)
+    members = [pooled.labels == label for label in labels]
+    overlap = _overlap(float(variance(shrunk)), pooled, members, rows, of_areas=True)
     return _accepted(area, lambda a: overlap(a) * variance(a), z)
 
 
@@ -339,13 +388,15 @@ def _positive_interval(
 
 def _jackknife_interval(metric: Metric, rows: Sequence[Row], confidence: float) -> Interval | None:
     """Any function of truth and predictions: leave out one block of samples after the other."""
-    samples = np.concatenate([np.asarray(row["test_rows"], dtype=np.intp) for row in rows])
-    truth = np.concatenate([np.asarray(row["truth"]) for row in rows])
-    predictions = np.concatenate([np.asarray(row["predictions"]) for row in rows])
-    units = samples
-    if rows[0].get("test_groups") is not None:
-        units = np.concatenate([np.asarray(row["test_groups"]) for row in rows])
+    truth, predictions, units = (
+        np.concatenate([np.asarray(row[name]) for row in rows])
+        for name in ("truth", "predictions", _unit_column(rows))
+    )
     _, codes = np.unique(units, return_inverse=True)
+    overlap = JACKKNIFE_OVERLAP
+    if np.isin(predictions, truth).all():
+        overlap = _label_overlap(float(np.mean(truth != predictions)), int(codes.max()) + 1, rows)
+        truth, predictions, codes = _with_pseudo_samples(truth, predictions, codes)
     blocks = np.random.default_rng(0).permutation(int(codes.max()) + 1)[codes] % MOST_BLOCKS
     try:
         center = metric.function(truth, predictions)
@@ -354,11 +405,38 @@ def _jackknife_interval(metric: Metric, rows: Sequence[Row], confidence: float) 
         return None
     left = np.asarray(without, dtype=np.float64)
     n_blocks = left.size
-    if n_blocks < FEWEST_VALUES:
+    if n_blocks < FEWEST_VALUES or np.ptp(left) <= 1e-12 * np.abs(left).max(initial=0.0):
         return None
-    error = np.sqrt(JACKKNIFE_OVERLAP * (n_blocks - 1) / n_blocks * np.sum((left - left.mean()) ** 2))
+    error = np.sqrt(overlap * (n_blocks - 1) / n_blocks * np.sum((left - left.mean()) ** 2))
     half = float(stats.t.ppf((1 + confidence) / 2, n_blocks - 1) * error)
-    return (center - half, center + half) if half > 0 else None
+    return center - half, center + half
+
+
+def _unit_column(rows: Sequence[Row]) -> str:
+    return "test_rows" if rows[0].get("test_groups") is None else "test_groups"
+
+
+def _label_overlap(error: float, n: int, rows: Sequence[Row]) -> float:
+    """The factor of error rates, at the limit of the error of independent samples that is nearer to one half."""
+    p = (error * n + PSEUDO_ERRORS) / (n + 2 * PSEUDO_ERRORS)
+    p = min(0.5, min(p, 1 - p) + LABEL_ERRORS * float(np.sqrt(p * (1 - p) / n)))
+    excess = min(LARGEST_EXCESS, EXCESS_PER_PART * number_of_parts(rows))
+    return float(1 + excess * (4 * p * (1 - p)) ** 1.5)
+
+
+def _with_pseudo_samples(
+    truth: NDArray[Any], predictions: NDArray[Any], codes: IntArray
+) -> tuple[NDArray[Any], NDArray[Any], IntArray]:
+    """A right and a wrong prediction of each of the two largest classes: no errors are no certainty."""
+    labels, counts = np.unique(truth, return_counts=True)
+    if labels.size < 2:
+        return truth, predictions, codes
+    a, b = labels[np.argsort(-counts, kind="stable")[:2]]
+    n = int(codes.max()) + 1
+    passes = max(1, round(truth.size / n)) if n > 1 else 1
+    added = [np.repeat(np.asarray(labels_of), passes) for labels_of in ([a, a, b, b], [a, b, b, a])]
+    new = np.repeat(n + np.arange(4), passes)
+    return np.r_[truth, added[0]], np.r_[predictions, added[1]], np.r_[codes, new]
 
 
 def _interval_of_parts(rows: Sequence[Row], values: FloatArray, confidence: float) -> Interval | None:
