@@ -426,6 +426,8 @@ def test_a_score_needs_a_difference_at_the_level():
     records = _records_with_errors(0, 2)
     assert score_matrix_of_records(records).scores.tolist() == [[0, 0], [0, 0]]
     assert score_matrix_of_records(records, level=0.1).scores.tolist() == [[0, 1], [-1, 0]]
+    test = mcnemar(*_predictions(only_a=0, only_b=2, both=0, neither=8))
+    assert (test.decision(), test.decision(0.05), test.decision(0.1)) == (0, 0, 1)
 
 
 def test_comparisons_are_corrected_by_holm_and_not_more():

@@ -16,6 +16,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         "2.0 → 4.0",
     ): "ends of a search between which the root lies in any case",
     (
+        "evaluation/significance/effects.py",
+        "_noncentrality",
+        "reach = 10.0 + 2.0 * abs(t)",
+        "10.0 → 20.0",
+    ): "ends of a search between which the root lies in any case",
+    (
         "solvers/l1_svm/dual.py",
         "L1SvmInteriorProgram._solve_simplex",
         "signed.design, self.y, C=self.price, epsilon=signed.epsilon, signed=signed",
