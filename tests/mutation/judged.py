@@ -24,7 +24,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "solvers/l1_svm/dual.py",
         "L1SvmInteriorProgram._solve_simplex",
-        "signed.design, self.y, C=self.price, epsilon=signed.epsilon, signed=signed",
+        "self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.price, signed=signed)",
         "L1SvmDualProgram: swap signed.design and self.y",
     ): "the two are not read where signed is given",
     (
@@ -39,6 +39,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         'with np.errstate(divide="ignore", invalid="ignore"):',
         "np.errstate: without divide=",
     ): "s is zero only for a column of zeros, whose q is zero too: 0 / 0 is an invalid value, no division by zero",
+    (
+        "solvers/svm/linear.py",
+        "solve_by_multipliers",
+        "n_steps = method.minimize(0.1 * max(goal * method.primal, min(gap, method.primal)))",
+        "0.1 → 0.2",
+    ): "how exactly the minima on the way are met; the end is judged by the gap",
     (
         "workflow/models.py",
         "LinearModel.save",
