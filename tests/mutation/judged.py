@@ -76,6 +76,18 @@ CHANGES_NOTHING: dict[Key, str] = {
         "- → +",
     ): "other seeds, which all are valid",
     (
+        "selectors/filters/interval.py",
+        "IntervalSelector._splitter",
+        "seed = int(problem.rng.integers(2**31 - 1))",
+        "1 → 2",
+    ): "other seeds, which all are valid",
+    (
+        "selectors/scaling/jcfo.py",
+        "JCFO._iterate",
+        "if rise <= self.tol * (1.0 + abs(model.objective)) and not pruned:",
+        "1.0 → 2.0",
+    ): "how exactly, not what: the tolerance for an objective near zero, and the climb that follows has its own",
+    (
         "selectors/filters/mutual_information.py",
         "MutualInformation._share",
         "n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)",

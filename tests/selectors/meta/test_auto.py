@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, SelectorCV, evaluate
 from zeronorm.selectors.meta.auto import choose_method
+from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
 
 
 def problem(seed=0, n_samples=60, n_features=20):
@@ -152,3 +153,14 @@ def test_methods_inside_say_nothing_that_the_user_of_auto_cannot_follow():
     (text,) = [str(warning.message) for warning in caught]
     assert text.startswith("AutoSelector did not converge: fast stopped early")
     assert "'selectors'" in text
+
+
+def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatch):
+    X, y = problem(n_samples=30, n_features=6)
+    asked = []
+    monkeypatch.setattr(Consensus, "fit", lambda self, *args, **kwargs: asked.append(self.refine) or 1 / 0)
+    for auto, refine in ((AutoSelector(), SHORTLIST), (AutoSelector([("fisher", FisherScore())]), 0)):
+        with pytest.raises(ZeroDivisionError):
+            auto.fit(X, y)
+        assert set(asked) == {refine}
+        asked.clear()
