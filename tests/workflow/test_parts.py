@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 
 from zeronorm import as_design
 from zeronorm.registry import all_methods, get_method
 from zeronorm.workflow import procedures
 from zeronorm.workflow.features import _finite, univariate_effects
-from zeronorm.workflow.files import COMMAND, Clock, call_text, provenance
+from zeronorm.workflow.files import (
+    COMMAND,
+    Clock,
+    _described,
+    call_text,
+    method_rows,
+    provenance,
+    write_table,
+)
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
 from zeronorm.workflow.models import LinearModel
-from zeronorm.workflow.procedures import Settings, build_selector, sizes_to_try
+from zeronorm.workflow.procedures import (
+    SCORERS,
+    Settings,
+    build_procedure,
+    build_selector,
+    check_permutations,
+    inner_folds,
+    inner_notes,
+    metrics_of,
+    named_methods,
+    parse_features,
+    predictor_notes,
+    predictor_of,
+    scorer_name,
+    sizes_to_try,
+)
 
 
 def table_of(X, y, **options):
@@ -125,6 +153,157 @@ def test_only_selectors_are_run():
     procedures._check_serves(get_method("rfe"), table_of(X, y))
 
 
+def test_a_count_of_features_is_a_whole_number():
+    assert [parse_features(value) for value in (None, "auto", 3, "3", 3.0, np.int64(2))] == [
+        None,
+        None,
+        3,
+        3,
+        3,
+        2,
+    ]
+    for wrong in (0, -1, 2.5, "two", [3], "2.5"):
+        with pytest.raises(ValueError, match="count of at least 1, or 'auto'"):
+            parse_features(wrong)
+    for count in (0, 19, np.int64(3), "auto"):
+        check_permutations(count)
+    for wrong in (-1, 1.5, True, "many", None):
+        with pytest.raises(ValueError, match=r"count .0 for none. or 'auto'"):
+            check_permutations(wrong)
+
+
+def test_methods_are_named_in_a_list_or_a_text():
+    table = table_of(*numbers(20, 4))
+    assert named_methods(None, table) == ["fisher", "rfe"]
+    assert named_methods(" rfe, fisher ,", table) == ["rfe", "fisher"]
+    assert named_methods(("l1-svm",), table) == ["l1-svm"]
+    quick = named_methods("all-fast", table)
+    assert "fisher" in quick
+    assert all("binary" in get_method(name).tasks for name in quick)
+    with pytest.raises(ValueError, match="names 'rfe' twice"):
+        named_methods("rfe,fisher,rfe", table)
+    with pytest.raises(ValueError, match="is empty"):
+        named_methods(" , ", table)
+
+
+def test_the_kind_of_a_task_counts_the_classes():
+    X, y = numbers(21, 3)
+    kinds = {
+        "binary": table_of(X, y),
+        "multiclass": table_of(X, np.arange(21) % 3, task="classification"),
+        "regression": table_of(X, X[:, 0], task="regression"),
+    }
+    for kind, table in kinds.items():
+        assert procedures.task_kind(table) == kind
+        assert all(kind in info.tasks for info in procedures.usable_methods(table).values())
+
+
+@pytest.mark.parametrize(
+    ("n_rare", "cv", "inner"), [(10, 5, 5), (5, 5, 4), (6, 3, 3), (4, 4, 3), (3, 3, 2), (7, 5, 5), (4, 3, 2)]
+)
+def test_folds_inside_are_as_many_as_the_training_parts_allow(n_rare, cv, inner):
+    """The smallest class less its share of the largest test part."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = np.where(np.arange(30) < n_rare, "rare", "common")
+    assert inner_folds(table_of(X, y), Settings(cv=cv)) == inner
+    notes = inner_notes(table_of(X, y), Settings(cv=cv), "rfe")
+    assert [f"rest on {inner} folds" in note for note in notes] == ([] if inner == cv else [True])
+    assert inner_notes(table_of(X, y), Settings(cv=cv, features=2), "rfe") == []
+
+
+def test_groups_and_too_few_samples_limit_the_folds_inside():
+    X, y = numbers(30, 3)
+    assert inner_folds(table_of(X, y, sample_groups=np.arange(30) // 6), Settings(cv=5)) == 4
+    assert inner_folds(table_of(X, X[:, 0], task="regression"), Settings(cv=10)) == 10
+    with pytest.raises(ValueError, match="one sample of the smallest class"):
+        inner_folds(table_of(X, np.arange(30) < 2), Settings(cv=2))
+
+
+def test_everything_that_was_asked_for_reaches_the_choice_of_a_size():
+    X, y = numbers(40, 6)
+    table = table_of(X, y, feature_groups=[0, 0, 1, 2, 3, 4])
+    name = str(table.feature_names[5])
+    asked = {
+        "cv": 4,
+        "rule": "best",
+        "metric": "auc",
+        "predictor": LogisticRegression(C=2.0),
+        "keep": (name,),
+    }
+    settings = Settings(**asked, has_own_groups=True)
+    for method in ("rfe", "auto"):
+        found = build_procedure(method, table, settings, [2, 3])
+        params = found.get_params(deep=False)
+        assert (params["cv"], params["rule"], list(params["sizes"])) == (4, "best", [2, 3])
+        assert params["scoring"] == "roc_auc"
+        assert params["estimator"].C == 2.0
+        inside = found.selector if method == "rfe" else found
+        assert list(inside.always_keep) == [5]
+        assert list(inside.feature_groups) == [0, 0, 1, 2, 3, 4]
+    fixed = build_procedure("rfe", table, Settings(features=3), [2, 3], {"C": 7.0})
+    assert (type(fixed).__name__, fixed.n_features_to_select, fixed.C) == ("RFE", 3, 7.0)
+    assert build_procedure("auto", table, Settings(features=3), [2, 3]).n_features_to_select == 3
+    default = build_procedure("rfe", table, Settings(), [2, 3])
+    assert default.estimator is None
+    assert default.selector.always_keep is None
+    regression = build_procedure("auto", table_of(X, X[:, 0], task="regression"), Settings(), [2])
+    assert regression.task == "regression"
+
+
+def test_error_control_goes_around_a_method_by_name():
+    X, y = numbers(40, 6)
+    table = table_of(X, y)
+    settings = Settings(features=2)
+    found = build_procedure(
+        "stability-selection", table, settings, [2], {"selector": "fisher", "n_subsamples": 7}
+    )
+    assert (type(found.selector).__name__, found.n_subsamples) == ("FisherScore", 7)
+    assert found.n_features_to_select == 2
+    for wrong, words in (
+        ({"selector": "auto"}, "must be the name of a selector. Got 'auto'"),
+        ({"nsubsamples": 3}, "Did you mean n_subsamples"),
+        ({"random_state": 3}, "must not hold 'random_state'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            build_procedure("stability-selection", table, settings, [2], wrong)
+    keep = Settings(keep=(str(table.feature_names[0]),))
+    with pytest.raises(
+        ValueError, match="'keep' parameter does not apply to the method 'stability-selection'"
+    ):
+        build_procedure("stability-selection", table, keep, [2])
+    with pytest.raises(ValueError, match="chooses the number of features of another method"):
+        build_procedure("selector-cv", table, settings, [2])
+    with pytest.raises(ValueError, match="'params' parameter does not apply to the method 'auto'"):
+        build_procedure("auto", table, settings, [2], {"C": 1.0})
+
+
+def test_the_scorer_is_that_of_the_metric_and_the_task():
+    X, y = numbers(30, 3)
+    two, three = table_of(X, y), table_of(X, np.arange(30) % 3, task="classification")
+    target = table_of(X, X[:, 0], task="regression")
+    assert scorer_name(two, Settings()) == SCORERS[procedures.primary_metric_of(two, Settings())]
+    assert [scorer_name(t, Settings(metric="auc")) for t in (two, three)] == ["roc_auc", "roc_auc_ovr"]
+    assert scorer_name(two, Settings(metric="f1")) == "f1"
+    assert metrics_of(two, Settings(metric="f1")) == ["f1"]
+    assert metrics_of(target, Settings()) == list(procedures.DEFAULT_METRICS["regression"])
+    for table, metric in ((two, "mse"), (target, "auc"), (two, "nonsense")):
+        with pytest.raises(ValueError, match="'metric' parameter names"):
+            metrics_of(table, Settings(metric=metric))
+
+
+def test_the_predictor_is_the_one_asked_for():
+    X, y = numbers(30, 3)
+    table = table_of(X, y)
+    own = LogisticRegression()
+    assert predictor_of(table, Settings(predictor=own)) is own
+    assert procedures._judge(table, Settings()) is None
+    gaussian = predictor_of(table, Settings(predictor="gaussian"))
+    assert gaussian.get_params()["kernel"] == "rbf"
+    assert [len(predictor_notes(Settings(predictor=p))) for p in ("linear", "gaussian", own)] == [0, 1, 1]
+    assert "Gaussian kernel" in predictor_notes(Settings(predictor="gaussian"))[0]
+    assert "LogisticRegression()" in predictor_notes(Settings(predictor=own))[0]
+
+
 # -- Models --
 
 
@@ -191,3 +370,55 @@ def test_the_command_line_stands_before_the_call_in_python():
     finally:
         COMMAND.reset(token)
     assert provenance(Clock())["command"] == ""
+
+
+def test_a_row_of_a_comparison_in_numbers():
+    row = {
+        "method": "rfe",
+        "value": 0.1,
+        "low": 0.0,
+        "high": 0.2,
+        "chance": 0.5,
+        "p_value": 0.05,
+        "seconds": 3.0,
+    }
+    row |= {"sizes": [2, 4, 6], "stability": {"value": 0.7}, "failed": ["fold 1"]}
+    (found,) = method_rows([row])
+    assert (found["features"], found["stability"], found["failed"]) == (4.0, 0.7, 1)
+    assert [found[name] for name in ("method", "value", "low", "high", "chance", "p_value", "seconds")] == [
+        "rfe", 0.1, 0.0, 0.2, 0.5, 0.05, 3.0,
+    ]  # fmt: skip
+    assert method_rows([row | {"sizes": []}])[0]["features"] is None
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_reduced_table_has_distinct_names(ending, tmp_path):
+    X, y = numbers(4, 3)
+    frame = pl.DataFrame({"y": X[:, 0], "y (2)": X[:, 1], "z": X[:, 2], "label": y})
+    table = load_data(frame, DataOptions.taken_from({"target": "label"}))
+    table = replace(table, target_name="y", sample_ids=np.arange(4))
+    file = tmp_path / f"reduced{ending}"
+    write_table(table, np.array([0, 2, 1]), file)
+    found = pl.read_csv(file) if ending == ".csv" else pl.read_parquet(file)
+    assert found.columns == ["sample", "y", "y (2)", "z", "y (2) (2)"]
+    assert found["y"].to_list() == y.tolist()
+    np.testing.assert_allclose(found.select(found.columns[2:]).to_numpy().astype(float), X[:, [0, 2, 1]])
+
+
+def test_records_alone_tell_what_they_can():
+    records = pl.DataFrame(
+        {
+            "method": ["a", "b"],
+            "selected": [[3, 7], None],
+            "n_train": [8, 8],
+            "n_test": [2, 2],
+            "error_rate": [0.1, 0.2],
+        }
+    )
+    found = _described(records, Path("place/records.parquet"))
+    data = found["data"]
+    assert (data["n_samples"], data["n_features"], data["task"]) == (10, 8, "classification")
+    assert (found["kind"], found["chosen_method"]) == ("comparison", None)
+    assert [method["name"] for method in found["methods"]] == ["a", "b"]
+    one = _described(records.head(1).rename({"error_rate": "mse"}), Path("place/records.parquet"))
+    assert (one["kind"], one["chosen_method"], one["data"]["task"]) == ("selection", "a", "regression")
