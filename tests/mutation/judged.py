@@ -93,6 +93,9 @@ CHANGES_NOTHING: dict[Key, str] = {
         "n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)",
         "0 → 1",
     ): "how many threads share the work",
+    ("design/base.py", "Design._transpose_dot", "if self._is_tall:", "not (self._is_tall)"): (
+        "the same product by bands of rows or of columns: how fast, not what"
+    ),
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from zeronorm import as_design
 from zeronorm.registry import all_methods, get_method
-from zeronorm.workflow import procedures
+from zeronorm.workflow import measured, procedures
 from zeronorm.workflow.features import _finite, univariate_effects
 from zeronorm.workflow.files import (
     COMMAND,
@@ -422,3 +423,150 @@ def test_records_alone_tell_what_they_can():
     assert [method["name"] for method in found["methods"]] == ["a", "b"]
     one = _described(records.head(1).rename({"error_rate": "mse"}), Path("place/records.parquet"))
     assert (one["kind"], one["chosen_method"], one["data"]["task"]) == ("selection", "a", "regression")
+
+
+MEASURED = {
+    "method": "rfe", "metric": "error_rate", "label": "error rate", "greater_is_better": False, "value": 0.2,
+    "low": 0.1, "high": 0.3, "no_interval": "", "n_splits": 5, "chance": 0.5, "p_value": None, "n_permutations": 0,
+    "also": {}, "stability": {"value": 0.8, "low": None, "high": None}, "sizes": [2, 2], "failed": [],
+    "beats_chance": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"value": None}, "The error could not be measured."),
+        (
+            {},
+            "is 20.0 % (95 % interval for the models fitted here 10.0 % to 30.0 %), over 5 test parts. Without any",
+        ),
+        ({}, "Without any feature it is 50.0 %."),
+        (
+            {"low": None, "high": None, "no_interval": "no interval: few"},
+            "is 20.0 % (no interval: few), over 5",
+        ),
+        ({"low": None, "high": None}, "is 20.0 %, over 5 test parts"),
+        ({"also": {"r2": 0.4, "auc": 0.9}}, "%), R² 0.4, over 5"),
+        (
+            {"p_value": 0.05, "n_permutations": 19},
+            "on 19 permuted targets; it never did as well there (p = 0.05).",
+        ),
+        ({"p_value": 0.1, "n_permutations": 19}, "it did as well there once (p = 0.1)."),
+        ({"p_value": 0.2, "n_permutations": 19}, "it did as well there 3 times (p = 0.2)."),
+    ],
+)
+def test_the_measured_error_in_words(changes, words):
+    text = measured.error_sentence(MEASURED | changes)
+    assert words in text
+    assert ("Without any" in text) == (changes.get("value", 0.2) is not None)
+    assert "Without any" not in measured.error_sentence(MEASURED | changes | {"chance": None})
+
+
+@pytest.mark.parametrize(
+    ("changes", "claim"),
+    [
+        ({}, True),
+        ({"high": 0.5}, False),  # chance is in the interval
+        ({"high": 0.49}, True),
+        ({"value": 0.5}, False),
+        ({"value": 0.51, "p_value": 0.01, "n_permutations": 99}, False),
+        ({"value": None}, None),
+        ({"low": None, "high": None}, None),
+        ({"chance": None}, None),
+        ({"p_value": 0.05, "n_permutations": 19}, True),
+        ({"p_value": 0.1, "n_permutations": 9}, None),  # none did as well, of too few
+        ({"p_value": 0.1, "n_permutations": 19}, False),
+        ({"greater_is_better": True, "value": 0.9, "low": 0.6}, True),
+        ({"greater_is_better": True, "value": 0.9, "low": 0.5}, False),
+        ({"greater_is_better": True, "value": 0.4, "low": 0.6}, False),
+    ],
+)
+def test_what_beats_chance(changes, claim):
+    assert measured.beats_chance(MEASURED | changes) is claim
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, []),
+        ({"failed": ["no data", "other"]}, ["2 of 7 test parts could not be evaluated: no data."]),
+        (
+            {"beats_chance": None, "low": None, "high": None},
+            ["has no interval, and no permutations were made"],
+        ),
+        ({"beats_chance": None, "n_permutations": 9}, ["9 permutations cannot give a p-value of 0.05"]),
+        ({"beats_chance": False}, ["the interval of the error rate contains chance"]),
+        ({"beats_chance": False, "p_value": 0.2}, ["(p = 0.2)"]),
+        ({"beats_chance": False, "value": 0.6, "p_value": 0.2}, ["error rate is not below that of chance"]),
+        ({"beats_chance": False, "greater_is_better": True}, ["error rate is not above that of chance"]),
+        ({"value": None, "beats_chance": None}, []),
+        ({"low": 0.05, "high": 0.36}, ["is wide, ±16 percentage points"]),
+        ({"low": 0.05, "high": 0.34}, []),
+        ({"metric": "mse", "low": 0.0, "high": 9.0}, []),
+        ({"stability": {"value": 0.39}}, ["(stability 0.39, 1 is best)"]),
+        ({"stability": {"value": 0.41}}, []),
+        ({"stability": {"value": None}}, []),
+    ],
+)
+def test_doubts_in_words(changes, words):
+    notes = measured.result_warnings(MEASURED | changes, {"chosen": 3, "at_largest": False})
+    assert len(notes) == len(words)
+    assert all(word in note for word, note in zip(words, notes, strict=True))
+
+
+def test_doubts_about_the_size_in_words():
+    (nothing,) = measured.result_warnings(MEASURED | {"beats_chance": False}, {"chosen": 0})
+    assert "The method selected nothing" in nothing
+    (largest,) = measured.result_warnings(MEASURED, {"chosen": 8, "at_largest": True})
+    assert "number of features, 8, is the largest that was tried" in largest
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ([], ""),
+        ([1, 1], "selected 1 feature in each training part. From all samples it selected 2."),
+        ([3, 3], "selected 3 features in each training part."),
+        ([3, 4], "selected 3, 4 features in the training parts."),
+        (list(range(2, 12)), "selected 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 features"),
+        (list(range(2, 13)), "selected 2 to 12 features in the training parts."),
+    ],
+)
+def test_sizes_in_words(sizes, words):
+    result = SimpleNamespace(procedure={"sizes": sizes}, kind="selection", selected=["a", "b"])
+    text = measured.size_sentence(result)
+    assert words in text
+    assert bool(text) == bool(sizes)
+    result.kind = "comparison"
+    assert measured.size_sentence(result) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "changes", "words"),
+    [
+        (2, {}, "2 of 9 features predict y"),
+        (1, {}, "1 of 9 features predicts y"),
+        (0, {}, "No feature of 9 was selected for y"),
+        (2, {"beats_chance": False}, "No evidence that these 2 features predict y"),
+        (1, {"beats_chance": False}, "No evidence that this feature predicts y"),
+        (
+            2,
+            {"beats_chance": None},
+            "2 of 9 features selected for y: error rate 20.0 % (50.0 % without any feature)",
+        ),
+        (2, {"beats_chance": None}, "at least 19 permutations"),
+        (2, {"beats_chance": None, "chance": None}, "error rate 20.0 %. Not tested against chance"),
+        (2, {"beats_chance": None, "value": None}, "the error could not be measured"),
+    ],
+)
+def test_headlines(count, changes, words):
+    data = {"n_features": 9, "n_samples": 30, "target": "y"}
+    result = SimpleNamespace(
+        data=data, kind="selection", selected=["x"] * count, procedure=MEASURED | changes
+    )
+    assert words in measured.headline(result)
+    result.kind, result.methods = "comparison", [1, 2]
+    assert measured.headline(result) == "2 methods compared on 30 samples and 9 features"
+    result.kind, result.procedure = "selection", {}
+    assert measured.headline(result) == "Selection from 9 features"
