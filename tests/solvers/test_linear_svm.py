@@ -269,6 +269,15 @@ def test_multipliers_find_the_machine_of_the_interior_point_method(C):
     assert np.all(ours.alpha[::7] == 0.0)
 
 
+def test_multipliers_go_beyond_the_tolerance():
+    """A step more costs little near the end: the gap is closed to a ten thousandth of what is asked for."""
+    design, decision = tall_sparse(2)
+    problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), np.full(decision.size, 0.5), False)
+    for tol in (1e-2, 1e-3, 1e-4):
+        ours = solve_by_multipliers(design, problem, tol=tol)
+        assert ours.gap <= 1.5e-4 * tol * ours.objective
+
+
 def test_multipliers_find_the_regression(monkeypatch):
     design, target = tall_sparse(2)
     problem = BoxDual.regression(target, np.full(target.size, 0.2), 0.1, False)
