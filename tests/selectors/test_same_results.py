@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.registry import all_methods, get_method
 
@@ -33,8 +34,11 @@ def data():
     return X, {"binary": (f > 0).astype(int), "multiclass": thirds, "regression": f}
 
 
+CONSTRAINTS = {"feature_groups": [0, 1, 2, 3, 4, 5, 0, 1, 6, 7, 8, 9], "always_keep": [9, 1]}
+
+
 def cases():
-    """The first parameters of each method with every task that they serve, the others with one."""
+    """The first parameters of each method with every task, then with constraints or weights; the others with one."""
     for kind in ("selector", "meta"):
         for method in all_methods(kind):
             tasks = [task for task in method.tasks if task != "multilabel"]
@@ -42,18 +46,27 @@ def cases():
                 tasks.remove("regression")
             yield from (f"{method.name}/0/{task}" for task in tasks)
             yield from (f"{method.name}/{place}/{tasks[0]}" for place in range(1, len(method.instances())))
+            first = method.instances()[0]
+            known = first.get_params(deep=False)
+            yield from (f"{method.name}/0/{tasks[0]}/{name}" for name in CONSTRAINTS if name in known)
+            if has_fit_parameter(first, "sample_weight"):
+                yield f"{method.name}/0/{tasks[0]}/sample_weight"
 
 
 def found(case):
-    name, place, task = case.split("/")
+    name, place, task, *more = case.split("/")
     selector = get_method(name).instances()[int(place)]
     known = selector.get_params(deep=False)
     chosen = {"random_state": 0, "task": "regression" if task == "regression" else "classification"}
+    chosen |= {key: value for key, value in CONSTRAINTS.items() if key in more}
     selector.set_params(**{key: value for key, value in chosen.items() if key in known})
     X, targets = data()
+    weights = (
+        {"sample_weight": np.random.default_rng(5).uniform(0.5, 2.0, 60)} if "sample_weight" in more else {}
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few iterations, nothing selected: told elsewhere
-        path = selector.fit(X, targets[task]).path_
+        path = selector.fit(X, targets[task], **weights).path_
     return {
         "order": path.order.tolist(),
         "own_size": path.own_size if path.own_size is None else int(path.own_size),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +13,9 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from zeronorm import as_design
+from zeronorm import as_design, compare
 from zeronorm.registry import all_methods, get_method
+from zeronorm.selection import problem
 from zeronorm.workflow import measured, procedures
 from zeronorm.workflow.features import _finite, univariate_effects
 from zeronorm.workflow.files import (
@@ -570,3 +572,21 @@ def test_headlines(count, changes, words):
     assert measured.headline(result) == "2 methods compared on 30 samples and 9 features"
     result.kind, result.procedure = "selection", {}
     assert measured.headline(result) == "Selection from 9 features"
+
+
+@pytest.mark.parametrize(("repeats", "permutations", "steps"), [(1, 0, 4), (2, 1, 16)])
+def test_a_comparison_announces_as_many_steps_as_it_takes(repeats, permutations, steps, monkeypatch):
+    """Two methods on two folds, again for each repeat and for each permutation."""
+    told = []
+
+    @contextmanager
+    def bar(description, total):
+        yield problem.RunBar(None, None)
+
+    monkeypatch.setattr(problem, "_bar", bar)
+    monkeypatch.setattr(problem.RunBar, "_update", lambda self, **what: told.append(what))
+    X, y = numbers(24, 4)
+    settings = {"features": 2, "cv": 2, "repeats": repeats, "permutations": permutations, "verbose": True}
+    compare(X, y, methods="fisher,random", **settings)
+    assert [what["total"] for what in told if "total" in what] == [steps]
+    assert sum(what.get("advance", 0) for what in told) == steps
