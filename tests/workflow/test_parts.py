@@ -14,6 +14,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from zeronorm import as_design, compare
+from zeronorm.design import Design
 from zeronorm.registry import all_methods, get_method
 from zeronorm.selection import problem
 from zeronorm.workflow import measured, procedures
@@ -70,6 +71,7 @@ def test_the_same_numbers_make_the_same_table_from_every_home(home):
         data = {"array": X, "list": X.tolist(), "design": as_design(X)}[home]
     table = table_of(data, y)
     assert (table.n_samples, table.n_features, table.task) == (12, 5, "classification")
+    assert isinstance(table.X, Design) == (home in ("design", "dask", "foreign"))  # these stay where they are
     np.testing.assert_allclose(as_design(table.X).block(slice(None)), X)
     assert table.y.tolist() == y.tolist()
 
