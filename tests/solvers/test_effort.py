@@ -163,6 +163,83 @@ def test_relevance_with_a_prior_of_the_precisions():
     assert found.log_evidence == pytest.approx(exact.log_evidence, rel=1e-4)
 
 
+# -- Larger ones, where variables are set aside and followed, and where the solution of a similar problem is known --
+
+
+@pytest.mark.parametrize(
+    ("shape", "noise", "loss", "C", "taken", "near"),
+    [
+        ((200, 10), 2.0, "hinge", 0.05, 113, 137),
+        ((200, 10), 2.0, "hinge", 5.0, 531, 174),
+        ((200, 10), 2.0, "squared_hinge", 0.05, 490, 172),
+        ((200, 10), 2.0, "squared_hinge", 5.0, 1728, 1),
+        ((120, 300), 1.0, "hinge", 5.0, 201, 0),
+        ((120, 300), 1.0, "squared_hinge", 0.05, 266, 1),
+    ],
+)
+def test_a_start_near_the_solution(shape, noise, loss, C, taken, near):
+    X, y = classification(*shape, noise=noise)
+    K = X @ X.T
+    first = solve_svm_dual(K, y, C=C, loss=loss)
+    assert first.n_iter <= at_most(taken)
+    assert solve_svm_dual(K, y, C=C, loss=loss, warm_start=first).n_iter <= 2
+    other = solve_svm_dual(K, y, C=1.1 * C, loss=loss, warm_start=first)
+    assert other.n_iter <= at_most(near)
+    for machine in (first, other):
+        assert machine.gap <= 1e-9 * machine.objective
+
+
+@pytest.mark.parametrize(("loss", "dual", "primal"), [("hinge", 255, 11), ("squared_hinge", 616, 3)])
+def test_a_price_for_each_sample(loss, dual, primal):
+    X, y = classification(200, 10, noise=2.0)
+    price = np.random.default_rng(0).uniform(0.0, 2.0, 200)
+    price[::7] = 0.0
+    by_samples = solve_svm_dual(X @ X.T, y, C=price, loss=loss)
+    by_features = solve_linear_svm(as_design(X), y, C=price, loss=loss)
+    assert by_samples.n_iter <= at_most(dual)
+    assert by_features.n_iter <= at_most(primal)
+    for machine in (by_samples, by_features):
+        assert machine.gap <= 1e-11 * machine.objective
+    assert by_samples.objective == pytest.approx(by_features.objective, rel=1e-10)
+    np.testing.assert_allclose(by_samples.dual_coef @ X, by_features.weights, atol=1e-6)
+    assert by_samples.bias == pytest.approx(by_features.bias, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "taken", "warm"), [("epsilon_insensitive", 398, 62), ("squared_epsilon_insensitive", 394, 0)]
+)
+def test_a_regression_from_its_solution(loss, taken, warm):
+    X, y = regression(200, 10)
+    settings = {"C": 1.0, "epsilon": 0.2, "loss": loss}
+    first = solve_svr_dual(X @ X.T, y, **settings)
+    assert first.n_iter <= at_most(taken)
+    assert first.gap <= 1e-12 * first.objective
+    assert solve_svr_dual(X @ X.T, y, **settings, warm_start=first).n_iter <= at_most(warm)
+
+
+def test_others_from_their_solution():
+    X, y = classification(200, 10, noise=2.0)
+    K = X @ X.T
+    logistic = solve_logistic_dual(K, y, C=1.0)
+    assert logistic.n_iter <= 8
+    assert solve_logistic_dual(K, y, C=1.0, warm_start=logistic).n_iter <= 1
+    sphere = solve_enclosing_sphere(K)
+    assert sphere.n_iter <= at_most(194)
+    assert solve_enclosing_sphere(K, warm_start=sphere).n_iter <= 2
+    codes, K = np.arange(100) % 4, K[:100, :100]
+    joint = solve_weston_watkins(K, codes, 4, C=1.0)
+    assert joint.n_iter <= at_most(10)
+    assert solve_weston_watkins(K, codes, 4, C=1.0, warm_start=joint).n_iter == 1
+
+
+def test_classes_that_can_be_separated():
+    X, y = classification()
+    for loss in ("hinge", "squared_hinge"):
+        machine = solve_svm_dual(X @ X.T, y, C=np.inf, loss=loss)
+        assert machine.n_iter <= at_most(43)
+        assert machine.gap <= 1e-10
+
+
 def data(kind):
     return classification(60, 20) if kind == "labels" else regression(60, 20)
 
