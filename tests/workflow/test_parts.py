@@ -29,7 +29,7 @@ from zeronorm.workflow.files import (
     write_table,
 )
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
-from zeronorm.workflow.models import LinearModel
+from zeronorm.workflow.models import LinearModel, apply_model
 from zeronorm.workflow.procedures import (
     SCORERS,
     Settings,
@@ -74,6 +74,52 @@ def test_the_same_numbers_make_the_same_table_from_every_home(home):
     assert isinstance(table.X, Design) == (home in ("design", "dask", "foreign"))  # these stay where they are
     np.testing.assert_allclose(as_design(table.X).block(slice(None)), X)
     assert table.y.tolist() == y.tolist()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("samples", pl.DataFrame({"a": [1]})),
+        ("ignore", ["x1"]),
+        ("only", ["x1"]),
+        ("categorical", ["x1"]),
+        ("transpose", True),
+        ("min_class_size", 3),
+        ("drop_unlabelled", True),
+    ],
+)
+def test_columns_that_stay_where_they_are_are_not_changed(option, value):
+    X, y = numbers(12, 5)
+    with pytest.raises(ValueError, match=f"'{option}' parameter does not apply to"):
+        table_of(as_design(X), y, **{option: value})
+
+
+def test_a_design_brings_its_names_and_its_groups():
+    X, y = numbers(12, 3)
+    plain = table_of(as_design(X), y)
+    assert plain.feature_names.tolist() == ["x1", "x2", "x3"]
+    assert plain.target_name == "target"
+    assert plain.sample_groups is None
+    named = table_of(as_design(X, feature_names=["a", "b", "c"]), y, sample_groups=np.arange(12) // 4)
+    assert named.feature_names.tolist() == ["a", "b", "c"]
+    assert named.sample_groups.tolist() == (np.arange(12) // 4).tolist()
+    assert named.source_columns.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match=r"must be an array, or the path of a \.npy file"):
+        table_of(as_design(X), "label")
+
+
+def test_groups_of_features_are_labels_or_a_mapping():
+    X, y = numbers(12, 4)
+    names = [str(name) for name in table_of(X, y).feature_names]
+    by_label = table_of(X, y, feature_groups=["b", "a", "b", "c"]).feature_groups
+    assert by_label.tolist() == [1, 0, 1, 2]
+    by_name = table_of(X, y, feature_groups={names[0]: "g", names[3]: "g"}).feature_groups
+    assert by_name[0] == by_name[3]
+    assert len(set(by_name.tolist())) == 3  # the others stand alone
+    with pytest.raises(ValueError, match="names 'nothing', which is not a feature"):
+        table_of(X, y, feature_groups={"nothing": "g"})
+    with pytest.raises(ValueError, match=r"one label for each of the 4 features.* Got shape \(3,\)"):
+        table_of(X, y, feature_groups=[0, 1, 2])
 
 
 def test_folds_need_samples_classes_and_groups():
@@ -332,6 +378,48 @@ def test_predictions_of_each_scheme_by_hand():
     # a against b, a against c, b against c; a positive value is a vote for the first
     pairs = model_of("pairs", [[1.0, -1.0], [1.0, 1.0], [0.0, 1.0]], ["a", "b", "c"])
     assert pairs.predict(X).tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mean": [1.0]},
+        {"scale": [1.0, 2.0, 3.0]},
+        {"fill": [0.0]},
+        {"weights": [[1.0]]},
+        {"weights": [[1.0, 1.0], [1.0, 1.0]]},
+        {"intercepts": [0.0, 0.0]},
+        {"scheme": "pairs", "classes": ["a", "b", "c"]},
+        {"scheme": "classes", "classes": ["a", "b"]},
+        {"scheme": "other"},
+        {"scale": [0.0, 1.0]},
+        {"mean": [np.nan, 1.0]},
+        {"intercepts": [np.inf]},
+        {"weights": [["1", 2.0]]},
+        {"fill": [np.nan, 1.0]},
+    ],
+)
+def test_a_model_whose_parts_do_not_agree_is_refused(change):
+    model_of("single", [[1.0, 1.0]], ["a", "b"])._check()
+    model_of("pairs", [[1.0, 1.0]] * 3, ["a", "b", "c"])._check()
+    model_of("classes", [[1.0, 1.0]] * 3, ["a", "b", "c"])._check()
+    with pytest.raises(ValueError, match=r"Save it again\."):
+        replace(model_of("single", [[1.0, 1.0]], ["a", "b"]), **change)._check()
+
+
+def test_a_model_takes_arrays_of_its_features():
+    model = model_of("single", [[1.0, -1.0]], ["a", "b"])
+    found = apply_model(model, [[3.0, 2.0], [1.0, 3.0]])
+    assert found["prediction"] == ["b", "a"]
+    np.testing.assert_allclose(found["decision"], [1.0, -2.0])
+    assert "decision" not in apply_model(model_of("classes", [[1.0, 0.0]] * 3, ["a", "b", "c"]), [[3.0, 2.0]])
+    with pytest.raises(ValueError, match="'x1' has no finite value in data row 2"):
+        apply_model(model, [[3.0, 2.0], [1.0, np.nan]])
+    filled = apply_model(replace(model, fill=[0.0, 3.0]), [[3.0, 2.0], [1.0, np.nan]])
+    assert filled["prediction"] == ["b", "a"]
+    for wrong in ([[1.0, 2.0, 3.0]], [1.0, 2.0]):
+        with pytest.raises(ValueError, match="must have the 2 columns x0, x1"):
+            apply_model(model, wrong)
 
 
 # -- What is said --
