@@ -209,7 +209,9 @@ def test_repeats_add_no_samples_to_the_corrected_t():
 
 def test_corrected_t_without_spread():
     """Equal methods do not differ; the same difference in all parts has no spread to be judged by."""
-    assert corrected_resampled_t([1, 1, 1], [1, 1, 1], n_train=8, n_test=4).p_value == 1.0
+    equal = corrected_resampled_t([1, 1, 1, 1], [1, 1, 1, 1], n_train=8, n_test=4)
+    assert (equal.statistic, equal.df, equal.p_value) == (0.0, 3, 1.0)
+    assert (equal.difference.estimate, equal.difference.low, equal.difference.high) == (0.0, 0.0, 0.0)
     with pytest.raises(ValueError, match=r"needs differences that vary. Got 0.1 on all 3 test parts"):
         corrected_resampled_t([0.3, 0.3, 0.3], [0.2, 0.2, 0.2], n_train=8, n_test=4)
 

@@ -22,6 +22,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         "10.0 → 20.0",
     ): "ends of a search between which the root lies in any case",
     (
+        "evaluation/significance/paired.py",
+        "corrected_resampled_t",
+        "if error <= 1e-14 * np.abs(d).max(initial=0.0):  # up to rounding",
+        "<= → <",
+    ): "an error that equals the limit of rounding to the last digit; zero is below it",
+    (
         "solvers/l1_svm/dual.py",
         "L1SvmInteriorProgram._solve_simplex",
         "self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.price, signed=signed)",
