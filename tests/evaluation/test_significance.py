@@ -223,6 +223,11 @@ def test_corrected_t_is_refused_where_it_rejects_too_often(n_parts, n_test):
         corrected_resampled_t(*values, n_train=40, n_test=n_test)
 
 
+def test_differences_that_balance_have_a_p_value_of_one():
+    for a in ([1.0, -1.0], [1.0, -2.0, 3.0, -2.0]):
+        assert signed_rank(a, np.zeros(len(a))).p_value == 1.0
+
+
 def test_signed_rank_with_ties_and_zeros_is_exact():
     """Five equal differences: all of one sign have the probability 2 / 32; otherwise against all signs."""
     assert signed_rank(np.ones(5), np.zeros(5)).p_value == pytest.approx(2 / 32)

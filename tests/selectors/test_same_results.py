@@ -73,7 +73,24 @@ def found(case):
         "converged": bool(path.converged),
         "n_iter": int(path.n_iter),
         "scores": [float(f"{score:.6g}") for score in path.feature_scores()],
+        "figures": figures_of(selector),
     }
+
+
+def figures_of(fitted):
+    """Of every array of numbers that the fit has left, the sum of the sizes and a sum that depends on the order."""
+    found = {}
+    for name, value in sorted(vars(fitted).items()):
+        if not name.endswith("_") or name.startswith("_") or name in ("n_iter_", "classes_"):
+            continue
+        try:
+            numbers = np.asarray(value, dtype=np.float64).ravel()
+        except (TypeError, ValueError):  # no numbers
+            continue
+        numbers = numbers[np.isfinite(numbers)]
+        sums = np.abs(numbers).sum(), numbers @ np.cos(np.arange(numbers.size))
+        found[name] = [float(f"{total:.6g}") for total in sums]
+    return found
 
 
 def test_every_selector_is_there():
@@ -89,6 +106,9 @@ def test_results_stay_what_they_are(case):
         np.testing.assert_allclose(
             now["scores"], known["scores"], rtol=0, atol=1e-4 * np.abs(known["scores"]).max()
         )
+        assert now["figures"].keys() == known["figures"].keys()
+        for name, figures in known["figures"].items():
+            assert now["figures"][name] == pytest.approx(figures, rel=1e-4, abs=1e-4 * figures[0]), name
     # Rounding may take a step more or less, but not a multiple.
     assert now["n_iter"] <= 1.5 * known["n_iter"] + 5
 
