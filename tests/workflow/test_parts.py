@@ -18,7 +18,7 @@ from zeronorm.design import Design
 from zeronorm.registry import all_methods, get_method
 from zeronorm.selection import problem
 from zeronorm.workflow import measured, procedures
-from zeronorm.workflow.features import _finite, univariate_effects
+from zeronorm.workflow.features import _direction, _finite, univariate_effects
 from zeronorm.workflow.files import (
     COMMAND,
     Clock,
@@ -29,6 +29,7 @@ from zeronorm.workflow.files import (
     write_table,
 )
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
+from zeronorm.workflow.job import _named
 from zeronorm.workflow.models import LinearModel, apply_model
 from zeronorm.workflow.procedures import (
     SCORERS,
@@ -134,6 +135,16 @@ def test_folds_need_samples_classes_and_groups():
     with pytest.raises(ValueError, match=r"has 4 groups, too few for cv=5\. Set cv=4"):
         check_folds(grouped, 5)
     check_folds(grouped, 4)
+
+
+def test_a_target_may_be_a_column():
+    X, y = numbers(12, 3)
+    for data in (X, as_design(X)):
+        assert table_of(data, y[:, None]).y.tolist() == y.tolist()
+        with pytest.raises(
+            ValueError, match=r"one value for each of the 12 samples\. Got an array of shape \(12, 2\)"
+        ):
+            table_of(data, np.column_stack([y, y]))
 
 
 # -- What is built --
@@ -438,6 +449,31 @@ def test_effects_by_hand():
     np.testing.assert_allclose(found.difference, [one.statistic for one in wanted])
     np.testing.assert_allclose(found.p_value, [one.pvalue for one in wanted])
     assert found.kind == "correlation"
+
+
+def test_the_direction_of_a_feature_in_words():
+    effects = SimpleNamespace(difference=np.array([0.3, -0.3, 0.0]))
+    words = [_direction(effects, None, index, []) for index in range(3)]
+    assert words == ["rises with the target", "falls with the target", "none"]
+    means = [np.array([1.0, 2.0, 1.5]), np.array([3.0, 2.0, 1.0]), np.ones(3)]
+    words = [_direction(effects, one, 0, ["a", "b", "c"]) for one in means]
+    assert words == ["higher in b", "higher in a", "none"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [([], ""), (["a"], "compares a inside"), (["a", "b"], "a and b inside"), (["a", "b", "c"], "a, b and c")],
+)
+def test_the_methods_that_auto_compares_in_words(methods, words, monkeypatch):
+    monkeypatch.setattr(procedures, "roster", lambda table: methods)
+    notes = procedures.default_notes(None)
+    assert len(notes) == bool(methods)
+    assert words in "".join(notes)
+
+
+def test_where_the_data_come_from_in_words():
+    found = [_named(data) for data in ("-", "folder/file.csv", Path("folder/file.csv"), np.ones(2))]
+    assert found == ["standard input", "file.csv", "file.csv", "the data"]
 
 
 def test_numbers_that_are_not_finite_are_left_empty():
