@@ -105,6 +105,9 @@ def test_a_design_brings_its_names_and_its_groups():
     assert named.feature_names.tolist() == ["a", "b", "c"]
     assert named.sample_groups.tolist() == (np.arange(12) // 4).tolist()
     assert named.source_columns.tolist() == [0, 1, 2]
+    (guessed,) = plain.notes
+    assert "holds text, so the task is classification" in guessed
+    assert table_of(as_design(X), y, task="classification").notes == ()
     with pytest.raises(ValueError, match=r"must be an array, or the path of a \.npy file"):
         table_of(as_design(X), "label")
 
