@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 
 from zeronorm import FisherScore
-from zeronorm.design import as_design, dense
+from zeronorm.design import as_design, dense, stats
+from zeronorm.design.column_kernels import columns_stats_in_place
 
 LAYOUTS = [(order, dtype) for order in "CF" for dtype in (np.float64, np.float32)]
 
@@ -114,3 +115,19 @@ def test_range_of_each_column(make, dtype, n):
         low, high = chosen.column_range()
         np.testing.assert_array_equal(low, part.min(axis=0))
         np.testing.assert_array_equal(high, part.max(axis=0))
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 4])
+def test_classes_are_read_in_pairs(n_classes, monkeypatch):
+    """The compiled loop reads beyond the weights if the last class has no partner."""
+    rows = []
+
+    def noted(*arguments):
+        rows.append(len(arguments[8]))
+        return columns_stats_in_place(*arguments)
+
+    monkeypatch.setattr(stats, "columns_stats_in_place", noted)
+    X = np.asfortranarray(np.random.default_rng(0).normal(size=(24, 3)))
+    y = np.arange(24) % n_classes
+    assert_is_numpy(as_design(X).column_stats(y), X, y, np.ones(24))
+    assert set(rows) == {n_classes + n_classes % 2}

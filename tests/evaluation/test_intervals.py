@@ -223,6 +223,67 @@ def test_areas_get_the_factor_of_the_parts():
         assert abs(a - area) == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(factor * variance), rel=1e-6)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_groups_widen_an_interval(grouped):
+    """By hand, at each limit p: the factor of the folds times that of the groups."""
+    rng = np.random.default_rng(3)
+    n, y, patients = 60, np.arange(60) % 2, np.arange(60) // 4
+    wrong = (rng.random(n) < np.repeat(rng.uniform(0.1, 0.6, 15), 4)).astype(float)
+    more = {"test_groups": patients} if grouped else {}
+    rows = parts(y, np.where(wrong > 0, 1 - y, y), **more)
+    sums = np.bincount(patients, weights=wrong - wrong.mean())
+    together = 15 / 14 * np.sum(sums**2) / np.sum((wrong - wrong.mean()) ** 2) if grouped else 1.0
+    assert grouped == (together > 1)
+    for limit in metric_interval(METRICS["error_rate"], rows):
+        factor = (1 + 0.7 * (4 * limit * (1 - limit)) ** 1.5) * together
+        error = np.sqrt(factor * limit * (1 - limit) / n)
+        assert abs(limit - wrong.mean()) == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-6)
+
+
+def test_groups_without_spread_count_as_one_sample_each():
+    y = np.arange(40) % 2
+    rows = parts(y, y, test_groups=np.arange(40) // 4)
+    _, high = metric_interval(METRICS["error_rate"], rows)
+    factor = 1 + 0.7 * (4 * high * (1 - high)) ** 1.5
+    assert high == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(factor * high * (1 - high) / 10), rel=1e-6)
+
+
+def test_the_interval_of_an_area_by_hand():
+    """Hanley and McNeil's variance with the mean class size, its first term once for each part, times the factor."""
+    rng = np.random.default_rng(2)
+    y = np.arange(60) % 3 // 2  # 40 and 20
+    decision = rng.normal(size=60) + y
+    rows = parts(y, y, n_parts=4, decision=decision)
+    for row in rows:
+        row["auc"] = METRICS["auc"].function(row["truth"], row["decision"], [0, 1])
+    area = np.mean([row["auc"] for row in rows])
+    for a in metric_interval(METRICS["auc"], rows):
+        spread = a / (2 - a) + 2 * a**2 / (1 + a) - 2 * a**2
+        variance = (4 * a * (1 - a) + (60 / 2 - 1) * spread) / (40 * 20)
+        factor = 1 + (0.1 + 0.14 * 4) * (4 * a * (1 - a)) ** 1.5
+        assert abs(a - area) == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(factor * variance), rel=1e-6)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_other_functions_of_predictions_get_the_jackknife(grouped):
+    """By hand: samples or groups are left out one at a time, and the variance is three times that of the jackknife."""
+    rng = np.random.default_rng(6)
+    y = rng.normal(size=36)
+    predictions, patients = y + rng.normal(size=36), np.arange(36) // 3
+    rows = parts(y, predictions, n_parts=3, **({"test_groups": patients} if grouped else {}))
+    for row in rows:
+        row["r2"] = METRICS["r2"].function(row["truth"], row["predictions"])
+    whole = METRICS["r2"].function(y, predictions)
+    units = patients if grouped else np.arange(36)
+    left = [METRICS["r2"].function(y[units != u], predictions[units != u]) for u in np.unique(units)]
+    m = len(left)
+    half = stats.t.ppf(0.975, m - 1) * np.sqrt(3 * (m - 1) / m * np.sum((left - np.mean(left)) ** 2))
+    low, high = metric_interval(METRICS["r2"], rows)
+    center = np.mean([row["r2"] for row in rows])
+    assert low == pytest.approx(min(whole - half, center))
+    assert high == pytest.approx(min(1.0, whole + half))
+
+
 @pytest.mark.parametrize(("few", "many", "wider"), [(1, 2, "Bonett"), (2, 4, "Wilson"), (25, 25, "Bonett")])
 def test_a_mean_over_classes_has_the_wider_of_two_intervals(few, many, wider):
     """By hand, of 50 samples each: Price and Bonett's with one pseudo-error of each kind in a class, or Wilson's."""
@@ -262,6 +323,42 @@ def test_equal_differences_are_not_certainty():
     assert 0.05 < p_value < 0.3
     assert effect.estimate == pytest.approx(0.1)
     assert effect.low < 0 < effect.estimate < effect.high
+
+
+@pytest.mark.parametrize("name", ["error_rate", "balanced_error_rate", "mse"])
+def test_the_paired_test_by_hand(name):
+    """Two passes over 60 samples of 20 patients: the moments with a pair of differences added, and both factors."""
+    rng = np.random.default_rng(8)
+    y = np.arange(60) % 3 // 2  # 40 and 20
+    patients, is_residual = np.arange(60) // 3, name == "mse"
+    wrong = rng.random((2, 2, 60)) < np.repeat(rng.uniform(0.1, 0.7, (2, 1, 20)), 3, axis=2)
+    predictions = y + rng.normal(size=(2, 2, 60)) if is_residual else np.where(wrong, 1 - y, y)
+    outcomes = (predictions - y) ** 2 if is_residual else wrong.astype(float)
+    a, b = ([r for one in passes for r in parts(y, one, test_groups=patients)] for passes in predictions)
+    for row in (*a, *b):
+        row["mse"] = np.mean((row["predictions"] - row["truth"]) ** 2)
+    by_pass = outcomes[0] - outcomes[1]
+    d = by_pass.mean(axis=0)
+    squares, added = (d**2, np.mean(d**2)) if is_residual else (np.mean(by_pass**2, axis=0), 1.0)
+    classes = [y == 0, y == 1] if name == "balanced_error_rate" else [np.ones(60, bool)]
+    more = 2 / len(classes)  # one difference of each sign, divided among the classes
+    means = [d[c].sum() / (c.sum() + more) for c in classes]
+    variances = [
+        ((squares[c].sum() + more * added) / (c.sum() + more) - m**2) / (c.sum() + more)
+        for c, m in zip(classes, means, strict=True)
+    ]
+    level = np.mean([outcomes.mean(axis=(0, 1))[c].mean() for c in classes])
+    overlap = 1 + 1.5 + 12 / 48 if is_residual else 1 + 2.25 * 4 * level * (1 - level)
+    sums = np.bincount(patients, weights=d - d.mean())
+    together = max(1.0, 20 / 19 * np.sum(sums**2) / np.sum((d - d.mean()) ** 2))
+    error = np.sqrt(overlap * together * np.sum(variances)) / len(classes)
+    scale = stats.t(59) if is_residual else stats.norm
+    p_value, effect = paired_test(METRICS[name], a, b, confidence=0.9)
+    assert p_value == pytest.approx(2 * scale.sf(abs(np.mean(means)) / error))
+    assert effect.low == pytest.approx(np.mean(means) - scale.ppf(0.95) * error)
+    assert effect.high == pytest.approx(np.mean(means) + scale.ppf(0.95) * error)
+    assert effect.estimate == pytest.approx(np.mean([r[name] for r in a]) - np.mean([r[name] for r in b]))
+    assert together > 1
 
 
 def area_rows(y, decision, passes):

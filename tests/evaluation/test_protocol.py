@@ -410,6 +410,24 @@ def test_pandas_without_polars(monkeypatch):
         evaluate(FisherScore(), X, y, cv=3, sizes=[2])
 
 
+def test_columns_have_their_types_even_where_they_are_empty():
+    X, y = make_data()
+    records = evaluate(FisherScore(), X, y, cv=3, metrics="error_rate")
+    types = dict(zip(records.columns, records.dtypes, strict=True))
+    assert records["size"].null_count() == len(records) == records["error"].null_count()
+    assert records["decision"].null_count() == records["test_groups"].null_count() == len(records)
+    wanted = {
+        pl.Int64: ("split", "size", "n_selected", "n_train", "n_test"),
+        pl.Float64: ("error_rate", "fit_seconds", "seconds"),
+        pl.String: ("method", "error"),
+        pl.Boolean: ("converged",),
+        pl.List(pl.Int64): ("selected", "predictions", "truth", "test_rows"),
+        pl.List(pl.Float64): ("decision",),
+        pl.List(pl.String): ("test_groups",),
+    }
+    assert types == {name: kind for kind, names in wanted.items() for name in names}
+
+
 def test_parquet_round_trip(tmp_path):
     X, y = make_data()
     records = evaluate(FisherScore(), X, np.where(y, "a", "b"), cv=3, sizes=[2, None])

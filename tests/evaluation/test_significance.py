@@ -209,7 +209,9 @@ def test_repeats_add_no_samples_to_the_corrected_t():
 
 def test_corrected_t_without_spread():
     """Equal methods do not differ; the same difference in all parts has no spread to be judged by."""
-    assert corrected_resampled_t([1, 1, 1], [1, 1, 1], n_train=8, n_test=4).p_value == 1.0
+    equal = corrected_resampled_t([1, 1, 1, 1], [1, 1, 1, 1], n_train=8, n_test=4)
+    assert (equal.statistic, equal.df, equal.p_value) == (0.0, 3, 1.0)
+    assert (equal.difference.estimate, equal.difference.low, equal.difference.high) == (0.0, 0.0, 0.0)
     with pytest.raises(ValueError, match=r"needs differences that vary. Got 0.1 on all 3 test parts"):
         corrected_resampled_t([0.3, 0.3, 0.3], [0.2, 0.2, 0.2], n_train=8, n_test=4)
 
@@ -219,6 +221,11 @@ def test_corrected_t_is_refused_where_it_rejects_too_often(n_parts, n_test):
     values = np.random.default_rng(0).normal(size=(2, n_parts))
     with pytest.raises(ValueError, match=f"at least 3 test parts.*Got {n_parts} parts of {n_test} samples"):
         corrected_resampled_t(*values, n_train=40, n_test=n_test)
+
+
+def test_differences_that_balance_have_a_p_value_of_one():
+    for a in ([1.0, -1.0], [1.0, -2.0, 3.0, -2.0]):
+        assert signed_rank(a, np.zeros(len(a))).p_value == 1.0
 
 
 def test_signed_rank_with_ties_and_zeros_is_exact():
@@ -426,6 +433,8 @@ def test_a_score_needs_a_difference_at_the_level():
     records = _records_with_errors(0, 2)
     assert score_matrix_of_records(records).scores.tolist() == [[0, 0], [0, 0]]
     assert score_matrix_of_records(records, level=0.1).scores.tolist() == [[0, 1], [-1, 0]]
+    test = mcnemar(*_predictions(only_a=0, only_b=2, both=0, neither=8))
+    assert (test.decision(), test.decision(0.05), test.decision(0.1)) == (0, 0, 1)
 
 
 def test_comparisons_are_corrected_by_holm_and_not_more():

@@ -16,9 +16,21 @@ CHANGES_NOTHING: dict[Key, str] = {
         "2.0 → 4.0",
     ): "ends of a search between which the root lies in any case",
     (
+        "evaluation/significance/effects.py",
+        "_noncentrality",
+        "reach = 10.0 + 2.0 * abs(t)",
+        "10.0 → 20.0",
+    ): "ends of a search between which the root lies in any case",
+    (
+        "evaluation/significance/paired.py",
+        "corrected_resampled_t",
+        "if error <= 1e-14 * np.abs(d).max(initial=0.0):  # up to rounding",
+        "<= → <",
+    ): "an error that equals the limit of rounding to the last digit; zero is below it",
+    (
         "solvers/l1_svm/dual.py",
         "L1SvmInteriorProgram._solve_simplex",
-        "signed.design, self.y, C=self.price, epsilon=signed.epsilon, signed=signed",
+        "self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.price, signed=signed)",
         "L1SvmDualProgram: swap signed.design and self.y",
     ): "the two are not read where signed is given",
     (
@@ -33,6 +45,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         'with np.errstate(divide="ignore", invalid="ignore"):',
         "np.errstate: without divide=",
     ): "s is zero only for a column of zeros, whose q is zero too: 0 / 0 is an invalid value, no division by zero",
+    (
+        "solvers/svm/linear.py",
+        "solve_by_multipliers",
+        "n_steps = method.minimize(0.1 * max(goal * method.primal, min(gap, method.primal)))",
+        "0.1 → 0.2",
+    ): "how exactly the minima on the way are met; the end is judged by the gap",
     (
         "workflow/models.py",
         "LinearModel.save",
@@ -64,11 +82,26 @@ CHANGES_NOTHING: dict[Key, str] = {
         "- → +",
     ): "other seeds, which all are valid",
     (
+        "selectors/filters/interval.py",
+        "IntervalSelector._splitter",
+        "seed = int(problem.rng.integers(2**31 - 1))",
+        "1 → 2",
+    ): "other seeds, which all are valid",
+    (
+        "selectors/scaling/jcfo.py",
+        "JCFO._iterate",
+        "if rise <= self.tol * (1.0 + abs(model.objective)) and not pruned:",
+        "1.0 → 2.0",
+    ): "how exactly, not what: the tolerance for an objective near zero, and the climb that follows has its own",
+    (
         "selectors/filters/mutual_information.py",
         "MutualInformation._share",
         "n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)",
         "0 → 1",
     ): "how many threads share the work",
+    ("design/base.py", "Design._transpose_dot", "if self._is_tall:", "not (self._is_tall)"): (
+        "the same product by bands of rows or of columns: how fast, not what"
+    ),
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),

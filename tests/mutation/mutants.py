@@ -372,11 +372,15 @@ class Reach:
         kernel = self._kernel_at(mutant.file, mutant.line)
         if kernel is not None:
             return self.of_kernel(kernel)
-        function = self._function_at(mutant.file, mutant.lines[0])
         lines = self.ran.get(mutant.file, {})
-        if function is None or mutant.lines[0] == function.lineno:
-            return self._of_definition(mutant, function)
+        if self.is_definition(mutant):
+            return self._of_definition(mutant, self._function_at(mutant.file, mutant.lines[0]))
         return lines.get(mutant.line) or self._of_lines(mutant.file, mutant.lines)
+
+    def is_definition(self, mutant: Mutant) -> bool:
+        """Whether it changes what is set at import."""
+        function = self._function_at(mutant.file, mutant.lines[0])
+        return function is None or mutant.lines[0] == function.lineno
 
     def of_kernel(self, name: str) -> set[int]:
         """Tests that call the kernel, or run a line of Python that names it, or one that calls it."""

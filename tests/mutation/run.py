@@ -14,10 +14,10 @@ import functools
 import gzip
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import forked
 from faults import NAMED_FAULTS
 from judged import CHANGES_NOTHING
 from mutants import Mutant, Reach, is_program, mutants_of
@@ -48,9 +49,15 @@ TESTS_LEFT_OUT = (
     "test_layers.py",
     "test_browser.py",
 )
+# They compare the defaults of a function or class, whose name ends their own, with what its description says.
+TESTS_OF_DEFAULTS = (
+    "tests/test_docstrings.py::test_every_parameter_has_type_default_and_words",
+    "tests/test_parameters.py::test_the_docstring_describes_every_parameter_with_type_and_default",
+)
 TESTS_AT_A_TIME = 120
 MEMORY_LIMIT = 8 << 30  # bytes of one trial: a fault may ask for more than there is
 CONTROL_EVERY = 12  # faults, one trial without
+FORKING = multiprocessing.get_context("forkserver")
 
 
 @dataclass(frozen=True)
@@ -104,29 +111,27 @@ def pytest(
 ) -> tuple[int, str, float]:
     """The status, the output and the time of chosen tests; minus a signal where it ended them."""
     (folder / "orders.json").write_text(json.dumps(orders), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "--tb=no"]
-    command += ["-p", "no:cacheprovider", "-p", "mutation_plugin", f"--basetemp={folder / 'temporary'}"]
+    arguments = ["-q", "-x", "-m", "not slow", "--tb=no"]
+    arguments += ["-p", "no:cacheprovider", "-p", "mutation_plugin", f"--basetemp={folder / 'temporary'}"]
     if orders["ran"] is not None:
-        command.remove("-x")
+        arguments.remove("-x")
     started = time.monotonic()
-    with subprocess.Popen(
-        [*command, *files],
-        cwd=ROOT,
-        env=environment(ZERONORM_TRIAL=str(folder / "orders.json"), **more),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT)),
-    ) as process:
-        try:
-            output = process.communicate(timeout=limit_s)[0]
-            status = process.returncode
-        except subprocess.TimeoutExpired:
-            status, output = -signal.SIGALRM, b""
-        finally:
+    settings = environment(ZERONORM_TRIAL=str(folder / "orders.json"), **more)
+    output = folder / "output"
+    process = FORKING.Process(
+        target=forked.run, args=([*arguments, *files], settings, str(ROOT), MEMORY_LIMIT, str(output))
+    )
+    process.start()
+    try:
+        process.join(limit_s)
+        status = -signal.SIGALRM if process.exitcode is None else process.exitcode
+    finally:
+        if process.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with whatever the tests have started
-    return status, output.decode(errors="replace"), time.monotonic() - started
+        process.join()
+        process.close()
+    return status, forked.text_of(output), time.monotonic() - started
 
 
 @functools.cache  # sources that change meanwhile count from the next run on
@@ -235,6 +240,16 @@ def chosen_tests(numbers: set[int], known: Map, file: str, budget_s: float) -> d
     return chosen
 
 
+def tests_of_defaults(function: str, known: Map) -> dict[str, float]:
+    names = set(function.split("."))
+    pairs = zip(known.tests, known.seconds, strict=True)
+    return {
+        test: seconds
+        for test, seconds in pairs
+        if test.startswith(TESTS_OF_DEFAULTS) and re.split(r"[.\[\]]", test)[-2] in names
+    }
+
+
 # -- Trials --
 
 
@@ -295,6 +310,8 @@ def random_trials(mutants: dict[str, list[Mutant]], known: Map, budget_s: float)
         for place, mutant in enumerate(some):
             numbers = reach.tests(mutant)
             tests = chosen_tests(numbers, known, mutant.file, budget_s)
+            if reach.is_definition(mutant):
+                tests = tests_of_defaults(mutant.function, known) | tests
             text = (SOURCE / mutant.file).read_text("utf-8")
             compiled = any(file == mutant.file for file, _ in reach.kernels.values())
             same = (tests, len(numbers), compiled)
@@ -387,6 +404,8 @@ def main() -> int:
     deadline = time.monotonic() + 60.0 * options.minutes
     global MEMORY_LIMIT
     MEMORY_LIMIT = options.memory << 30
+    os.environ.update(environment())  # of the process that the others fork from
+    FORKING.set_forkserver_preload(forked.READ_BEFORE)
     known = lines_of_tests(options.jobs, options.tests)
     trials, results = named_trials("-" if options.again else options.named, known)
     if options.again:

@@ -75,3 +75,23 @@ def test_a_spoilt_matrix_is_reported(kind):
     rows, _, stiffness, _ = draw(10, 10)
     with pytest.raises(NotPositiveDefinite):
         kind(rows, np.full(10, np.nan), stiffness, rows)
+
+
+def test_what_was_left_out_wrongly_is_found():
+    """A row stays at its price while it falls short of its target, at zero while it does not; a feature by its pull."""
+    rng = np.random.default_rng(3)
+    n, p = 12, 6
+    rows = np.column_stack([rng.normal(size=(n, p)), rng.choice([-1.0, 1.0], n)])
+    whole = newton.SignedProblem(rows, np.ones(n), np.full(n, 0.4), np.full(p, 0.5), np.zeros(p + 1), 0.0)
+    stay, at_price, kept = np.arange(n) < 3, np.arange(n) > 7, np.arange(p) < 4
+    left = newton.Reduction.none_of(whole).restricted(stay, at_price, kept)
+    weights, alpha = left.lifted(0.3 * rng.normal(size=5), np.full(3, 0.1))
+    np.testing.assert_array_equal(alpha, [0.1] * 3 + [0.0] * 5 + [0.4] * 4)
+    found_rows, found_features = left.contradicted(weights, alpha)
+    short = 1.0 - rows @ weights
+    wrong = [i for i in range(3, n) if (short[i] < 0 if at_price[i] else short[i] > 0)]
+    assert found_rows.tolist() == wrong
+    assert {i for i in range(3, n) if at_price[i]} - set(wrong)
+    pull = np.abs(rows[:, :p].T @ alpha)
+    assert found_features.tolist() == np.flatnonzero(pull > 0.5).tolist()
+    assert 0 < len(found_features) < p

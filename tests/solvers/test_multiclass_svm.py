@@ -8,7 +8,7 @@ import pytest
 from oracles.multiclass_qp import primal_weston_watkins
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.joint_multiclass import solve_weston_watkins
+from zeronorm.solvers.svm.joint_multiclass import ascend, solve_weston_watkins
 
 LOSSES = ("hinge", "squared_hinge")
 
@@ -139,3 +139,12 @@ def test_features_without_information_give_a_finite_answer():
     found = solve_weston_watkins(np.zeros((6, 6)), [0, 1, 2, 0, 1, 2], 3, C=1.0)
     assert np.isfinite(found.bias).all()
     assert found.objective == pytest.approx(12.0)
+
+
+def test_sweeps_end_when_nothing_is_left_to_gain():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(15, 4)), np.arange(15) % 3
+    alpha, f, balance = np.zeros((15, 3)), np.zeros((3, 15)), np.zeros(3)
+    fixed = (X @ X.T + np.eye(15), codes, np.zeros(15), np.full(15, 0.5), alpha, f, balance, np.zeros(3), 1.0)
+    assert 1 < ascend(*fixed, 1e-9, 10_000) < 1_000
+    assert ascend(*fixed, 1e-8, 10_000) == 1

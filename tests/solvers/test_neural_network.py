@@ -109,3 +109,11 @@ def test_exclusive_or_is_learned():
 def test_the_iteration_limit_is_reported():
     objective, network = setting(penalty=1e-6)
     assert train_network(objective, network, tol=1e-10, max_iter=3).status is Status.ITERATION_LIMIT
+
+
+def test_weights_start_between_the_bounds_of_glorot():
+    network = NeuralNetwork.random(40, 20, 10, np.random.default_rng(0))
+    for weights in (network.hidden_weights, network.output_weights):
+        bound = np.sqrt(6.0 / sum(weights.shape))
+        assert 0.98 * bound < np.abs(weights).max() <= bound
+        assert abs(weights.mean()) < 0.1 * bound

@@ -265,3 +265,20 @@ def test_sparse_columns_give_the_evidence_of_dense_ones(n_classes):
     assert found[0].active.tolist() == found[1].active.tolist()
     np.testing.assert_allclose(found[1].weights, found[0].weights, atol=1e-6)
     np.testing.assert_allclose(found[1].relevance, found[0].relevance, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_mode_in_the_dual_has_the_likelihood_of_its_probabilities(n_classes):
+    rng = np.random.default_rng(2)
+    X, codes = rng.normal(size=(30, 5)), np.arange(30) % n_classes
+    targets = np.eye(n_classes)[codes] if n_classes > 2 else codes[:, None].astype(float)
+    weight = rng.uniform(0.5, 2.0, 30)
+    K = X @ X.T
+    mode = BernoulliLikelihood(targets, weight).dual_mode(K, None)
+    probability = 1.0 / (1.0 + np.exp(-(K @ mode.residual.T + mode.bias)))
+    of_target = np.where(targets > 0.5, probability, 1.0 - probability)
+    assert mode.log_likelihood == pytest.approx(float(weight @ np.log(of_target).sum(axis=1)))
+    np.testing.assert_allclose(mode.residual.T, weight[:, None] * (targets - probability), atol=1e-6)
+    np.testing.assert_allclose(
+        mode.curvature.T, weight[:, None] * probability * (1.0 - probability), rtol=1e-6
+    )

@@ -12,6 +12,7 @@ from zeronorm.solvers.svm.tracked_set import (
     change_by_square,
     follow,
     forget_column,
+    solve_factored,
     start_tracking,
 )
 
@@ -177,3 +178,15 @@ def test_only_a_variable_at_a_bound_joins_a_factor_that_is_followed():
     assert size_after(1, 2) == 1  # between its bounds
     assert size_after(1, -1) == 1  # no variable
     assert size_after(0, 1) == 0  # the factor was lost
+
+
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_a_factored_system_is_solved_whatever_lies_beyond_it(m):
+    """The factor has room for more variables than are in use."""
+    rng = np.random.default_rng(m)
+    U = rng.normal(size=(7, 7))
+    U[:m, :m] = np.triu(U[:m, :m]) + 3.0 * np.eye(m)
+    right = rng.normal(size=m)
+    x = right.copy()
+    solve_factored(U, m, x)
+    np.testing.assert_allclose(U[:m, :m].T @ U[:m, :m] @ x, right, atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,10 +51,8 @@ def primary_metric(records: Any) -> str:
     """The metric that is shown first: the one that stands first in ``METRICS``, else a scorer of scikit-learn."""
     names = metric_columns(records)
     for name in (*(known for known in METRICS if known in names), *names):
-        try:
+        with contextlib.suppress(ValueError):
             return as_metric(name).name
-        except ValueError:
-            continue
     raise ValueError(
         f"The records have no metric that is known by name; their metric columns are {names}. Evaluate one of "
         f"{list(METRICS)} or a scorer of scikit-learn, or make a metric known with register_metric."

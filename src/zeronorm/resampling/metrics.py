@@ -41,7 +41,7 @@ class Metric:
         The measure in words; empty takes the name.
     unit : {"", "%"}, default=''
         "%" shows shares in per cent.
-    bounds : tuple of two floats, default=(-math.inf, math.inf)
+    bounds : tuple of two floats, default=(-inf, inf)
         Smallest and largest possible value.
     outcomes : {"none", "mean", "class mean", "ranks"}, default='none'
         How the value comes from single samples, which decides its interval: the mean of one outcome per

@@ -43,7 +43,7 @@ def save(result: Result, folder: Path, *, with_model: bool, force: bool) -> Path
     return folder
 
 
-def write_files(result: Result, folder: Path, *, with_model: bool = False) -> None:
+def write_files(result: Result, folder: Path, *, with_model: bool) -> None:
     """All files of a result; selected.csv and figures.parquet for a selection, model.json on request."""
     if result.kind == "selection":
         write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
-# Meta methods that choose their own number of features, by a bound on false selections.
 # Parameters of a selector that follow from parameters of the run.
 SET_BY_THE_RUN = {
     "n_features_to_select": "features",
@@ -30,6 +29,7 @@ SET_BY_THE_RUN = {
     "always_keep": "keep",
     "random_state": "random_state",
 }
+# Meta methods that choose their own number of features, by a bound on false selections.
 ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
 # Above this many cells, elimination removes a tenth of the features at a time while many remain.
 LARGE_TABLE = 2_000_000

@@ -97,9 +97,9 @@ class Result:
         Command, versions, seeds, folds, start and duration.
     figures : dict, default={}
         Numbers of figures that come from the data and not from the records.
-    records : DataFrame or None, default=empty
+    records : DataFrame or None, default=None
         The frame of ``evaluate``: one row per split, method and size.
-    model : LinearModel or None, default=empty
+    model : LinearModel or None, default=None
         The predictor on the selected features. None for a comparison.
 
     Examples

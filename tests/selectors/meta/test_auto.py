@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, SelectorCV, evaluate
-from zeronorm.selectors.meta.auto import choose_method
+from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, Relief, SelectorCV, evaluate
+from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method
+from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
 
 
 def problem(seed=0, n_samples=60, n_features=20):
@@ -152,3 +154,44 @@ def test_methods_inside_say_nothing_that_the_user_of_auto_cannot_follow():
     (text,) = [str(warning.message) for warning in caught]
     assert text.startswith("AutoSelector did not converge: fast stopped early")
     assert "'selectors'" in text
+
+
+def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatch):
+    X, y = problem(n_samples=30, n_features=6)
+    asked = []
+    monkeypatch.setattr(Consensus, "fit", lambda self, *args, **kwargs: asked.append(self.refine) or 1 / 0)
+    for auto, refine in ((AutoSelector(), SHORTLIST), (AutoSelector([("fisher", FisherScore())]), 0)):
+        with pytest.raises(ZeroDivisionError):
+            auto.fit(X, y)
+        assert set(asked) == {refine}
+        asked.clear()
+
+
+@pytest.mark.parametrize(
+    ("counts", "neighbours"), [((30, 40), 10), ((22, 40), 10), ((21, 40), 9), ((4, 40), 1), ((3, 9), None)]
+)
+def test_relief_has_as_many_neighbours_as_half_the_smallest_class_leaves(counts, neighbours):
+    y = np.repeat([0, 1], counts)
+    asked = SimpleNamespace(task="binary", y=y, n_samples=y.size, n_features=5)
+    found = dict(_with_neighbours_at_hand([("relief", Relief()), ("fisher", FisherScore())], asked))
+    assert "fisher" in found
+    assert (found["relief"].n_neighbors if "relief" in found else None) == neighbours
+
+
+def test_the_folds_and_what_they_say_are_kept():
+    X, y = problem(n_samples=40, n_features=8)
+    auto = AutoSelector(
+        [("fisher", FisherScore()), ("random", RandomSelector())], cv=4, sizes=[1, 3, 8], random_state=1
+    )
+    auto.fit(X, y)
+    assert list(auto.method_scores_) == ["fisher", "random", "consensus"]
+    assert all(scores.shape == (4,) for scores in auto.method_scores_.values())
+    assert auto.verdict().startswith("2 methods (fisher, random) were compared on the same inner folds.")
+    results = auto.cv_results_
+    assert list(results["size"]) == [1, 3, 8]
+    np.testing.assert_allclose(results["scores"].mean(axis=1), auto.method_scores_[auto.chosen_])
+    np.testing.assert_allclose(results["mean"], results["scores"].mean(axis=0))
+    np.testing.assert_allclose(results["standard_error"], results["scores"].std(axis=0, ddof=1) / 2.0)
+    alone = AutoSelector(["fisher"], cv=3, random_state=1).fit(X, y)
+    assert alone.verdict() == "One method (fisher) was given."
+    assert alone.chosen_ == "fisher"

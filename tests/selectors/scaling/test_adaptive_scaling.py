@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -143,3 +145,10 @@ def test_small_exponents_do_not_keep_all_features_of_wide_data(q):
     assert sparse.path_.own_size <= plain.path_.own_size < 100
     assert sparse.objective_ <= plain.objective_
     assert {0, 1} <= set(sparse.path_.order[:4].tolist())
+
+
+@pytest.mark.parametrize(("sigma_norm", "norm"), [(None, np.sqrt(5.0)), (3.0, 3.0)])
+def test_with_squares_all_factors_start_equal(sigma_norm, norm):
+    objective = SimpleNamespace(design=SimpleNamespace(n_features=5))
+    columns, factors, found = AdaptiveScaling(q=2.0, sigma_norm=sigma_norm)._start(objective)
+    assert (columns.tolist(), factors.tolist(), found) == ([0, 1, 2, 3, 4], [1.0] * 5, norm)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -13,7 +15,7 @@ from zeronorm import JCFO
 from zeronorm.criteria import make_kernel
 from zeronorm.datasets.generators import make_linear_toy, make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.scaling.jcfo import SparseProbit
+from zeronorm.selectors.scaling.jcfo import _FARTHEST, _START_RIDGE, SparseProbit, _order_of_leaving, _ratio
 
 KERNELS = ("linear", "poly", "rbf")
 
@@ -224,3 +226,36 @@ def test_without_a_sample_in_use_the_bias_is_the_mean(monkeypatch):
     beta, bias = model._solve_samples(np.arange(12.0))
     assert not beta.any()
     assert bias == 5.5
+
+
+def test_the_start_is_a_ridge_regression_on_the_kernel():
+    X, y = problem()
+    model = model_of(X, y, "linear")
+    centred = model.K - model.K.mean(axis=0)
+    ridge = _START_RIDGE * np.sum(centred**2) / 40
+    wanted = np.linalg.solve(centred.T @ centred + ridge * np.eye(40), centred.T @ y)
+    np.testing.assert_allclose(model.beta, wanted, atol=1e-8 * np.abs(wanted).max())
+    assert model.bias == pytest.approx(np.mean(y - model.K @ model.beta))
+
+
+def test_a_change_is_repeated_farther_and_farther_while_that_pays():
+    X, y = problem()
+    model = model_of(X, y, "linear")
+    reaches, rises = [model.reach], []
+    for _ in range(30):
+        rises.append(model.step())
+        reaches.append(model.reach)
+    assert min(rises) >= -1e-10
+    for before, after in pairwise(reaches):
+        assert after in (before, min(2.0 * before, _FARTHEST), max(0.25 * before, 1.0))
+    assert max(reaches) > 4.0
+
+
+def test_growth_in_one_step_is_limited_and_a_change_of_sign_is_none():
+    old, new = np.array([1.0, 1.0, -2.0, 1.0, 0.0, 1.0]), np.array([0.5, 1.05, -4.0, -1.0, 1.0, 0.0])
+    np.testing.assert_allclose(_ratio(new, old), [0.5, 1.05, 1.1, 1.0, 1.0, 1.0])
+
+
+def test_what_stays_longer_comes_first_then_what_was_larger():
+    found = _order_of_leaving(np.array([1.0, 4.0, 4.0, 2.0]), np.array([9.0, 0.5, 1.0, 0.0]))
+    np.testing.assert_allclose(found, [1.9 / 5, (4 + 1 / 3) / 5, 4.5 / 5, 2 / 5])

@@ -147,3 +147,15 @@ def test_a_feature_whose_means_are_as_distant_does_not_begin_the_path(side):
     )
     assert both.first == alone.first == 0
     assert both.entry_of_second() == pytest.approx(alone.entry_of_second())
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_second_feature_comes_in_where_it_is_foretold(unit):
+    X, y = classes(4, p=6)
+    problem = SimpleNamespace(n_samples=50, sample_weight=None, design=as_design(unit * X), y=y)
+    entry = _Fisher(problem).entry_of_second()
+    sizes = [
+        np.count_nonzero(_Fisher(problem).solve(share * entry, 1e-9, 10_000).weights)
+        for share in (1.001, 0.999)
+    ]
+    assert sizes == [1, 2]

@@ -13,10 +13,15 @@ from sklearn.preprocessing import StandardScaler
 from oracles.logistic import best_subset, l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
 from zeronorm.engines.logistic_exchanges import exchanges, kernels, screening, splicing
-from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
+from zeronorm.engines.logistic_exchanges.exchanges import (
+    Candidates,
+    LogisticSubsets,
+    QuadraticModel,
+    SubsetFit,
+)
 from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures, largest
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, tangent_factors
+from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, _extended_bic, tangent_factors
 from zeronorm.solvers.logistic import CoupledLogistic, L1Logistic
 
 SIZES = (1, 2, 3, 4)
@@ -460,3 +465,24 @@ def test_a_search_that_begins_in_a_part_of_the_samples_finds_the_same(seed, n_cl
     assert 200 <= sizes[0] <= 300
     np.testing.assert_allclose(narrow.objective, wide.objective, rtol=1e-6)
     assert narrow.support(5).tolist() == wide.support(5).tolist()
+
+
+def test_kept_features_are_no_candidates():
+    """A constant one is kept with the strongest; the others are the best to go with them."""
+    X, y, planted = planted_problem(3, n=80, p=8, k=3)
+    X = np.column_stack([X, np.full(80, 2.0)])
+    kept = [planted[0], 8]
+    path = ZeroNormLogistic(4, max_features=4, always_keep=kept, standardize=False).fit(X, y).path_
+    assert np.all(np.isfinite(path.scores))
+    for size in (3, 4):
+        found = set(path.support(size).tolist())
+        assert len(found) == size
+        assert found >= set(kept)
+        pairs = combinations([j for j in range(8) if j != planted[0]], size - 2)
+        best = min(pairs, key=lambda s: logistic_objective(X[:, [planted[0], *s]], 2.0 * y - 1.0))
+        assert found == {*kept, *best}
+
+
+def test_the_extended_criterion_by_hand():
+    fit = SubsetFit(np.array([1, 3]), np.zeros((1, 3)), 5.0, b"")
+    assert _extended_bic(fit, 20, 50.0) == pytest.approx(2 * 5.0 + 3 * np.log(50) + 2 * np.log(20 * 19 / 2))

@@ -176,7 +176,7 @@ def critical_difference(
 
 def _runs_within(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]]:
     """Longest runs of two or more sorted ranks that span less than the difference."""
-    ends = [int(np.searchsorted(ranks, rank + difference, side="left")) for rank in ranks]
+    ends = [int(np.searchsorted(ranks, rank + difference)) for rank in ranks]
     runs = [(start, end) for start, end in enumerate(ends) if end - start > 1]
     return [run for run in runs if not any(o[0] <= run[0] and run[1] <= o[1] and o != run for o in runs)]
 

@@ -155,18 +155,16 @@ class JCFO(BaseSelector):
         self.objective_ = [model.objective]
         last_seen = np.zeros(problem.n_features)
         last_scale = np.zeros(problem.n_features)
-        with problem.progress.task("Maximising", self.max_iter) as advance:
-            for iteration in range(1, self.max_iter + 1):
-                last_seen[model.features] = iteration
-                last_scale[model.features] = model.scale
-                rise = model.step()
-                pruned = model.prune()
-                self.objective_.append(model.objective)
-                advance(1)
-                if rise <= self.tol * (1.0 + abs(model.objective)) and not pruned:
-                    break
-            else:
-                return _order_of_leaving(last_seen, last_scale), False
+        for iteration in range(1, self.max_iter + 1):
+            last_seen[model.features] = iteration
+            last_scale[model.features] = model.scale
+            rise = model.step()
+            pruned = model.prune()
+            self.objective_.append(model.objective)
+            if rise <= self.tol * (1.0 + abs(model.objective)) and not pruned:
+                break
+        else:
+            return _order_of_leaving(last_seen, last_scale), False
         last_seen[model.features] = iteration + 1
         last_scale[model.features] = model.scale
         converged = model.climb(self.tol)

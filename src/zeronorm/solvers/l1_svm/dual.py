@@ -169,9 +169,7 @@ class L1SvmInteriorProgram:
         signed = self.signed
         n, p = signed.design.shape
         if self._simplex is None and n >= p:
-            self._simplex = L1SvmDualProgram(
-                signed.design, self.y, C=self.price, epsilon=signed.epsilon, signed=signed
-            )
+            self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.price, signed=signed)
         elif self._simplex is None:
             self._simplex = L1SvmProgram(signed.design, self.y, C=self.price, epsilon=signed.epsilon)
         before = self._simplex.n_iter
