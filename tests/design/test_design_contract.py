@@ -109,7 +109,7 @@ def test_standardized_dense(shape, order, dtype):
 
 
 @pytest.mark.parametrize("density", [0.2, 0.9])
-@pytest.mark.parametrize("make", SPARSE_CLASSES)
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])  # what every other class becomes
 def test_standardized_sparse(make, density):
     X = sparse_data((15, 28), density)
     view = as_design(make(X)).standardized()

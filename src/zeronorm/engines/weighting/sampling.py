@@ -141,11 +141,19 @@ def draw_batch(cumulative, codes, test_codes, seed, step, first, last, two_class
             draw_train(shared, codes, two_classes, draws, b)
             draw_distinct_rows(shared, test_codes.shape[0], draws.test[b])
         else:
-            draws.train[b], draws.test[b] = draws.train[b - 1], draws.test[b - 1]
+            copy_row(draws.train, b - 1, b)
+            copy_row(draws.test, b - 1, b)
             draws.redraws[b] = draws.redraws[b - 1]
         if draws.shares_samples and b > 0:
             draws.redraws[b] = min(draws.redraws[b], 0)  # counted once
         draws.seeds[b] = next_index(state, LARGEST_SEED)
+
+
+@kernel
+def copy_row(table, source, target):
+    """One number after the other: for rows as a whole numba compiles three seconds of messages about their sizes."""
+    for k in range(table.shape[1]):
+        table[target, k] = table[source, k]
 
 
 @kernel
