@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from oracles.linear_programs import l1_machine
 from zeronorm import L1SVM, as_design
 from zeronorm.selectors.sparsity import l1_svm
-from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES
+from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES, _PriceWalk
 from zeronorm.solvers.l1_svm import dual as l1_svm_tall
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
@@ -247,3 +247,17 @@ def test_a_price_that_pays_for_nothing_is_raised_in_small_steps():
     rng = np.random.default_rng(3)
     found = L1SVM().fit(rng.normal(size=(80, 500)), np.arange(80) % 2)
     assert 1 <= found.n_features_ <= 20
+
+
+def test_more_features_than_help_are_reached_without_far_larger_solutions(monkeypatch):
+    """Beyond the useful features noise enters all at once; solutions with hundreds of features take the time."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1500) % 3
+    X = rng.normal(size=(1500, 400))
+    X[:, :5] += 2.5 * (np.arange(5) % 3 == y[:, None])
+    sizes, solve = [], _PriceWalk.solve
+    monkeypatch.setattr(_PriceWalk, "solve", lambda walk, C: sizes.append(solve(walk, C)) or sizes[-1])
+    selector = L1SVM(20).fit(X, y)
+    assert selector.support_.sum() == 20
+    assert selector.support_[:5].all()
+    assert max(sizes) <= 30
