@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from oracles.linear_programs import l1_machine
 from zeronorm import L1SVM, as_design
 from zeronorm.selectors.sparsity import l1_svm
-from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES
+from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES, _PriceWalk
 from zeronorm.solvers.l1_svm import dual as l1_svm_tall
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
@@ -263,3 +263,17 @@ def test_machines_of_several_classes_take_turns():
     own = L1SVM().fit(X, y)
     np.testing.assert_array_equal(own.support_, own.coef_.any(axis=0))
     assert {3, 4} < set(own.path_.order[:3].tolist())
+
+
+def test_more_features_than_help_are_reached_without_far_larger_solutions(monkeypatch):
+    """Beyond the useful features noise enters all at once; solutions with hundreds of features take the time."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1500) % 3
+    X = rng.normal(size=(1500, 400))
+    X[:, :5] += 2.5 * (np.arange(5) % 3 == y[:, None])
+    sizes, solve = [], _PriceWalk.solve
+    monkeypatch.setattr(_PriceWalk, "solve", lambda walk, C: sizes.append(solve(walk, C)) or sizes[-1])
+    selector = L1SVM(20).fit(X, y)
+    assert selector.support_.sum() == 20
+    assert selector.support_[:5].all()
+    assert max(sizes) <= 30

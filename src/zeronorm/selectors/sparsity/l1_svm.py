@@ -24,7 +24,8 @@ NO_SLACK = 1e-7
 SEPARABLE_BY = 1e9  # a hard margin is found below this multiple of the smallest C on the path, or not at all
 BISECTIONS = 12
 MANY_FEATURES = 50  # in a solution beyond the C that was chosen; larger ones take most of the time
-FIRST_SHARE = 0.25  # of a step of the path, in the logarithm
+FAR_MORE = 2  # times the features asked for: solutions with so many take most of the time
+SMALLEST_SHARE, FIRST_SHARE = 1 / 32, 0.25  # of a step of the path, in the logarithm
 
 
 @register(
@@ -176,6 +177,12 @@ def _prices(problem: Problem, last: float, n_steps: int) -> FloatArray:
     return np.asarray([last]) if n_steps == 1 else l1_path(problem, n_steps, last)
 
 
+def _share_of_growth(few: int, wanted: int, many: int) -> float:
+    """Where a number between two is reached if its logarithm grows evenly; not too near the ends."""
+    start = np.log(max(few, 0.5))
+    return float(np.clip((np.log(wanted) - start) / (np.log(many) - start), 0.1, 0.9))
+
+
 def _tasks(problem: Problem, multi_class: str) -> list[tuple[IntArray | None, FloatArray]]:
     """Samples (None: all) and target of each machine."""
     if problem.task == "multiclass" and multi_class == "one_vs_one":
@@ -272,24 +279,37 @@ class _PriceWalk:
         ratio, share = float(prices[-1] / prices[-2]), FIRST_SHARE
         C = self.visited[-1].C
         while self.last_support.size < size and not self.without_slack and prices[-1] > C:
+            # Most multipliers stay at the price, so pulls grow about as it does; those of noise pass 1 all at once.
+            while (
+                share > SMALLEST_SHARE and np.count_nonzero(self.pull * ratio**share >= 1.0) > FAR_MORE * size
+            ):
+                share *= 0.5
             C = min(C * ratio**share, float(prices[-1]))
             self.solve(C)
             share = min(1.0, 2.0 * share) if self.last_support.size else FIRST_SHARE
 
     def look_for_size(self, size: int) -> None:
-        """Halve the interval of C in which the number of features passes ``size`` until one has that many."""
+        """Shorten the interval of C in which the number of features passes ``size`` until one has that many.
+
+        Numbers of features are taken to grow as a power of C; every other step halves the interval.
+        """
         self.visited.sort(key=lambda step: step.C)
         sizes = [step.support.size for step in self.visited]
         larger = [i for i, found in enumerate(sizes) if found > size]
         if size in sizes or not larger or larger[0] == 0:
             return
         low, high = self.visited[larger[0] - 1].C, self.visited[larger[0]].C
-        for _ in range(BISECTIONS):
-            middle = float(np.sqrt(low * high))
+        few, many = sizes[larger[0] - 1], sizes[larger[0]]
+        for step in range(BISECTIONS):
+            share = 0.5 if step % 2 or many <= FAR_MORE * size else _share_of_growth(few, size, many)
+            middle = float(low ** (1.0 - share) * high**share)
             found = self.solve(middle)
             if found == size:
                 return
-            low, high = (middle, high) if found < size else (low, middle)
+            if found < size:
+                low, few = middle, found
+            else:
+                high, many = middle, found
 
     def path(self, own_size: int) -> SelectionPath:
         return path_of_entries(*self._entries(), own_size=own_size, **self._outcome())
