@@ -1143,6 +1143,8 @@ def summarise(folder: Path = FOLDER) -> Path:
         for kind, share in product(dict.fromkeys(tuple(row[k] for k in kinds) for row in rows), shares):
             same = [row for row in rows if tuple(row[k] for k in kinds) == kind and row[share] != "refused"]
             values = [float(row[share]) for row in same]
+            if not values:
+                continue
             lines.append({
                 "table": name, "kind": ", ".join(kind), "share": share, "rows": len(values),
                 "data sets per row": _span([int(row["data sets"]) for row in same]), "lowest": min(values),
@@ -1166,6 +1168,7 @@ INTERVALS = (
     ),
     ("95 % interval, a few of many features", ("coverage_unstable",), ""),
     ("95 % interval, Gaussian predictor", ("gaussian",), ""),
+    ("95 % interval, scorers of scikit-learn", ("other_metrics",), ""),
     ("95 % interval, more than ten folds", ("many_folds",), ""),
 )  # fmt: skip
 STATEMENTS = (
@@ -1200,9 +1203,10 @@ def shorten(folder: Path = FOLDER) -> Path:
             else min(float(row["lowest"]) for row in same)
         )
         mean = float(np.average([float(row["mean"]) for row in same], weights=counts))
+        within = sum(int(row["within 0.93 to 0.97"]) for row in same) if share == FITTED else ""
         lines.append({
             "statement": words, "should be": promise, "settings": sum(counts), "worst setting": worst,
-            "mean of the settings": round(mean, 3),
+            "mean of the settings": round(mean, 3), "within 0.93 to 0.97": within,
         })  # fmt: skip
     return write("short", lines, folder)
 

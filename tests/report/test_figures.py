@@ -75,7 +75,7 @@ def test_curves_without_predictions_have_the_corrected_interval_of_the_parts(rec
     found = pl.concat([records, records.with_columns(split=pl.col("split") + 2)]).drop("predictions")
     point = next(c for c in error_curves(found, "balanced_error_rate") if c.method == "a").points[1]
     values = np.asarray([0.2, 0.4, 0.2, 0.4])
-    half = stats.t.ppf(0.975, 2) * np.sqrt((1 / 3 + 3 / 6 + 0.15) * values.var(ddof=1))
+    half = stats.t.ppf(0.975, 2) * np.sqrt((1 / 3 + 3 / 6 + 0.35) * values.var(ddof=1))
     assert point.low == pytest.approx(max(0.0, 0.3 - half))
     assert point.high == pytest.approx(min(1.0, 0.3 + half))
 
