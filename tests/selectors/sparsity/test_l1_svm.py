@@ -247,3 +247,14 @@ def test_a_price_that_pays_for_nothing_is_raised_in_small_steps():
     rng = np.random.default_rng(3)
     found = L1SVM().fit(rng.normal(size=(80, 500)), np.arange(80) % 2)
     assert 1 <= found.n_features_ <= 20
+
+
+def test_features_without_a_weight_are_in_the_order_of_their_pull():
+    """With so low a price every multiplier is at it, and the pull of a feature is its product with the labels."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1.0, 1.0], 15)
+    X = rng.normal(size=(30, 8)) + np.outer(y, rng.normal(size=8))
+    with pytest.warns(UserWarning, match="raise C"):
+        found = L1SVM(C=1e-4, n_steps=1, standardize=False).fit(X, y)
+    assert not found.coef_.any()
+    np.testing.assert_array_equal(found.path_.order, np.argsort(-np.abs(X.T @ y)))
