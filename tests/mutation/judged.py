@@ -40,6 +40,18 @@ CHANGES_NOTHING: dict[Key, str] = {
         "0 → 1",
     ): "one more row or feature comes back into the program, whose end is checked against all of them",
     (
+        "solvers/l1_svm/newton.py",
+        "vertex",
+        "multipliers[guess.kink] += Q @ dtrtrs(R, missing, trans=1)[0]",
+        "1 → 2",
+    ): "the conjugate transpose of real numbers is their transpose",
+    (
+        "solvers/svm/linear.py",
+        "_Multipliers._length",
+        "length = 0.5 * (low + high) if high < np.inf else 2.0 * low",
+        "< → <=",
+    ): "without an upper end the length only grows, so that it leaves the interval only where there is one",
+    (
         "solvers/sparse_bayes/sequential.py",
         "_State.result",
         'with np.errstate(divide="ignore", invalid="ignore"):',
