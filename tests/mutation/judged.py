@@ -52,6 +52,18 @@ CHANGES_NOTHING: dict[Key, str] = {
         "< → <=",
     ): "without an upper end the length only grows, so that it leaves the interval only where there is one",
     (
+        "solvers/l1_svm/tall.py",
+        "_solve_near",
+        "is_inside |= _nearest(np.abs(short), 2 * inside.size)",
+        "2 → 3",
+    ): "how many more rows are taken in next; the end is checked against all of them",
+    (
+        "solvers/l1_svm/tall.py",
+        "_solve_near",
+        "short, size = rows.short(weights), 2 * size",
+        "2 → 3",
+    ): "how many more rows are taken in next; the end is checked against all of them",
+    (
         "solvers/sparse_bayes/sequential.py",
         "_State.result",
         'with np.errstate(divide="ignore", invalid="ignore"):',
