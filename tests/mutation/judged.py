@@ -64,6 +64,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         "2 → 3",
     ): "how many more rows are taken in next; the end is checked against all of them",
     (
+        "solvers/svm/box_dual.py",
+        "first_bound",
+        "if speed != 0.0 and room < length * abs(speed):",
+        "< → <=",
+    ): "of two variables that meet their bounds at the same moment either may be named first",
+    (
         "solvers/sparse_bayes/sequential.py",
         "_State.result",
         'with np.errstate(divide="ignore", invalid="ignore"):',
