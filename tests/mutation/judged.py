@@ -40,6 +40,36 @@ CHANGES_NOTHING: dict[Key, str] = {
         "0 → 1",
     ): "one more row or feature comes back into the program, whose end is checked against all of them",
     (
+        "solvers/l1_svm/newton.py",
+        "vertex",
+        "multipliers[guess.kink] += Q @ dtrtrs(R, missing, trans=1)[0]",
+        "1 → 2",
+    ): "the conjugate transpose of real numbers is their transpose",
+    (
+        "solvers/svm/linear.py",
+        "_Multipliers._length",
+        "length = 0.5 * (low + high) if high < np.inf else 2.0 * low",
+        "< → <=",
+    ): "without an upper end the length only grows, so that it leaves the interval only where there is one",
+    (
+        "solvers/l1_svm/tall.py",
+        "_solve_near",
+        "is_inside |= _nearest(np.abs(short), 2 * inside.size)",
+        "2 → 3",
+    ): "how many more rows are taken in next; the end is checked against all of them",
+    (
+        "solvers/l1_svm/tall.py",
+        "_solve_near",
+        "short, size = rows.short(weights), 2 * size",
+        "2 → 3",
+    ): "how many more rows are taken in next; the end is checked against all of them",
+    (
+        "solvers/svm/box_dual.py",
+        "first_bound",
+        "if speed != 0.0 and room < length * abs(speed):",
+        "< → <=",
+    ): "of two variables that meet their bounds at the same moment either may be named first",
+    (
         "solvers/sparse_bayes/sequential.py",
         "_State.result",
         'with np.errstate(divide="ignore", invalid="ignore"):',

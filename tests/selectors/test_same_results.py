@@ -109,8 +109,9 @@ def test_results_stay_what_they_are(case):
         assert now["figures"].keys() == known["figures"].keys()
         for name, figures in known["figures"].items():
             assert now["figures"][name] == pytest.approx(figures, rel=1e-4, abs=1e-4 * figures[0]), name
-    # Rounding may take a step more or less, but not a multiple.
-    assert now["n_iter"] <= 1.5 * known["n_iter"] + 5
+    # Rounding may take a step more or less, and more of them where a machine begins at the solution of the last.
+    share = 0.5 if case.startswith(("rfe/", "sensitivity/")) else 0.2
+    assert abs(now["n_iter"] - known["n_iter"]) <= int(share * known["n_iter"])
 
 
 if __name__ == "__main__":

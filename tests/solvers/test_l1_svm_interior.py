@@ -9,9 +9,10 @@ from solvers.problems import classification, regression
 from solvers.test_l1_svm import full_program
 from zeronorm.design import as_design
 from zeronorm.solvers.l1_svm import interior_point as l1_svm_interior
-from zeronorm.solvers.l1_svm.dual import L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
 from zeronorm.solvers.l1_svm.newton import SignedProblem
+from zeronorm.solvers.l1_svm.program import L1SvmProgram
 
 
 def signed_rows(X, y):
@@ -177,8 +178,10 @@ def test_weights_that_are_not_unique_are_left_to_the_simplex_method():
     X, y = draw(0, 200, 5)
     X = np.column_stack([X, X[:, 0]])
     assert solve_l1_interior(signed_rows(X, y), np.ones(200), np.full(200, 0.1), np.ones(6)) is None
-    found = L1SvmInteriorProgram(as_design(X), y, C=0.1).solve()
+    program = L1SvmInteriorProgram(as_design(X), y, C=0.1)
+    found = program.solve()
     assert found.converged
+    assert isinstance(program._simplex, L1SvmDualProgram)  # the smaller of two programs for few features
     assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(6)), rel=1e-8)
 
 
@@ -190,6 +193,7 @@ def test_wide_data_without_a_unique_or_soft_margin_are_left_to_the_simplex_metho
     assert program.solve_interior() is None
     found = program.solve()
     assert found.converged
+    assert isinstance(program._simplex, L1SvmProgram)
     # A large price is a hard margin where the classes are separable.
     assert found.objective == pytest.approx(full_program(X, y, min(C, 1e3), np.ones(60)), rel=1e-8)
 

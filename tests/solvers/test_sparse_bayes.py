@@ -13,8 +13,9 @@ from oracles.sparse_bayes import (
     laplace_mode,
 )
 from zeronorm.design import as_design
-from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
-from zeronorm.solvers.sparse_bayes.sequential import best_variance, solve_sparse_bayes
+from zeronorm.solvers.sparse_bayes import sequential
+from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood, inverse_root
+from zeronorm.solvers.sparse_bayes.sequential import _State, best_variance, solve_sparse_bayes
 from zeronorm.solvers.status import Status
 
 
@@ -282,3 +283,31 @@ def test_the_mode_in_the_dual_has_the_likelihood_of_its_probabilities(n_classes)
     np.testing.assert_allclose(
         mode.curvature.T, weight[:, None] * probability * (1.0 - probability), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("precision", [0.0, 1e-30, 2.0])
+def test_a_system_of_dependent_columns_has_a_root_all_the_same(precision):
+    system = np.outer([1.0, 2.0, -1.0], [1.0, 2.0, -1.0])
+    root, log_determinant = inverse_root(system, np.full(3, precision))
+    assert np.all(np.isfinite(root))
+    if precision > 1.0:
+        whole = system + precision * np.eye(3)
+        np.testing.assert_allclose(root @ root.T, np.linalg.inv(whole))
+        assert log_determinant == pytest.approx(np.linalg.slogdet(whole)[1])
+
+
+def test_columns_in_use_are_no_candidates(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 12))
+    y = X[:, :4] @ [3.0, -2.0, 1.0, 0.5] + 0.3 * rng.normal(size=50)
+    seen, work_on = [], _State._work_on
+
+    def noted(state, candidates):
+        seen.append(set(candidates.tolist()) & set(state.active.tolist()))
+        work_on(state, candidates)
+
+    monkeypatch.setattr(_State, "_work_on", noted)
+    monkeypatch.setattr(sequential, "_SWEEPS", 1)  # so that those in use have not settled yet
+    solve_sparse_bayes(as_design(X), GaussianLikelihood(y, np.ones(50)), tol=1e-9)
+    assert len(seen) > 1
+    assert not set().union(*seen)

@@ -277,3 +277,14 @@ def test_more_features_than_help_are_reached_without_far_larger_solutions(monkey
     assert selector.support_.sum() == 20
     assert selector.support_[:5].all()
     assert max(sizes) <= 30
+
+
+def test_features_without_a_weight_are_in_the_order_of_their_pull():
+    """With so low a price every multiplier is at it, and the pull of a feature is its product with the labels."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1.0, 1.0], 15)
+    X = rng.normal(size=(30, 8)) + np.outer(y, rng.normal(size=8))
+    with pytest.warns(UserWarning, match="raise C"):
+        found = L1SVM(C=1e-4, n_steps=1, standardize=False).fit(X, y)
+    assert not found.coef_.any()
+    np.testing.assert_array_equal(found.path_.order, np.argsort(-np.abs(X.T @ y)))

@@ -303,3 +303,16 @@ def test_of_many_features_that_pull_the_strongest_join(monkeypatch):
     pull = np.array([0.1, 3.0, 5.0, 4.0, 2.0, 9.0])
     assert lasso._joining(pull, 1.0, np.array([5])).tolist() == [2, 3]
     assert lasso._joining(pull, 3.5, np.array([], dtype=int)).tolist() == [5, 2]
+
+
+def test_the_path_is_cut_where_its_norm_meets_the_bound():
+    """Weights and penalty change linearly between two breakpoints; a quarter of the way the norm is 1.5."""
+    steps = [
+        LassoStep.of(8.0, np.array([2]), np.array([1.0])),
+        LassoStep.of(4.0, np.array([0, 2]), np.array([-1.0, 2.0])),
+    ]
+    kept, cut = lasso._cut_at_bound(steps, 1.5)
+    assert kept is steps[0]
+    assert cut.penalty == 7.0
+    assert (cut.columns.tolist(), cut.weights.tolist()) == ([0, 2], [-0.25, 1.25])
+    assert lasso._cut_at_bound(steps, 5.0) is steps

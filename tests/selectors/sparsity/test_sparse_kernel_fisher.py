@@ -159,3 +159,9 @@ def test_the_second_feature_comes_in_where_it_is_foretold(unit):
         for share in (1.001, 0.999)
     ]
     assert sizes == [1, 2]
+
+
+def test_classes_with_equal_means_leave_all_weights_zero():
+    X = np.random.default_rng(0).normal(size=(10, 4))
+    found = SparseKernelFisher().fit(np.vstack([X, X]), np.repeat([0, 1], 10))
+    assert (found.coef_.tolist(), found.intercept_, found.penalty_) == ([0.0] * 4, 0.0, 0.0)

@@ -249,6 +249,7 @@ def test_reweighting_never_increases_the_penalised_loss(name):
         machines.solve(penalty * factors)
         values.append(penalised_value(name, machines, penalty, epsilon))
         factors = tangent_factors(name, machines.absolute_weights(), penalty, epsilon)
+    assert machines.n_solved == 6
     assert np.all(np.diff(values) <= 1e-7)
     assert values[-1] < values[0] - 1e-4
 

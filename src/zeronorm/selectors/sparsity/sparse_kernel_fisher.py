@@ -17,6 +17,7 @@ from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.lasso import BoxLassoSolution, empty_solution, solve_box_lasso
 
 SMALLEST_PENALTY = 1e-2  # end of the path by default, relative to where the second feature enters
+ROUNDING_OF_MEANS = 1e-14  # of the values: means of the classes this near are equal
 STIFFNESS = 10.0  # price of the constraint, relative to the curvature of the loss
 MULTIPLIER_STEPS = 200
 CONSTRAINT_TOL = 1e-9  # relative to the distance of the targets
@@ -159,6 +160,9 @@ class _Fisher:
         totals = np.bincount(problem.y, weights=weight)
         self.shares = [np.where(problem.y == c, weight, 0.0) / totals[c] for c in (0, 1)]
         self.mean_difference = problem.design.transpose_dot(self.shares[1] - self.shares[0])
+        stats = problem.design.column_stats(sample_weight=problem.sample_weight)
+        size = np.sqrt(stats.mean**2 + stats.variance)
+        self.mean_difference[np.abs(self.mean_difference) <= ROUNDING_OF_MEANS * size] = 0.0
         m = np.abs(self.mean_difference)
         m[m <= 1e-12 * m.max(initial=0.0)] = 0.0
         # Equal up to rounding: the lower index, on every platform.
