@@ -15,6 +15,7 @@ from zeronorm.registry import HOME_OF_KIND, MethodInfo, all_methods, parameters_
 HERE = Path(__file__).parent
 SYSTEMATIC = HERE / "studies" / "systematic.md"
 DEFAULTS = HERE / "studies" / "defaults.md"
+FRESH = HERE / "studies" / "defaults-fresh.md"
 TESTS = HERE.parent / "tests"
 # Other ways to write the authors of a reference.
 SAME_AUTHORS = {
@@ -48,6 +49,7 @@ def write_cards(folder: Path) -> None:
     (folder / "abilities.inc").write_text(abilities(methods), encoding="utf-8")
     (folder / "gains.inc").write_text(gains(), encoding="utf-8")
     (folder / "shapes.inc").write_text(shapes(), encoding="utf-8")
+    (folder / "fresh-ranks.inc").write_text(fresh_ranks(), encoding="utf-8")
 
 
 @cache
@@ -62,8 +64,8 @@ def measured_ranks() -> dict[str, tuple[str, str, str]]:
 
 @cache
 def gains_of_defaults() -> dict[str, tuple[str, str, str]]:
-    """Data sets, mean gain over the Fisher score in points and p-value, from the page of the study of defaults."""
-    _, _, section = DEFAULTS.read_text(encoding="utf-8").partition("## Against the Fisher score")
+    """Data sets, mean gain over the Fisher score in points and p-value, with the present defaults."""
+    _, _, section = FRESH.read_text(encoding="utf-8").partition("## Against the Fisher score")
     rows = re.findall(
         r"^\| ([\w-]+) \| (\d+) \| ([-+][\d.]+) \| [-+\d.]+ \| ([\d.e-]+) \|",
         section.partition("\n## ")[0],
@@ -74,7 +76,17 @@ def gains_of_defaults() -> dict[str, tuple[str, str, str]]:
 
 def gains() -> str:
     """The table against the Fisher score as the page of the study of defaults has it."""
-    _, _, section = DEFAULTS.read_text(encoding="utf-8").partition("## Against the Fisher score")
+    return _table_of(DEFAULTS, "## Against the Fisher score")
+
+
+def fresh_ranks() -> str:
+    """Mean ranks on the data that nobody had looked at."""
+    return _table_of(FRESH, "## Mean ranks")
+
+
+def _table_of(page: Path, title: str) -> str:
+    """The table under a title of the page of a study."""
+    _, _, section = page.read_text(encoding="utf-8").partition(title)
     lines = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("|")]
     cells = [[re.sub(r"^-(?=\d)", "−", cell.strip()) for cell in line.split("|")[1:-1]] for line in lines]
     return "\n".join(table(cells[0], cells[2:]))
@@ -196,7 +208,7 @@ def measured(method: MethodInfo) -> str:
         sets, gain, p = gains_of_defaults()[method.name]
         said.append(
             f"Mean gain over the Fisher score {gain.replace('-', '−')} points of balanced error on {sets} data sets "
-            f"that chose no default (p = {p}; ``zeronorm study defaults``, 2026-11-16)."
+            f"that chose no default (p = {p}; ``zeronorm study defaults-fresh``, 2026-11-17)."
         )
     if not said:
         reason = (
