@@ -71,7 +71,10 @@ DONE_BY_IT = (
     "__setstate__",
     "__sklearn_tags__",
 )
-ONE_OF_EACH_FAMILY = {m.family: m.cls for m in reversed(METHODS) if m.kind in ("selector", "meta")}
+# The first, but not the one that compares several others in every fit.
+ONE_OF_EACH_FAMILY = {
+    m.family: m.cls for m in reversed(METHODS) if m.kind in ("selector", "meta") and m.name != "auto"
+}
 
 
 def _is_like_others(estimator):
