@@ -104,6 +104,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 require_finite(design, self._allow_nan)
             y = self._check_target_alone(y, design)
             self._check_names_of(design)
+        elif _is_plain(X, y):
+            design = as_design(X, allow_nan=self._allow_nan, check_finite=not self._statistics_are_checked())
+            self._check_names_of(design)
         else:
             check_container(X)
             X, y = validate_data(
@@ -462,6 +465,19 @@ def _drop_unweighted(
     if present.size < 2:
         raise ValueError(f"At least two samples must have a positive weight. Got {present.size}.")
     return design.take_rows(present), y[present], weight[present]
+
+
+def _is_plain(X: Any, y: Any) -> bool:
+    """Arrays at which scikit-learn's checks, a third of the time of a filter on a small table, find nothing to do."""
+    return (
+        type(X) is np.ndarray
+        and type(y) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and y.dtype.kind in "biu"
+        and (X.ndim, y.ndim) == (2, 1)
+        and len(X) == len(y) >= 2
+        and X.shape[1] >= 1
+    )
 
 
 def _classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

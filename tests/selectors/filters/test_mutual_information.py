@@ -111,3 +111,14 @@ def test_classes_of_one_sample_only():
     X, _ = problem()
     with pytest.raises(ValueError, match="class with two samples"):
         MutualInformation().fit(X[:20], np.arange(20))
+
+
+@pytest.mark.parametrize("discrete", [None, "all"])
+def test_says_before_that_many_numbers_take_minutes(discrete, monkeypatch):
+    monkeypatch.setattr(module, "LONG_S", 1e-9)
+    X, y = np.random.default_rng(0).normal(size=(40, 3)).round(), np.arange(40) % 2
+    selector = MutualInformation(1, discrete_features=discrete, random_state=0)
+    with pytest.warns(UserWarning, match="40 × 3 numbers, zeros included: about 0 minutes") as said:
+        selector.fit(X, y)
+    assert said[0].filename == __file__
+    assert ("discrete_features" in str(said[0].message)) == (discrete is None)

@@ -9,6 +9,7 @@ from sklearn.linear_model import ARDRegression
 
 from oracles.sparse_bayes import gaussian_log_evidence, laplace_mode
 from zeronorm import ARD
+from zeronorm.selectors.scaling import ard
 
 
 def regression(n=100, p=30, seed=0):
@@ -235,3 +236,12 @@ def test_an_iteration_limit_is_reported():
         s = ARD(task="regression", max_iter=2).fit(X, y)
     assert not s.converged_
     assert s.n_iter_ == 2
+
+
+def test_says_before_that_many_samples_take_long(monkeypatch):
+    monkeypatch.setattr(ard, "MANY_SAMPLES", 40)
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    X[:, 0] += y
+    with pytest.warns(UserWarning, match="with 40 samples that may take many minutes") as said:
+        ARD(1).fit(X, y)
+    assert said[0].filename == __file__

@@ -39,7 +39,7 @@ BEYOND = 3  # sizes above the largest, so that it is reached from both sides, to
 FEW_FEATURES = 200  # up to here all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
-FEWEST_STORED, STORED_BYTES = 32, 1 << 28  # of many samples fewer columns, but what one size needs
+FEWEST_STORED, STORED_BYTES = 32, 1 << 26  # of many samples fewer columns, but what one size needs
 PASSES = 10
 MANY_SAMPLES = 100_000  # from here on a part of the samples is searched first,
 PART_OF_SAMPLES = 25_000  # with about this many,
@@ -107,6 +107,7 @@ class SubsetSearch:
         """The best subset found of each size up to ``largest``, and the number of passes over the sizes."""
         if self.in_part is not None:
             self.in_part.run(largest, lambda _: None)
+            self.in_part.model.forget(np.empty(0, dtype=np.intp))
         smallest = self.forced.size
         largest = min(largest, smallest + self.eligible.size)
         n_passes = self._pass_over_sizes(smallest, largest, advance) if largest > smallest else 1

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
@@ -24,6 +25,8 @@ from zeronorm.selectors.base import BaseSelector
 # By the number of samples alone, so that the noise that breaks ties is the same on every backend.
 MOST_COLUMNS, FEWEST_COLUMNS, NUMBERS_AT_A_TIME = 256, 4, 1 << 20
 NOISE = 1e-10  # relative
+# About as long each number takes, and the time that is announced.
+SECONDS_NEIGHBOURS, SECONDS_COUNTS, SECONDS_REGRESSION, LONG_S = 2e-7, 4e-8, 6e-6, 300.0
 OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding its neighbours
 
 
@@ -102,6 +105,7 @@ class MutualInformation(BaseSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_neighbors(problem)
         discrete = parse_discrete_features(self.discrete_features, problem)
+        self._warn_if_long(problem, discrete)
         estimate = self._regression if problem.task == "regression" else self._classification
         score = np.empty(problem.n_features)
         width = min(MOST_COLUMNS, max(FEWEST_COLUMNS, NUMBERS_AT_A_TIME // problem.n_samples))
@@ -112,6 +116,23 @@ class MutualInformation(BaseSelector):
         constant = problem.design.column_stats().is_constant(problem.design.dtype)
         score[constant] = 0.0
         return SelectionPath.from_scores(score, last=constant)
+
+    def _warn_if_long(self, problem: Problem, discrete: BoolArray) -> None:
+        """Every number is sorted, the zeros of sparse data too: say so before it takes many minutes."""
+        n_discrete = int(discrete.sum())
+        each = SECONDS_REGRESSION if problem.task == "regression" else SECONDS_NEIGHBOURS
+        seconds = problem.n_samples * (SECONDS_COUNTS * n_discrete + each * (discrete.size - n_discrete))
+        if seconds > LONG_S:
+            counts = (
+                "" if n_discrete else ", or discrete_features='all' if the values are counts or categories"
+            )
+            warnings.warn(
+                f"MutualInformation looks at each of {problem.n_samples} × {problem.n_features} numbers, zeros "
+                f"included: about {seconds / 60:.0f} minutes on one core. For less, take a part of the samples, the "
+                f"best columns of FisherScore{counts}.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _regression(self, block: FloatArray, problem: Problem, discrete: BoolArray) -> FloatArray:
         from sklearn.feature_selection import mutual_info_regression

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,8 @@ from zeronorm.selection.problem import Problem, warn_of_empty_answer
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
 from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_bayes
+
+MANY_SAMPLES = 100_000  # from here on a fit may take many minutes, which is said before
 
 
 @register(
@@ -138,6 +141,14 @@ class ARD(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
+        if problem.n_samples >= MANY_SAMPLES:
+            warnings.warn(
+                f"ARD changes one feature after the other, each with the dense columns of all relevant ones: with "
+                f"{problem.n_samples} samples that may take many minutes. For less, take a part of the samples, or the "
+                "best columns of FisherScore.",
+                UserWarning,
+                stacklevel=4,
+            )
         likelihood = self._likelihood(problem)
         solution = solve_sparse_bayes(
             problem.design,
