@@ -273,3 +273,15 @@ def test_positions_that_nobody_may_change_are_not_copied(tmp_path):
     assert design.take(fixed)._columns.base is places
     places[:] = 0
     np.testing.assert_array_equal(copied.block(slice(None)), X[:, [3, 5, 30]])
+
+
+def test_of_a_table_only_the_columns_asked_for_are_read(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    pl.DataFrame(X, schema=list("abcd")).write_parquet(tmp_path / "table.parquet")
+    design = as_design(tmp_path / "table.parquet")
+    asked, read = [], pl.read_parquet
+    monkeypatch.setattr(
+        pl, "read_parquet", lambda *args, **more: asked.append(more.get("columns")) or read(*args, **more)
+    )
+    np.testing.assert_array_equal(design.block(np.array([3, 1, 3])), X[:, [3, 1, 3]])
+    assert asked == [["b", "d"]]
