@@ -141,6 +141,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         "width = min(self.n_features, max(1, _LARGEST_BLOCK_BYTES // (8 * n)))",
         "1 → 2",
     ): "the least width of a block: how fast, not what",
+    (
+        "design/standardized.py",
+        "_Moments.__init__",
+        "self._factor = _inverse(scale, zero) if factor is None and not is_wide else factor",
+        "drop 'not'",
+    ): "whether factors are computed at once or when they are asked for: how fast, not what",
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
