@@ -14,7 +14,7 @@ from scipy import sparse
 
 from zeronorm import as_design
 from zeronorm.design import DataFileError, SparseDesign, pack
-from zeronorm.design.annotated import DenseBands, SparseBands, StoredDense
+from zeronorm.design.annotated import DenseBands, SparseBands, StoredDense, _cut
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.design.sparse import SparseFileDesign
 from zeronorm.testing import check_design
@@ -269,3 +269,12 @@ def test_a_sparse_file_stands_alone(tmp_path):
     np.save(tmp_path / "a.npy", X)
     with pytest.raises(ValueError, match="cannot be combined with other files"):
         as_design([tmp_path / "a.npy", written(tmp_path, sparse.csr_matrix(X))])
+
+
+def test_lines_are_cut_by_their_stored_values():
+    """As many lines as fit, at least one: of 3, 1, 0, 9, 2 and 2 values at most 4 at a time."""
+    bounds = np.array([0, 3, 4, 4, 13, 15, 17])
+    assert list(_cut(bounds, 4)) == [range(3), range(3, 4), range(4, 6)]
+    assert list(_cut(bounds, 2)) == [range(1), range(1, 3), range(3, 4), range(4, 5), range(5, 6)]
+    assert list(_cut(bounds, 100)) == [range(6)]
+    assert list(_cut(np.array([0]), 4)) == []

@@ -273,3 +273,29 @@ def test_positions_that_nobody_may_change_are_not_copied(tmp_path):
     assert design.take(fixed)._columns.base is places
     places[:] = 0
     np.testing.assert_array_equal(copied.block(slice(None)), X[:, [3, 5, 30]])
+
+
+def test_of_a_table_only_the_columns_asked_for_are_read(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    pl.DataFrame(X, schema=list("abcd")).write_parquet(tmp_path / "table.parquet")
+    design = as_design(tmp_path / "table.parquet")
+    asked, read = [], pl.read_parquet
+    monkeypatch.setattr(
+        pl, "read_parquet", lambda *args, **more: asked.append(more.get("columns")) or read(*args, **more)
+    )
+    np.testing.assert_array_equal(design.block(np.array([3, 1, 3])), X[:, [3, 1, 3]])
+    assert asked == [["b", "d"]]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_places_far_apart_are_read_piece_by_piece(tmp_path, order, monkeypatch):
+    monkeypatch.setattr(chunked, "_LARGEST_GAP", 8)
+    X = np.asarray(np.random.default_rng(0).normal(size=(20, 16)), order=order)
+    np.save(tmp_path / "X.npy", X)
+    design = as_design(tmp_path / "X.npy")
+    rows, columns = np.array([0, 1, 7, 15, 16]), np.array([12, 0, 1, 7])
+    np.testing.assert_array_equal(design.take_rows(rows).block(slice(None)), X[rows])
+    np.testing.assert_array_equal(design.take(columns).block(slice(None)), X[:, columns])
+    np.testing.assert_array_equal(
+        design.take(columns).take_rows(rows).block(slice(None)), X[np.ix_(rows, columns)]
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from zeronorm import FisherScore, GramSchmidt, as_design
-from zeronorm.design.dask import DaskDesign
+from zeronorm.design.dask import DaskDesign, is_dask_array
 from zeronorm.testing import check_design
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -188,3 +190,9 @@ def test_an_operation_reads_each_chunk_once_and_only_those_it_needs(monkeypatch)
         seen.clear()
         np.testing.assert_allclose(operation(part), operation(expected), atol=1e-12)
         assert sorted(seen) == [0, 1, 3]
+
+
+def test_chunks_alone_do_not_make_an_array_of_dask():
+    assert is_dask_array(da.ones((4, 2)))
+    assert not is_dask_array(SimpleNamespace(chunks=(2, 2), shape=(4, 2)))  # as in HDF5 and Zarr
+    assert not is_dask_array(np.ones((4, 2)))

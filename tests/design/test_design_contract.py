@@ -277,3 +277,11 @@ def test_products_of_taken_rows_know_nothing_of_the_others(order, outside):
     np.testing.assert_allclose(taken.dot(w), X[rows] @ w, rtol=1e-12)
     np.testing.assert_allclose(taken.transpose_dot(V), X[rows].T @ V, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(taken.transpose_dot(V[:, 0]), X[rows].T @ V[:, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_products_of_two_designs_need_the_same_features():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
+    np.testing.assert_allclose(as_design(one).cross_gram(as_design(other)), one @ other.T)
+    with pytest.raises(ValueError, match=r"the same features\. Got 3 and 2"):
+        as_design(one).cross_gram(as_design(rng.normal(size=(4, 2))))

@@ -132,6 +132,21 @@ CHANGES_NOTHING: dict[Key, str] = {
     ("design/base.py", "Design._transpose_dot", "if self._is_tall:", "not (self._is_tall)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
+    ("design/stats.py", "_class_codes", "if codes.min(initial=0) < 0:", "0 → 1"): (
+        "the number that stands for no codes at all is not negative either; fewer than one would refuse the first class"
+    ),
+    (
+        "design/base.py",
+        "Design._add_gram_in_tiles",
+        "width = min(self.n_features, max(1, _LARGEST_BLOCK_BYTES // (8 * n)))",
+        "1 → 2",
+    ): "the least width of a block: how fast, not what",
+    (
+        "design/standardized.py",
+        "_Moments.__init__",
+        "self._factor = _inverse(scale, zero) if factor is None and not is_wide else factor",
+        "drop 'not'",
+    ): "whether factors are computed at once or when they are asked for: how fast, not what",
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),

@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from zeronorm import RFECV, FisherScore, SelectorCV, as_design
+from zeronorm import RFECV, FisherScore, LassoSelector, SelectorCV, as_design
 from zeronorm.registry import all_methods
 from zeronorm.selection import problem
 
@@ -136,3 +136,14 @@ def test_samples_without_weight_are_as_if_they_were_not_there():
     np.testing.assert_allclose(whole.estimator_.coef_, part.estimator_.coef_)
     alone = LogisticRegression().fit(X[:30][:, part.support_], y[:30], sample_weight=weight[:30])
     np.testing.assert_allclose(part.estimator_.coef_, alone.coef_)
+
+
+def test_labels_stay_what_they_are_and_targets_become_numbers():
+    X, y = make_classification(40, 5, random_state=0)
+    named = FisherScore().fit(X, np.where(y, "yes", "no").astype(object))
+    assert named.classes_.tolist() == ["no", "yes"]
+    numbers = X[:, 0] + X[:, 1]
+    wanted = LassoSelector(task="regression").fit(X, numbers).scores_
+    np.testing.assert_array_equal(
+        LassoSelector(task="regression").fit(X, numbers.astype(object)).scores_, wanted
+    )
