@@ -516,8 +516,8 @@ FRESH_DATA = replace(
         "which it is the fourth look, only the methods of the claims take part. The claims about ranks were added when "
         "the errors of these methods were known and those of the others were not. After a first run, whose gains were "
         "+6.03 points for consensus and +6.01 for auto on the further data, a fault was found on a table made by hand: "
-        "the consensus kept a column and its copy; and the errors of L1SVM with several classes showed that one class took "
-        "its first places. Both were repaired, the latter on tuning data, and all three were computed again."
+        "the consensus kept a column and its copy; and the errors of L1SVM with several classes showed that one class "
+        "took its first places. Both were repaired, the latter on tuning data, and all three were computed again."
     ),
     cost="about two hours on 2 cores; can be stopped and resumed.",
     full=full_fresh,
