@@ -63,9 +63,9 @@ def measured_ranks() -> dict[str, tuple[str, str, str]]:
 
 
 @cache
-def gains_of_defaults() -> dict[str, tuple[str, str, str]]:
+def gains_of_defaults(page: Path = FRESH) -> dict[str, tuple[str, str, str]]:
     """Data sets, mean gain over the Fisher score in points and p-value, with the present defaults."""
-    _, _, section = FRESH.read_text(encoding="utf-8").partition("## Against the Fisher score")
+    _, _, section = page.read_text(encoding="utf-8").partition("## Against the Fisher score")
     rows = re.findall(
         r"^\| ([\w-]+) \| (\d+) \| ([-+][\d.]+) \| [-+\d.]+ \| ([\d.e-]+) \|",
         section.partition("\n## ")[0],

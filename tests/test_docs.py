@@ -142,7 +142,7 @@ def test_the_page_of_a_study_is_about_the_study_as_it_is_now(study):
 
 def test_the_tables_of_the_comparison_come_from_the_studies(cards):
     gains, shapes = cards.gains(), cards.shapes()
-    for name, (sets, gain, p_value) in cards.gains_of_defaults().items():
+    for name, (sets, gain, p_value) in cards.gains_of_defaults(cards.DEFAULTS).items():
         row = [f"   * - {name}", f"     - {sets}", f"     - {gain.replace('-', '−')}"]
         assert "\n".join(row) in gains
         assert f"     - {p_value}\n" in gains
@@ -151,8 +151,15 @@ def test_the_tables_of_the_comparison_come_from_the_studies(cards):
             "\n".join([f"   * - {name}", *(f"     - {rank}" for rank in cards.measured_ranks()[name][1:])])
             in shapes
         )
+    study = (DOCS / "studies" / "defaults-fresh.md").read_text(encoding="utf-8")
+    _, _, ranks = study.partition("## Mean ranks")
+    assert "| arom | " in ranks
+    for line in ranks.partition("## Against")[0].splitlines()[6:]:
+        if line:
+            name, *found = (cell.strip() for cell in line.split("|")[1:-1])
+            assert "\n".join([f"   * - {name}", *(f"     - {rank}" for rank in found)]) in cards.fresh_ranks()
     page = (DOCS / "comparison.rst").read_text(encoding="utf-8")
-    assert page.count(".. include:: methods/") == 2
+    assert page.count(".. include:: methods/") == 3
 
 
 def test_broken_links_are_found(cards, tmp_path):
