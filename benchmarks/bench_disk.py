@@ -63,28 +63,35 @@ def packed(p: int) -> Iterator[tuple[Path, Any]]:
         shutil.rmtree(folder)
 
 
-def forget(file: Path) -> None:
-    """Take a file out of the cache of the system, where it lets us."""
+def forget(stream: Any, offset: int = 0, n_bytes: int = 0) -> None:
+    """Take a part of a file (all of it by default) out of the cache of the system, where it lets us."""
     if hasattr(os, "posix_fadvise"):
-        with open(file, "rb") as stream:
-            os.fsync(stream.fileno())
-            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        os.posix_fadvise(stream.fileno(), offset, n_bytes, os.POSIX_FADV_DONTNEED)
+
+
+def forget_file(file: Path) -> None:
+    with open(file, "rb") as stream:
+        os.fsync(stream.fileno())
+        forget(stream)
 
 
 def plain_reading(file: Path, readings: float) -> float:
-    """Seconds to read a file so often, eight megabytes at a time; the first time it is not in the cache."""
+    """Seconds to read a file so often, eight megabytes at a time, each time from the disk."""
     memory, times = bytearray(8 << 20), math.ceil(readings)
-    forget(file)
+    forget_file(file)
     start = time.perf_counter()
     for _ in range(times):
         with open(file, "rb", buffering=0) as stream:
-            while stream.readinto(memory):
-                pass
+            while n_read := stream.readinto(memory):
+                forget(stream, stream.tell() - n_read, n_read)
     return (time.perf_counter() - start) * readings / times
 
 
 def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, float, int]:
-    """Seconds of a fit from a file that is not in the cache, how often it reads the file, and the memory it adds."""
+    """Seconds of a fit, how often it reads the file, and the memory it adds.
+
+    Each block leaves the cache of the system when it has been read, as where the file is larger than the memory.
+    """
     n_read = 0
     real = chunked._read_into
 
@@ -92,10 +99,11 @@ def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, floa
         nonlocal n_read
         n_read += out.nbytes
         real(stream, source, offset, out)
+        forget(stream, offset, out.nbytes)
 
     METHODS[name]().fit(as_design(file, memory_budget=budget).take(slice(0, 2000)), y)  # compile
     chunked._read_into = counted
-    forget(file)
+    forget_file(file)
     forget_peak()
     before = peak_bytes()
     try:
