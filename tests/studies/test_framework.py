@@ -78,6 +78,16 @@ def test_published_figures_are_compared_by_standard_errors(published, verdict):
     assert PublishedFigure("x", "toy", "a", 1, published).judge(results).verdict == verdict
 
 
+@pytest.mark.parametrize(("n_test", "verdict"), [(None, "differs"), (2000, "differs"), (100, "agrees")])
+def test_a_published_figure_of_one_division_has_an_error_of_its_own(n_test, verdict):
+    """27 % of 100 samples are known to 4.4 points, of 2000 to 1.0; ours, 20 %, to 2.7."""
+    results = results_with({"a": [0.1, 0.2, 0.3, 0.2, 0.1, 0.3, 0.2, 0.2]})
+    finding = PublishedFigure("x", "toy", "a", 1, 27.0, one_division_of=n_test).judge(results)
+    assert finding.verdict == verdict
+    if n_test == 100:
+        assert "(4.44, 100 samples)" in finding.rule
+
+
 @pytest.mark.parametrize(("decimals", "verdict"), [(2, "differs"), (1, "agrees"), (0, "agrees")])
 def test_on_one_split_ours_must_round_to_the_printed_number(decimals, verdict):
     figure = PublishedFigure("x", "toy", "a", 1, 7.3, width=0.0, decimals=decimals)
@@ -112,6 +122,14 @@ def test_a_trial_without_result_is_not_averaged_away():
         results.mean("toy", "a", 1)
     finding = PublishedFigure("x", "toy", "a", 1, 20.0).judge(results)
     assert finding.verdict == "not measured"
+
+
+def test_no_statement_is_made_about_selections_that_nobody_made():
+    results = results_with({"a": [None, None]})
+    for row in results.rows:
+        row.update(selected=None, error="DataError: not on this machine")
+    with pytest.raises(NotMeasured, match="no selection in 2 trials: DataError: not on this machine"):
+        results.selections("toy", "a", 1)
 
 
 def test_a_missing_method_is_an_error_and_never_silent():

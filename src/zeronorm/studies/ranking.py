@@ -102,9 +102,10 @@ def _stability_and_probes(results: Results, arm: str, sizes: list[int]) -> tuple
     size = sizes[len(sizes) // 2]
     stable, probes = [], []
     for data in results.plan.data:
-        if (data.label, arm, size) not in results.keys:
+        try:
+            selected = results.selections(data.label, arm, size)
+        except NotMeasured:
             continue
-        selected = results.selections(data.label, arm, size)
         if len(selected) > 1:
             p = int(data.draw(0).X.shape[1])
             stable.append(nogueira_stability(selected, p).estimate)

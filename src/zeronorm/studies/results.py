@@ -117,8 +117,12 @@ class Results:
         )
 
     def selections(self, data: str, arm: str, size: int | None) -> list[list[int]]:
-        """The selected columns in every trial that has a result."""
-        return [row["selected"] for row in self.rows_of(data, arm, size) if row["selected"] is not None]
+        """The selected columns in every trial that has a result; an error if none has."""
+        rows = self.rows_of(data, arm, size)
+        found = [row["selected"] for row in rows if row["selected"] is not None]
+        if not found:
+            raise NotMeasured(f"{arm} on {data}: no selection in {len(rows)} trials: {rows[0]['error']}")
+        return found
 
 
 # -- Published figures and claims, and the rules by which ours are compared with them --
@@ -163,7 +167,8 @@ class PublishedFigure:
     """A published mean of a metric, compared with ours by standard errors.
 
     ``scale`` turns our value into the published unit (100 for per cent); a ``width`` of 0 is for one fixed split,
-    where ours must round to the printed number, which has so many ``decimals``.
+    where ours must round to the printed number, which has so many ``decimals``. A share of errors in one random
+    division of ``one_division_of`` test samples has a standard error of its own, which counts too.
     """
 
     what: str
@@ -179,19 +184,35 @@ class PublishedFigure:
     origin: Origin = "figure"
     in_quick: bool = False
     note: str = ""
+    one_division_of: int | None = None
+
+    @property
+    def rule(self) -> str:
+        if self.width == 0.0:
+            return "equal to the printed decimals"
+        rule = f"|ours − published| ≤ {self.width:g} standard errors, corrected for resplits"
+        if self.one_division_of is None:
+            return rule
+        return f"{rule}, with that of the published one ({self.error_of_published:.2f}, {self.one_division_of} samples)"
+
+    @property
+    def error_of_published(self) -> float:
+        """Binomial standard error in the published unit; 0 where it is not known."""
+        share = self.value / self.scale
+        variance = 0.0 if self.one_division_of is None else share * (1.0 - share) / self.one_division_of
+        return float(self.scale * np.sqrt(variance))
 
     def judge(self, results: Results) -> Finding:
-        shown = f"{self.value:g}{self.unit}"
-        rule = f"|ours − published| ≤ {self.width:g} standard errors, corrected for resplits"
-        if self.width == 0.0:
-            rule = "equal to the printed decimals"
+        shown, rule = f"{self.value:g}{self.unit}", self.rule
         try:
             mean, error = results.mean_and_error(self.data, self.arm, self.size, self.metric)
         except NotMeasured as reason:
             return Finding(self.what, self.origin, shown, str(reason), "not measured", rule, self.note)
         mean, error = mean * self.scale, error * self.scale
         values = results.values(self.data, self.arm, self.size, self.metric)
-        reach = self.width * error if self.width else (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals
+        reach = self.width * float(np.hypot(error, self.error_of_published))
+        if self.width == 0.0:
+            reach = (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals
         verdict: Verdict = "agrees" if abs(mean - self.value) <= reach else "differs"
         ours = f"{mean:.2f}{self.unit}"
         if values.size > 1:

@@ -349,7 +349,7 @@ def _table(results: Results) -> list[Section]:
             row = results.rows_of(name, CHOSEN, None)[0]
             low, high = bootstrap_interval(results, name)
             probed = results.selections(f"{name} with probes", CHOSEN, None)[0]
-        except (NotMeasured, IndexError, KeyError):
+        except (NotMeasured, KeyError):
             rows.append((name, f"{OFW[name]}", f"{FIRST_OPENING[name]:.2f}", "–", "–", "–", "–", "–"))
             continue
         p = first_part(name)[0].shape[1]

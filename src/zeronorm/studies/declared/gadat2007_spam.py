@@ -125,6 +125,7 @@ VOTE, VOTE_DIFFUSION, VOTE_UNIFORM = (
     "4-NN drawn uniformly",
 )
 N_WORDS, N_LISTED, N_DRAWS = 20, len(FIGURE_18), 20
+N_TEST = 1151
 WANTED = 16
 TREE_TESTS = 55
 
@@ -204,7 +205,7 @@ def _arms(**shared: Any) -> tuple[Arm, ...]:
 
 
 def full() -> Plan:
-    data = resplits(DATA, spam, n_trials=5, test_size=1151, stratify=True)
+    data = resplits(DATA, spam, n_trials=5, test_size=N_TEST, stratify=True)
     return Plan((data,), _arms(), (5, 10, N_WORDS, N_LISTED), _machine())
 
 
@@ -280,7 +281,9 @@ STUDY = Study(
         "subsets, in five divisions. Those of OFW are also judged by four nearest neighbours on standardised rates, "
         "and once more without any scaling in OFW and judge, and on logarithms: these were added when standardised "
         "rates had missed the printed 7.47 %, to see how much the scale matters. The 20 words with the largest "
-        "printed weights are judged too, as they are. Figure 17 draws the mean error of classifiers on drawn words; "
+        "printed weights are judged too, as they are. The paper's figures come from one division, ours from five: "
+        "the error of that one division counts in the comparison. It did not when our figures were first compared; "
+        "with it three more of them agree. Figure 17 draws the mean error of classifiers on drawn words; "
         f"here it is that of {N_DRAWS} classifiers trained on all training messages. "
         f"The trees of the forest have {TREE_TESTS} tests, as in the paper (50 to 60). The quick version uses "
         "counts drawn from Poisson laws."
@@ -289,20 +292,21 @@ STUDY = Study(
     full=full,
     quick=quick,
     expectations=(
-        PublishedFigure("20 words, OFW", DATA, OFW, N_WORDS, 7.47),
-        PublishedFigure("20 words, OFW, judged by 4-NN", DATA, OFW_NEIGHBOURS, N_WORDS, 7.47),
-        PublishedFigure("20 words, OFW, rates not scaled, judged by 4-NN", DATA, OFW_RAW, N_WORDS, 7.47),
-        PublishedFigure(
-            "the 20 heaviest words of Figure 18, rates not scaled, judged by 4-NN",
-            DATA,
-            PRINTED,
-            None,
-            7.47,
-            note="words as printed, no selection of ours",
+        *(
+            PublishedFigure(what, DATA, arm, size, value, note=note, one_division_of=N_TEST)
+            for what, arm, size, value, note in (
+                ("20 words, OFW", OFW, N_WORDS, 7.47, ""),
+                ("20 words, OFW, judged by 4-NN", OFW_NEIGHBOURS, N_WORDS, 7.47, ""),
+                ("20 words, OFW, rates not scaled, judged by 4-NN", OFW_RAW, N_WORDS, 7.47, ""),
+                (
+                    "the 20 heaviest words of Figure 18, rates not scaled, judged by 4-NN",
+                    *(PRINTED, None, 7.47, "words as printed, no selection of ours"),
+                ),
+                ("20 words, RFE", RFE, N_WORDS, 11.1, ""),
+                ("20 words, L0-SVM", L0, N_WORDS, 4.47, ""),
+                ("random forest of 5 trees", FOREST, None, 7.24, ""),
+            )
         ),
-        PublishedFigure("20 words, RFE", DATA, RFE, N_WORDS, 11.1),
-        PublishedFigure("20 words, L0-SVM", DATA, L0, N_WORDS, 4.47),
-        PublishedFigure("random forest of 5 trees", DATA, FOREST, None, 7.24),
         Claim(
             "OFW lies between L0-SVM and RFE (20 words)",
             "4.47 < 7.47 < 11.1 %",
