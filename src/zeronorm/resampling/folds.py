@@ -54,13 +54,14 @@ class FoldPlan:
 
 @dataclass(frozen=True)
 class CellTask:
-    """One selector on one split, under the key by which the cell is known."""
+    """One selector on one split, under the key by which the cell is known; ``sizes`` may differ from the plan's."""
 
     name: str
     selector: Any
     unset_in_selector: list[str]
     split: Split
     key: str
+    sizes: tuple[int | None, ...] | None = None
 
 
 def run_cells(
@@ -178,7 +179,7 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     cell["converged"] = bool(getattr(selector, "converged_", path.converged))
     model = seeded_clone(plan.estimator, for_estimator, plan.unset_in_estimator)
     parts = (X_train, y_train), (take_rows(plan.X, split.test), plan.y[split.test])
-    for size in plan.sizes:
+    for size in plan.sizes if task.sizes is None else task.sizes:
         result: Cell = {"size": size, "error": None}
         try:
             columns = _columns(selector, path, size, plan.lifts_sizes)

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, Relief, SelectorCV, evaluate
-from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method
+from zeronorm.resampling.splits import Split
+from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method, thinned
 from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
 
 
@@ -108,7 +109,76 @@ def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_lo
     monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", 1.0)
     auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
     assert "relief" not in auto.method_scores_
-    assert dict(auto.selector_.selectors)["rfe"].step == 0.1
+    elimination = dict(auto.selector_.selectors)["rfe"]
+    assert (elimination.step, elimination.loss) == (
+        0.1,
+        "hinge",
+    )  # forty samples and twenty features are not tall
+
+
+def test_elimination_from_tall_data_has_the_squared_loss_where_it_would_take_long(monkeypatch):
+    X, y = problem(n_samples=90, n_features=3)
+    for much, settings in ((1e9, (1, "hinge")), (1.0, (0.1, "squared"))):
+        monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", much)
+        elimination = dict(AutoSelector(cv=2, sizes=[1], random_state=0).fit(X, y).selector_.selectors)["rfe"]
+        assert (elimination.step, elimination.loss) == settings
+
+
+def test_a_part_of_many_samples_decides_and_all_of_them_rank(monkeypatch):
+    X, y = problem(n_samples=60)
+    whole = AutoSelector(cv=3, sizes=[2, 4], random_state=0).fit(X, y)
+    monkeypatch.setattr("zeronorm.selectors.meta.auto.WORK_OF_A_FOLD", 1.0)
+    monkeypatch.setattr("zeronorm.selectors.meta.auto.FEWEST_TO_CHOOSE", 45)
+    monkeypatch.setattr("zeronorm.selectors.meta.auto.FEW_OF_A_CLASS", 1)
+    part = AutoSelector(cv=3, sizes=[2, 4], random_state=0).fit(X, y)
+    both = zip(part.cv_results_["splits"], whole.cv_results_["splits"], strict=True)
+    for rows, all_rows in ((some, every) for folds in both for some, every in zip(*folds, strict=True)):
+        assert set(rows) < set(all_rows)
+        np.testing.assert_allclose(np.bincount(y[rows]), 0.75 * np.bincount(y[all_rows]), atol=0.5)
+    np.testing.assert_array_equal(part.selector_.path_.order, whole.selector_.path_.order)
+    given = AutoSelector(["fisher"], cv=3, sizes=[2, 4], random_state=0).fit(X, y)
+    assert sum(len(test) for _, test in given.cv_results_["splits"]) == 60
+
+
+def test_rare_classes_stay_whole_in_a_part_of_the_samples():
+    y = np.repeat([0, 1], [20_000, 25])
+    asked = SimpleNamespace(task="binary", n_samples=y.size, n_features=50, y=y)
+    (split,) = thinned([Split(0, np.arange(5, y.size), np.arange(5))], asked, seed=0)
+    assert np.bincount(y[split.train])[1] == 25
+    assert split.train.size == pytest.approx(5000, abs=40)
+
+
+def test_a_part_of_the_samples_has_the_size_that_the_work_allows(monkeypatch):
+    asked = SimpleNamespace(task="regression", n_samples=9000, n_features=300, y=np.zeros(9000))
+    splits = [Split(0, np.arange(6000), np.arange(6000, 9000))]
+
+    def kept(work):
+        monkeypatch.setattr("zeronorm.selectors.meta.auto.WORK_OF_A_FOLD", work)
+        (split,) = thinned(splits, asked, seed=0)
+        return split.train.size + split.test.size
+
+    assert [kept(work) for work in (1.0, 3000.0 * 300**2, 1e99)] == [2000, 3000, 5000]
+    few = SimpleNamespace(task="regression", n_samples=2000, n_features=300, y=np.zeros(2000))
+    assert thinned(splits, few, seed=0) is splits
+
+
+def test_features_that_several_methods_name_are_judged_once():
+    X, y = problem(n_samples=40, n_features=6)
+    fits = []
+
+    class Counting(SVC):
+        def fit(self, X, y):
+            fits.append(X.shape[1])
+            return super().fit(X, y)
+
+    methods = [("one", FisherScore()), ("two", FisherScore()), ("random", RandomSelector(random_state=1))]
+    settings = {"cv": 2, "sizes": [2, 6], "random_state": 0}
+    auto = AutoSelector(methods, estimator=Counting(kernel="linear"), **settings).fit(X, y)
+    assert fits.count(6) == 2  # all features, once a fold
+    assert fits.count(2) <= 2 * 3  # the two alike, the random one, the consensus
+    for name in ("one", "two"):
+        alone = AutoSelector([("it", FisherScore())], estimator=SVC(kernel="linear"), **settings).fit(X, y)
+        np.testing.assert_array_equal(auto.method_scores_[name], alone.method_scores_["it"])
 
 
 def test_methods_that_do_not_serve_the_target_are_left_out():

@@ -28,6 +28,7 @@ from zeronorm.selectors.meta.consensus import (
     SHORTLIST,
     Consensus,
     default_roster,
+    quick_elimination,
     work_of_elimination,
 )
 from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
@@ -39,6 +40,11 @@ OUTSIDE = {"classification": ("relief",), "regression": ("gram-schmidt", "relief
 MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief stays away
 MOST_SAMPLES_OF_A_KERNEL = 2000  # for the look at nonlinear structure
 FEW_FEATURES = 50
+# Which method and how many features is decided on a random part of the samples where all of them would take long: on as
+# many as make an elimination of so many multiplications, within these bounds.
+WORK_OF_A_FOLD = 5e8
+FEWEST_TO_CHOOSE, MOST_TO_CHOOSE = 2000, 5000
+FEW_OF_A_CLASS = 30  # they all stay
 CLEARLY = 3.0  # standard errors
 WORTH_A_WORD = 0.05  # of the score
 LARGEST_DEFAULT_SIZE = 1000
@@ -51,9 +57,9 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="six rankings by each of five or six methods, about ten times the cost of one",
+    cost="six rankings by each of five or six methods and their judging: six to fifteen times a consensus",
     oracle="every method cross-validated alone gives the same scores",
-    avoid="a selection rule that must be simple to state; too little time for ten fits",
+    avoid="a selection rule that must be simple to state; too little time for six rankings by each of them",
     test_params=(
         {"selectors": ("fisher", "svm-weights"), "cv": 2, "random_state": 0},
         {"selectors": ("lasso", "random"), "cv": 2, "task": "regression", "random_state": 8},
@@ -70,7 +76,10 @@ class AutoSelector(SplittingSelector):
     .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
 
     The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
-    methods: with the default roster about ten times the cost of one of its methods.
+    methods and the judging: six to nine times the consensus alone, fifteen times where the judge works most (2000
+    samples with 500 features), and little more than one consensus from 100,000 samples on. Where it would take long,
+    the methods that take part when none are named are compared on folds of a random part of the samples, 2000 to 5000;
+    all samples give the final ranking.
 
     Where the default linear machine judges, the features of relief are also tried with a Gaussian machine. A warning
     says when that is clearly better: then no line separates the classes well.
@@ -175,6 +184,8 @@ class AutoSelector(SplittingSelector):
         splits = make_splits(
             self.cv, target, problem.sample_groups, classification=problem.task != "regression", seed=seed
         )
+        if self.selectors is None:
+            splits = thinned(splits, problem, seed)
         every_row = np.arange(problem.n_samples)
         self.selector_ = self._fitted(members, problem, target, every_row, seed)
         paths = self._paths(members, self.selector_, problem)
@@ -277,15 +288,26 @@ class AutoSelector(SplittingSelector):
     ) -> tuple[dict[str, FloatArray], dict[str, list[Any]]]:
         """Scores (greater is better) and subsets of all methods: one row per fold, one column per size."""
         metric = plan.metrics[0]
-        tasks = [
-            CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}")
-            for split, paths in zip(splits, ranked, strict=True)
-            for name, path in paths.items()
-        ]
+        tasks, places = [], []
+        for split, paths in zip(splits, ranked, strict=True):
+            judges = first_to_name(paths, plan.sizes)
+            places.append(judges)
+            for name, path in paths.items():
+                mine = tuple(size for at, size in enumerate(plan.sizes) if judges[name][at] == (name, at))
+                tasks.append(CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine))
+        tasks = [task for task in tasks if task.sizes]
         cells = run_cells(plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating")
+        found = {
+            (task.key, plan.sizes.index(size)): cell
+            for task in tasks
+            for size, cell in zip(task.sizes or (), cells[task.key]["sizes"], strict=True)
+        }
         scores, selected = {}, {}
         for name in ranked[0]:
-            rows = [cells[f"{name}\n{split.index}"]["sizes"] for split in splits]
+            rows = [
+                [found[f"{judge}\n{split.index}", at] for judge, at in judges[name]]
+                for split, judges in zip(splits, places, strict=True)
+            ]
             scores[name] = np.asarray(
                 [[metric.score(cell["metrics"][metric.name]) for cell in row] for row in rows],
                 dtype=np.float64,
@@ -323,7 +345,7 @@ class AutoSelector(SplittingSelector):
     def _candidates(self, problem: Problem) -> list[tuple[str, Any]]:
         """Names and unfitted selectors that serve the target."""
         found = []
-        for name, selector in self._named_selectors(work_of_elimination(problem)):
+        for name, selector in self._named_selectors(quick_elimination(problem)):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.task,)
             if problem.task in tasks:
                 found.append((name, self._configured(selector)))
@@ -332,13 +354,13 @@ class AutoSelector(SplittingSelector):
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.task} target. Got "
-                f"{[name for name, _ in self._named_selectors(0.0)]}; add one that serves it."
+                f"{[name for name, _ in self._named_selectors({})]}; add one that serves it."
             )
         return found
 
-    def _named_selectors(self, work: float) -> list[tuple[str, Any]]:
+    def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_roster(self.task, work, names_of_roster(self.task))
+            return default_roster(self.task, elimination, names_of_roster(self.task))
         return [
             (item, get_method(item).cls()) if isinstance(item, str) else tuple(item)
             for item in self.selectors
@@ -364,11 +386,11 @@ class AutoSelector(SplittingSelector):
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors(0.0))
+        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors({}))
 
     @property
     def _allow_nan(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors(0.0))
+        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors({}))
 
 
 def names_of_roster(task: str) -> tuple[str, ...]:
@@ -387,6 +409,40 @@ def _with_neighbours_at_hand(members: list[tuple[str, Any]], problem: Problem) -
         if name == "relief":
             selector.set_params(n_neighbors=n_neighbors)
     return members
+
+
+def thinned(splits: list[Split], problem: Problem, seed: int) -> list[Split]:
+    """The splits, of more samples than the choice needs with a random part of each class on both sides."""
+    n = problem.n_samples
+    affordable = WORK_OF_A_FOLD * n / work_of_elimination(problem)
+    share = max(FEWEST_TO_CHOOSE, min(MOST_TO_CHOOSE, affordable)) / n
+    if share >= 1.0:
+        return splits
+    kinds = np.zeros(n) if problem.task == "regression" else problem.y
+    rng = np.random.default_rng(seed)
+
+    def part(rows: IntArray) -> IntArray:
+        drawn = rng.permutation(rows)
+        by_kind = (drawn[kinds[drawn] == kind] for kind in np.unique(kinds[rows]))
+        return np.sort(
+            np.concatenate([some[: max(FEW_OF_A_CLASS, round(share * some.size))] for some in by_kind])
+        )
+
+    return [Split(split.index, part(split.train), part(split.test)) for split in splits]
+
+
+def first_to_name(
+    paths: dict[str, SelectionPath], sizes: tuple[int | None, ...]
+) -> dict[str, list[tuple[str, int]]]:
+    """For each method and size, the method and the place of the size where the same features were named first."""
+    seen: dict[bytes, tuple[str, int]] = {}
+    return {
+        name: [
+            seen.setdefault(path.support(max(int(size or 0), smallest_size(path))).tobytes(), (name, at))
+            for at, size in enumerate(sizes)
+        ]
+        for name, path in paths.items()
+    }
 
 
 class KnownPath(BaseEstimator):  # type: ignore[misc]
