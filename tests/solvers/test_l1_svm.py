@@ -10,7 +10,12 @@ from scipy.optimize import linprog
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
 from zeronorm.solvers.l1_svm import tall as programs
-from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram, l1_svm_program
+from zeronorm.solvers.l1_svm.dual import (
+    L1SvmDualProgram,
+    L1SvmHardProgram,
+    L1SvmInteriorProgram,
+    l1_svm_program,
+)
 from zeronorm.solvers.l1_svm.program import ALL_AT_ONCE, L1SvmProgram
 from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram
 from zeronorm.solvers.status import Status
@@ -197,11 +202,21 @@ def test_the_program_suits_the_shape_of_the_data(shape, is_sparse, n_steps, prog
     assert type(l1_svm_program(design, y, C=1.0, n_steps=n_steps)) is program
 
 
-def test_a_hard_margin_is_left_to_the_program_of_all_features(monkeypatch):
-    for name in ("LARGEST_DENSE_COPY", "MANY_ENTRIES"):
-        monkeypatch.setattr(f"zeronorm.solvers.l1_svm.dual.{name}", 1)
+@pytest.mark.parametrize(
+    ("epsilon", "price", "entries", "program"),
+    [
+        (None, np.inf, 1, L1SvmHardProgram),
+        (None, np.inf, 1000, L1SvmDualProgram),
+        (None, np.r_[np.inf, np.ones(39)], 1, L1SvmDualProgram),
+        (0.1, np.inf, 1, L1SvmDualProgram),
+    ],
+)
+def test_programs_of_a_hard_margin(epsilon, price, entries, program, monkeypatch):
+    monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.LARGEST_DENSE_COPY", 1)
+    monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.MANY_ENTRIES", entries)
     X, y = classification(40, 3)
-    assert type(l1_svm_program(as_design(sparse.csr_array(X)), y, C=np.inf)) is L1SvmDualProgram
+    design = as_design(sparse.csr_array(X))
+    assert type(l1_svm_program(design, y, C=price, epsilon=epsilon)) is program
 
 
 # -- Many samples --

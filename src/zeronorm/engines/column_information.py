@@ -8,8 +8,8 @@ OptimalFeatureWeighting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from zeronorm._jit import kernel
 from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray
-from zeronorm.design import ColumnStats, StandardizedDesign, is_constant_range
+from zeronorm.design import ColumnStats, Design, StandardizedDesign, is_constant_range
 from zeronorm.selection.problem import Problem, column_index
 
 
@@ -99,6 +99,103 @@ def squared_correlation(
     return np.square(design.transpose_dot(weight * around_zero / norm))
 
 
+# -- The values of a column in order; of sparse columns the zeros that are not stored cost nothing --
+
+
+class StoredBlock(NamedTuple):
+    """Some columns: stored values with their rows and the bounds of the columns, and the value of all other rows."""
+
+    data: FloatArray
+    rows: NDArray[Any]
+    starts: NDArray[Any]
+    elsewhere: FloatArray
+
+    @property
+    def n_columns(self) -> int:
+        return self.elsewhere.size
+
+
+def has_stored_columns(design: Design) -> bool:
+    """Whether the columns are sparse and at hand as they are stored."""
+    return design.is_sparse and design.stored_columns(np.empty(0, dtype=np.intp)) is not None
+
+
+def stored_blocks(
+    design: Design, *, most_columns: int, fewest_columns: int, values_at_a_time: int
+) -> Iterator[tuple[slice, StoredBlock]]:
+    """All columns in order, about so many stored values at a time; dense columns store all of their values."""
+    n, p = design.shape
+    is_stored, first, per_column = has_stored_columns(design), 0, n
+    while first < p:
+        width = min(most_columns, max(fewest_columns, values_at_a_time // max(1, per_column)))
+        columns = slice(first, min(first + width, p))
+        index = np.arange(columns.start, columns.stop)
+        found = design.stored_columns(index) if is_stored else None
+        if found is None:
+            data = np.ascontiguousarray(design.block(columns).T).ravel()
+            # The types of sparse matrices, for which loops are compiled anyway.
+            rows = np.tile(np.arange(n, dtype=np.int32), index.size)
+            starts = (np.arange(index.size + 1) * n).astype(np.int32)
+            yield columns, StoredBlock(data, rows, starts, np.zeros(index.size))
+        else:
+            stored, shift = found
+            per_column = stored.nnz // index.size
+            data = stored.data - np.repeat(shift, np.diff(stored.indptr))
+            yield columns, StoredBlock(data, stored.indices, stored.indptr, -shift)
+        first = columns.stop
+
+
+@kernel
+def sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes):
+    """Column f in ascending order: values, classes, and the number of samples that have both.
+
+    Samples with a negative label do not count; ``class_sizes`` are the numbers of the others.
+    """
+    n_stored, n_classes = starts[f + 1] - starts[f], class_sizes.shape[0]
+    values, classes = np.empty(n_stored + n_classes), np.empty(n_stored + n_classes, dtype=np.intp)
+    numbers = np.ones(n_stored + n_classes, dtype=np.int64)
+    not_stored = class_sizes.copy()
+    size = 0
+    for place in range(starts[f], starts[f + 1]):
+        label = labels[rows[place]]
+        if label >= 0:
+            values[size], classes[size] = data[place], label
+            not_stored[label] -= 1
+            size += 1
+    for c in range(n_classes):
+        if not_stored[c] > 0:
+            values[size], classes[size], numbers[size] = elsewhere[f], c, not_stored[c]
+            size += 1
+    order = np.argsort(values[:size])
+    return _merged(values[order], classes[order], numbers[order], n_classes)
+
+
+@kernel
+def _merged(values, classes, numbers, n_classes):
+    """Entries of the same value and class, which stand in the order of the values, become one."""
+    found = np.zeros(n_classes, dtype=np.int64)
+    size, first = 0, 0
+    while first < values.shape[0]:
+        last = first + 1
+        while last < values.shape[0] and values[last] == values[first]:
+            last += 1
+        if last == first + 1:
+            values[size], classes[size], numbers[size] = values[first], classes[first], numbers[first]
+            size += 1
+        else:
+            value = values[first]
+            for i in range(first, last):
+                found[classes[i]] += numbers[i]
+            for i in range(first, last):  # never overtakes what is still to be read
+                c = classes[i]
+                if found[c] > 0:
+                    values[size], classes[size], numbers[size] = value, c, found[c]
+                    found[c] = 0
+                    size += 1
+        first = last
+    return values[:size], classes[:size], numbers[:size]
+
+
 # -- Compiled discretisation of columns, and symmetrical uncertainty of discrete columns --
 
 
@@ -107,50 +204,71 @@ SUPERVISED, AS_THEY_ARE = -1, 0
 
 
 @kernel
-def code_columns(columns, labels, n_classes, bins, codes, n_codes):
-    """Write a bin number for each value of each row of ``columns`` and the number of bins used."""
-    n = columns.shape[1]
-    starts_bin = np.zeros(n, dtype=np.bool_)
-    for f in range(columns.shape[0]):
-        order = np.argsort(columns[f])
-        x = columns[f][order]
-        starts_bin[:] = False
-        if bins == SUPERVISED:
-            _supervised_bins(x, labels[order], n_classes, starts_bin)
-        else:
-            _plain_bins(x, bins, starts_bin)
-        code = 0
-        for i in range(n):
+def relevances(data, rows, starts, elsewhere, labels, class_sizes, bins, result, n_codes):
+    """Symmetrical uncertainty of the classes with the bins of each column, and the numbers of bins."""
+    n_classes = class_sizes.shape[0]
+    class_bits = total_bits(class_sizes.astype(np.float64))
+    for f in range(result.shape[0]):
+        x, classes, numbers = sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes)
+        starts_bin = _bins(x, classes, numbers, n_classes, bins)
+        width = starts_bin.sum() + 1
+        table, margin, code = np.zeros(n_classes * width), np.zeros(width), 0
+        for i in range(x.shape[0]):
             if starts_bin[i]:
                 code += 1
-            codes[f, order[i]] = code
-        n_codes[f] = code + 1
+            table[classes[i] * width + code] += numbers[i]
+            margin[code] += numbers[i]
+        result[f] = _symmetrical(class_bits, total_bits(margin), total_bits(table))
+        n_codes[f] = width
 
 
 @kernel
-def _plain_bins(x, bins, starts_bin):
+def code_columns(data, rows, starts, elsewhere, labels, class_sizes, bins, columns, codes):
+    """Write the bin number of each sample in these columns of the block, one row of ``codes`` for each."""
+    for place in range(columns.shape[0]):
+        f = columns[place]
+        x, classes, numbers = sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes)
+        first_values = x[_bins(x, classes, numbers, class_sizes.shape[0], bins)]
+        codes[place, :] = np.searchsorted(first_values, elsewhere[f], side="right")
+        for i in range(starts[f], starts[f + 1]):
+            codes[place, rows[i]] = np.searchsorted(first_values, data[i], side="right")
+
+
+@kernel
+def _bins(x, classes, numbers, n_classes, bins):
+    """Mask of the entries with which a new bin starts."""
+    starts_bin = np.zeros(x.shape[0], dtype=np.bool_)
+    if bins == SUPERVISED:
+        _supervised_bins(x, classes, numbers, n_classes, starts_bin)
+    else:
+        _plain_bins(x, numbers, bins, starts_bin)
+    return starts_bin
+
+
+@kernel
+def _plain_bins(x, numbers, bins, starts_bin):
     """One bin per distinct value, or bins of about equal counts that keep equal values together."""
-    n, current = x.shape[0], 0
-    for i in range(1, n):
+    n, below, current = numbers.sum(), 0, 0
+    for i in range(1, x.shape[0]):
+        below += numbers[i - 1]
         if x[i] != x[i - 1]:
-            place = i * bins // n
+            place = below * bins // n
             starts_bin[i] = bins == AS_THEY_ARE or place > current
             current = max(current, place)
 
 
 @kernel
-def _supervised_bins(x, labels, n_classes, starts_bin):
+def _supervised_bins(x, classes, numbers, n_classes, starts_bin):
     """Recursive cuts of least class entropy, each accepted if it shortens the description (Fayyad & Irani)."""
-    n = x.shape[0]
-    stack = np.empty((n + 1, 2), dtype=np.int64)
-    stack[0, 0], stack[0, 1] = 0, n
+    stack = np.empty((x.shape[0] + 1, 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, x.shape[0]
     depth = 1
     left, right = np.zeros(n_classes), np.zeros(n_classes)
     while depth > 0:
         depth -= 1
         first, last = stack[depth]
-        cut = _best_cut(x, labels, first, last, left, right)
-        if cut > first and _cut_pays(labels, first, cut, last, left, right):
+        cut = _best_cut(x, classes, numbers, first, last, left, right)
+        if cut > first and _cut_pays(classes, numbers, first, cut, last, left, right):
             starts_bin[cut] = True
             stack[depth, 0], stack[depth, 1] = first, cut
             stack[depth + 1, 0], stack[depth + 1, 1] = cut, last
@@ -158,15 +276,15 @@ def _supervised_bins(x, labels, n_classes, starts_bin):
 
 
 @kernel
-def _best_cut(x, labels, first, last, left, right):
+def _best_cut(x, classes, numbers, first, last, left, right):
     """Start of the right part of the best cut, the first of equally good ones; ``first`` if there is none."""
     left[:], right[:] = 0.0, 0.0
     for i in range(first, last):
-        right[labels[i]] += 1.0
+        right[classes[i]] += numbers[i]
     best, best_bits = first, np.inf
     for i in range(first + 1, last):
-        left[labels[i - 1]] += 1.0
-        right[labels[i - 1]] -= 1.0
+        left[classes[i - 1]] += numbers[i - 1]
+        right[classes[i - 1]] -= numbers[i - 1]
         if x[i] != x[i - 1]:
             bits = total_bits(left) + total_bits(right)
             if bits < best_bits - 1e-9:
@@ -175,21 +293,21 @@ def _best_cut(x, labels, first, last, left, right):
 
 
 @kernel
-def _cut_pays(labels, first, cut, last, left, right):
+def _cut_pays(classes, numbers, first, cut, last, left, right):
     """The minimum description length rule for one cut."""
     left[:], right[:] = 0.0, 0.0
     for i in range(first, cut):
-        left[labels[i]] += 1.0
+        left[classes[i]] += numbers[i]
     for i in range(cut, last):
-        right[labels[i]] += 1.0
+        right[classes[i]] += numbers[i]
     both = left + right
-    n = last - first
+    n = both.sum()
     k, k_left, k_right = (both > 0.0).sum(), (left > 0.0).sum(), (right > 0.0).sum()
     gain = (total_bits(both) - total_bits(left) - total_bits(right)) / n
     # log2(3^k - 2) without overflow for many classes.
     choices = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** (-float(k)))
     change = k * total_bits(both) / n
-    change -= k_left * total_bits(left) / (cut - first) + k_right * total_bits(right) / (last - cut)
+    change -= k_left * total_bits(left) / left.sum() + k_right * total_bits(right) / right.sum()
     return gain > (np.log2(n - 1.0) + choices - change) / n
 
 
@@ -216,10 +334,14 @@ def uncertainties(column, n_values, others, n_others, result):
         for i in range(n):
             table[column[i] * width + others[f, i]] += 1.0
             margin[others[f, i]] += 1.0
-        other_bits = total_bits(margin)
-        shared = own_bits + other_bits - total_bits(table)
-        total = own_bits + other_bits
-        result[f] = max(0.0, 2.0 * shared / total) if total > 0.0 else 0.0
+        result[f] = _symmetrical(own_bits, total_bits(margin), total_bits(table))
+
+
+@kernel
+def _symmetrical(one_bits, other_bits, joint_bits):
+    """Symmetrical uncertainty from the entropies of two variables and of their pairs."""
+    total = one_bits + other_bits
+    return max(0.0, 2.0 * (total - joint_bits) / total) if total > 0.0 else 0.0
 
 
 # -- Which columns hold categories instead of quantities --

@@ -9,7 +9,7 @@ those with a weight, are read as columns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -120,6 +120,14 @@ def empty_solution(q: FloatArray, n_rows: int) -> BoxLassoSolution:
     return BoxLassoSolution(np.empty(0, dtype=np.intp), np.empty(0), np.zeros(n_rows), q, True)
 
 
+def most_violating(solution: BoxLassoSolution, penalty: float, tol: float) -> IntArray:
+    """The features without a weight that pull more than the penalty, the strongest first, and not too many."""
+    excess = np.abs(solution.pull) - penalty
+    excess[solution.columns] = 0.0
+    worst = np.argsort(-excess, kind="stable")[: BATCH + solution.columns.size]
+    return np.asarray(worst[excess[worst] > tol])
+
+
 def solve_box_lasso(
     factor: Factor,
     q: FloatArray,
@@ -132,29 +140,20 @@ def solve_box_lasso(
 ) -> BoxLassoSolution:
     """The solution from ``start``; ``tol`` bounds the violation of the optimality conditions."""
     tol = max(tol, PULL_ROUNDING * float(np.max(np.abs(q), initial=0.0)))
-    columns, weights = start.columns, start.weights
-    pull = q - factor.transpose_dot(start.image) if columns.size else q
-    converged, first = True, True
-    for _ in range(MAX_ROUNDS):
-        excess = np.abs(pull) - penalty
-        excess[columns] = 0.0
-        worst = np.argsort(-excess, kind="stable")[: BATCH + columns.size]
-        joining = worst[excess[worst] > tol]
-        if joining.size == 0 and not first:
-            break
-        first = False
-        columns = np.concatenate([columns, joining])
-        weights = np.append(weights, np.zeros(joining.size))
+    found = replace(start, pull=q - factor.transpose_dot(start.image) if start.columns.size else q)
+    for n_rounds in range(MAX_ROUNDS):
+        joining = most_violating(found, penalty, tol)
+        if n_rounds and joining.size == 0:
+            return found
+        columns = np.concatenate([found.columns, joining])
+        weights = np.append(found.weights, np.zeros(joining.size))
         F = factor.block(columns)
         sweeps = descend_coordinates(F.T @ F, q[columns], penalty, box, weights, 0.1 * tol, max_iter)
-        converged = sweeps > 0
         kept = weights != 0.0
-        columns, weights = columns[kept], weights[kept]
-        image = F[:, kept] @ weights
+        image = F[:, kept] @ weights[kept]
         pull = q - factor.transpose_dot(image)
-    else:
-        converged = False
-    return BoxLassoSolution(columns, weights, image, pull, converged)
+        found = BoxLassoSolution(columns[kept], weights[kept], image, pull, sweeps > 0)
+    return replace(found, converged=False)
 
 
 # -- From the penalty to the constraint: the penalty at which the norm of the weights meets a bound --

@@ -95,10 +95,13 @@ def test_forced_features_remove_their_copies():
     assert not s.support_[first]
 
 
-def test_sparse_columns():
+@pytest.mark.parametrize("bins", ["mdl", 4, None])
+def test_sparse_columns(bins):
     X, y = correlated()
     X[np.abs(X) < 1.0] = 0.0
-    assert FCBF().fit(sparse.csr_array(X), y).path_.order.tolist() == FCBF().fit(X, y).path_.order.tolist()
+    dense, stored = (FCBF(bins=bins).fit(data, y) for data in (X, sparse.csr_array(X)))
+    assert stored.path_.order.tolist() == dense.path_.order.tolist()
+    np.testing.assert_array_equal(stored.path_.scores, dense.path_.scores)
 
 
 @pytest.mark.parametrize(

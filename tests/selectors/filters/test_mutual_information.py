@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+import warnings
+
 import numpy as np
 import pytest
-from scipy.special import psi
+from scipy import sparse
+from scipy.special import comb, psi
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 from sklearn.metrics import mutual_info_score
 
@@ -54,13 +58,59 @@ def test_classes_of_any_size(k, sizes):
     np.testing.assert_allclose(s.scores_, expected, atol=1e-9)
 
 
-def test_ties_cost_no_more_than_their_noise():
+def mean_over_orders(x, y, k):
+    """Ross's estimate with the mean of ψ over all orders of samples at equal distances."""
+    terms = []
+    for i in range(x.size):
+        others = np.arange(x.size) != i
+        distance, own = np.abs(x - x[i])[others], (y == y[i])[others]
+        near = min(k, own.sum())
+        radius = np.sort(distance[own])[near - 1]
+        inside, edge = distance < radius, distance == radius
+        wanted, n_own, n_edge = near - np.sum(own & inside), np.sum(own & edge), np.sum(edge)
+        place = np.arange(1, n_edge + 1)  # of the wanted one on the edge
+        chance = comb(place - 1, wanted - 1) * comb(n_edge - place, n_own - wanted) / comb(n_edge, n_own)
+        terms.append(psi(near) - psi(own.sum() + 1) - chance @ psi(np.sum(inside) + place))
+    return max(0.0, psi(x.size) + np.mean(terms))
+
+
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_equal_distances_in_all_orders(k):
+    rng = np.random.default_rng(k)
+    y = rng.permutation(np.repeat([0, 1, 2], [60, 35, 5]))
+    columns = [rng.poisson(0.2 + 0.6 * y), rng.integers(0, 2, 100), rng.poisson(3.0, 100) * (y == 1)]
+    X = np.column_stack([*columns, 0.1 * rng.poisson(1.0 + y)])  # tenths: distances are equal up to rounding
+    expected = [mean_over_orders(x, y, k) for x in np.round(X.T / 0.1)]
+    assert max(expected) > 0.1
+    for data in (X, sparse.csr_array(X)):
+        found = MutualInformation(n_neighbors=k).fit(data, y).scores_
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_ties_as_those_of_scikit_learn_on_average():
     rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 2, (200, 1)).astype(float), rng.integers(0, 2, 200)
-    ours = [MutualInformation(random_state=seed).fit(X, y).scores_[0] for seed in range(40)]
+    y = rng.integers(0, 2, 200)
+    X = np.where(rng.random(200) < 0.6, y, rng.integers(0, 2, 200))[:, None].astype(float)
+    ours = MutualInformation().fit(X, y).scores_[0]
     peer = [mutual_info_classif(X, y, discrete_features=False, random_state=seed)[0] for seed in range(40)]
-    spread = np.hypot(np.std(ours), np.std(peer)) / np.sqrt(40)
-    assert abs(np.mean(ours) - np.mean(peer)) < 4 * spread
+    assert min(peer) > 0.0  # where negative estimates count as zero, the mean would be too large
+    assert abs(ours - np.mean(peer)) < 4 * np.std(peer) / np.sqrt(40)
+
+
+def test_zeros_that_are_not_stored_cost_nothing():
+    rng = np.random.default_rng(0)
+    n, p = 100_000, 1000
+    X = sparse.random(n, p, density=1e-3, format="csr", rng=rng)
+    X.data = rng.integers(1, 4, X.data.size).astype(float)
+    y = np.arange(n) % 2
+    y[X[:, [7]].toarray().ravel() > 0] = 1
+    start = time.process_time()
+    for discrete in (None, "all"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            selector = MutualInformation(1, discrete_features=discrete).fit(X, y)
+        assert selector.support_[7]
+    assert time.process_time() - start < 5.0  # every number takes more than 20 s
 
 
 def test_any_number_of_threads_gives_the_same():

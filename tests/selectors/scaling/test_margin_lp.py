@@ -5,10 +5,13 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.preprocessing import StandardScaler
 
-from zeronorm import L1SVM, MarginLP
+from zeronorm import L1SVM, MarginLP, as_design
+from zeronorm.selectors.scaling import margin_lp
+from zeronorm.solvers.l1_svm import dual, program
 
 
 def data(seed=0, n=30, p=50, shift=1.2):
@@ -98,3 +101,46 @@ def test_inseparable_classes_and_bad_prices():
         ValueError, match="'C' parameter of MarginLP must be a finite number greater than 0 or infinity"
     ):
         MarginLP(C=-1.0).fit(X, y)
+
+
+def tall_counts(gap, n=6000, p=400):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(1.0, size=(n, 5)).astype(float)
+    value = counts @ [1.0, -1.0, 2.0, 1.0, -2.0] - 0.5
+    counts[:, 0] += gap * np.sign(value)
+    rest = sparse.random(n, p - 5, density=0.01, format="csr", rng=rng)
+    return sparse.csr_array(sparse.hstack([counts, rest], format="csr")), (value > 0).astype(int)
+
+
+def test_tall_sparse_samples_join_the_program(monkeypatch):
+    X, y = tall_counts(0.3)
+    expected = MarginLP().fit(X, y)
+    monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
+    monkeypatch.setattr(dual, "FIRST_ROWS", 20)
+    monkeypatch.setattr(margin_lp, "MANY_SAMPLES", 1)
+    with pytest.warns(UserWarning, match="A finite C is quick") as said:
+        found = MarginLP().fit(X, y)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert found.converged_
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-8)
+    assert found.n_features_ == expected.n_features_
+    assert np.abs(found.dual_coef_).sum() == pytest.approx(np.abs(found.coef_).sum())
+
+
+def test_tall_sparse_classes_that_overlap_are_proved_to(monkeypatch):
+    X, y = tall_counts(0.0)
+    y[:3] = 1 - y[:3]
+    monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
+    with pytest.raises(ValueError, match="cannot be separated; use a finite C"):
+        MarginLP().fit(X, y)
+    assert program.separating_machine(as_design(X).standardized(), 2.0 * y - 1.0) is None
+
+
+def test_a_machine_for_some_samples_is_tried_on_all(monkeypatch):
+    X, y = tall_counts(0.3)
+    monkeypatch.setattr(program, "ROWS_PER_FEATURE", 0.1)
+    design, signs = as_design(X).standardized(), 2.0 * y - 1.0
+    weights, bias = program.separating_machine(design, signs)
+    assert np.all(signs * (design.dot(weights) + bias) > 0.0)

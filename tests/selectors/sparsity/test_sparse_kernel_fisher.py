@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import SparseKernelFisher, as_design
+from zeronorm.selectors.sparsity import sparse_kernel_fisher as module
 from zeronorm.selectors.sparsity.sparse_kernel_fisher import _Fisher
 
 
@@ -165,3 +168,36 @@ def test_classes_with_equal_means_leave_all_weights_zero():
     X = np.random.default_rng(0).normal(size=(10, 4))
     found = SparseKernelFisher().fit(np.vstack([X, X]), np.repeat([0, 1], 10))
     assert (found.coef_.tolist(), found.intercept_, found.penalty_) == ([0.0] * 4, 0.0, 0.0)
+
+
+def sparse_counts(n, p, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    counts = rng.poisson(0.5 + 1.5 * y[:, None], size=(n, 4)).astype(float)
+    rest = sparse.random(n, p - 4, density=0.05, format="csr", rng=rng)
+    return sparse.csr_array(sparse.hstack([counts, rest], format="csr")), y
+
+
+def test_sparse_columns_stay_sparse_and_give_the_same():
+    X, y = sparse_counts(300, 60)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=300)
+    dense, stored = (
+        SparseKernelFisher(penalty_l1=1.0, n_steps=10).fit(data, y, sample_weight=weight)
+        for data in (X.toarray(), X)
+    )
+    assert stored.support_.sum() > 10
+    np.testing.assert_allclose(stored.coef_, dense.coef_, atol=1e-8)
+    np.testing.assert_array_equal(stored.ranking_, dense.ranking_)
+
+
+def test_many_samples_reach_the_constraint(monkeypatch):
+    """The multiplier of the first penalty grows with the samples; few steps have to suffice."""
+    monkeypatch.setattr(module, "MULTIPLIER_STEPS", 40)
+    X, y = sparse_counts(20_000, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector = SparseKernelFisher(4).fit(X, y)
+    assert selector.converged_
+    assert selector.support_[:4].all()
+    errors = X @ (selector.coef_ / np.sqrt(X.power(2).mean(axis=0) - X.mean(axis=0) ** 2))
+    assert errors[y == 1].mean() - errors[y == 0].mean() == pytest.approx(2.0, abs=1e-7)

@@ -13,6 +13,8 @@ from zeronorm.engines.column_information import (
     SUPERVISED,
     between_over_within,
     code_columns,
+    relevances,
+    stored_blocks,
     uncertainties,
 )
 from zeronorm.registry import register
@@ -24,6 +26,7 @@ from zeronorm.selectors.base import BaseSelector
 Codes = NDArray[np.int16]
 
 _MOST_VALUES = int(np.iinfo(np.int16).max)
+_AT_A_TIME = {"most_columns": 256, "fewest_columns": 4, "values_at_a_time": 1 << 20}
 _DECIMALS = 12  # uncertainties that agree to this many decimals are the same
 
 
@@ -121,19 +124,19 @@ class FCBF(BaseSelector):
     ) -> tuple[FloatArray, IntArray, Codes, IntArray]:
         """Relevance of all features; indices, codes and numbers of values of those that are relevant."""
         labels, bins = problem.y.astype(np.intp), self._bin_rule()
-        relevance = np.zeros(problem.n_features)
-        found: list[tuple[IntArray, Codes, IntArray]] = []
-        for columns, block in problem.design.iter_blocks():
-            codes = np.empty(block.T.shape, dtype=np.int16)
-            n_codes = np.zeros(len(codes), dtype=np.intp)
+        class_sizes = np.bincount(labels, minlength=problem.n_classes)
+        relevance, n_values = np.empty(problem.n_features), np.empty(problem.n_features, dtype=np.intp)
+        found: list[tuple[IntArray, Codes]] = []
+        for columns, block in stored_blocks(problem.design, **_AT_A_TIME):
+            relevances(*block, labels, class_sizes, bins, relevance[columns], n_values[columns])
             if bins == AS_THEY_ARE:
-                _require_few_values(block, columns.start)
-            code_columns(np.ascontiguousarray(block.T), labels, problem.n_classes, bins, codes, n_codes)
-            uncertainties(labels.astype(np.int16), problem.n_classes, codes, n_codes, relevance[columns])
-            relevant = (relevance[columns] > self.threshold) | forced[columns]
-            found.append((columns.start + np.flatnonzero(relevant), codes[relevant], n_codes[relevant]))
-        index, kept_codes, kept_n = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return relevance, index, kept_codes, kept_n
+                _require_few_values(n_values[columns], columns.start)
+            relevant = np.flatnonzero((relevance[columns] > self.threshold) | forced[columns])
+            codes = np.empty((relevant.size, problem.n_samples), dtype=np.int16)
+            code_columns(*block, labels, class_sizes, bins, relevant, codes)
+            found.append((columns.start + relevant, codes))
+        index, kept_codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return relevance, index, kept_codes, n_values[index]
 
     def _bin_rule(self) -> int:
         if self.bins is None:
@@ -166,13 +169,10 @@ def _keep_predominant(
     return kept
 
 
-def _require_few_values(block: FloatArray, first_column: int) -> None:
-    if block.shape[0] <= _MOST_VALUES:
-        return
-    for place, column in enumerate(block.T):
-        distinct = np.unique(column).size
-        if distinct > _MOST_VALUES:
-            raise ValueError(
-                f"FCBF with bins=None takes at most {_MOST_VALUES} different values in a column. Got {distinct} "
-                f"in column {first_column + place}; use bins='mdl' or a number of bins."
-            )
+def _require_few_values(n_values: IntArray, first_column: int) -> None:
+    if n_values.max() > _MOST_VALUES:
+        place = int(np.argmax(n_values > _MOST_VALUES))
+        raise ValueError(
+            f"FCBF with bins=None takes at most {_MOST_VALUES} different values in a column. Got "
+            f"{n_values[place]} in column {first_column + place}; use bins='mdl' or a number of bins."
+        )

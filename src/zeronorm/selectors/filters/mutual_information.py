@@ -14,8 +14,15 @@ from scipy.special import psi
 
 from zeronorm._jit import kernel
 from zeronorm._threads import run_in_threads, useful_threads
-from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.engines.column_information import AS_THEY_ARE, code_columns, parse_discrete_features, total_bits
+from zeronorm._types import BoolArray, FloatArray
+from zeronorm.engines.column_information import (
+    StoredBlock,
+    has_stored_columns,
+    parse_discrete_features,
+    sorted_entries,
+    stored_blocks,
+    total_bits,
+)
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -24,7 +31,8 @@ from zeronorm.selectors.base import BaseSelector
 
 # By the number of samples alone, so that the noise that breaks ties is the same on every backend.
 MOST_COLUMNS, FEWEST_COLUMNS, NUMBERS_AT_A_TIME = 256, 4, 1 << 20
-NOISE = 1e-10  # relative
+NOISE = 1e-10  # of the size of a column: distances that differ by less are equal
+NEGLIGIBLE = 1e-12  # chance of the orders that are left out
 # About as long each number takes, and the time that is announced.
 SECONDS_NEIGHBOURS, SECONDS_COUNTS, SECONDS_REGRESSION, LONG_S = 2e-7, 4e-8, 6e-6, 300.0
 OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding its neighbours
@@ -35,7 +43,7 @@ OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding it
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Kraskov et al. 2004; Ross 2014",
-    cost="n log n p",
+    cost="n log n p; of sparse data with classes only the stored values",
     oracle="scikit-learn's mutual_info_classif and mutual_info_regression",
     avoid="few samples: the order is less certain than that of the Fisher score; features that act only together",
     test_params=({"random_state": 0}, {"random_state": 0, "task": "regression"}),
@@ -50,9 +58,13 @@ class MutualInformation(BaseSelector):
 
     .. math:: \hat I = \psi(n) + \psi(k) - \frac1n \sum_i \bigl(\psi(n_i) + \psi(m_i)\bigr).
 
-    With a real target the estimate of Kraskov et al. is scikit-learn's. Both find any dependence of the
-    target on one feature, not only a difference of means, but no feature that matters only together with
-    others. They need more samples than the Fisher score for a reliable order. Constant features rank last.
+    Where samples are at the same distance :math:`m_i` would depend on chance: the mean of :math:`\psi(m_i)` over all
+    their orders is taken. Of sparse columns only the stored values are visited.
+
+    With a real target the estimate of Kraskov et al. is scikit-learn's, to which zeros are values as all others. Both
+    find any dependence of the target on one feature, not only a difference of means, but no feature that matters
+    only together with others. They need more samples than the Fisher score for a reliable order. Constant features
+    rank last.
 
     Parameters
     ----------
@@ -65,7 +77,7 @@ class MutualInformation(BaseSelector):
     n_jobs
         Threads; for a real target, workers of scikit-learn.
     random_state
-        It decides the tiny noise that separates equal values of continuous features.
+        With a real target it decides the tiny noise that separates equal values of continuous features.
 
     Examples
     --------
@@ -107,18 +119,15 @@ class MutualInformation(BaseSelector):
         discrete = parse_discrete_features(self.discrete_features, problem)
         self._warn_if_long(problem, discrete)
         estimate = self._regression if problem.task == "regression" else self._classification
-        score = np.empty(problem.n_features)
-        width = min(MOST_COLUMNS, max(FEWEST_COLUMNS, NUMBERS_AT_A_TIME // problem.n_samples))
-        with problem.progress.task("Mutual information", problem.n_features) as advance:
-            for columns, block in problem.design.iter_blocks(width):
-                score[columns] = estimate(block, problem, discrete[columns])
-                advance(block.shape[1])
+        score = estimate(problem, discrete)
         constant = problem.design.column_stats().is_constant(problem.design.dtype)
         score[constant] = 0.0
         return SelectionPath.from_scores(score, last=constant)
 
     def _warn_if_long(self, problem: Problem, discrete: BoolArray) -> None:
-        """Every number is sorted, the zeros of sparse data too: say so before it takes many minutes."""
+        """Say so before it takes many minutes; with classes, zeros that are not stored cost nothing."""
+        if problem.task != "regression" and has_stored_columns(problem.design):
+            return
         n_discrete = int(discrete.sum())
         each = SECONDS_REGRESSION if problem.task == "regression" else SECONDS_NEIGHBOURS
         seconds = problem.n_samples * (SECONDS_COUNTS * n_discrete + each * (discrete.size - n_discrete))
@@ -134,54 +143,52 @@ class MutualInformation(BaseSelector):
                 stacklevel=5,
             )
 
-    def _regression(self, block: FloatArray, problem: Problem, discrete: BoolArray) -> FloatArray:
+    def _regression(self, problem: Problem, discrete: BoolArray) -> FloatArray:
         from sklearn.feature_selection import mutual_info_regression
 
-        seed = int(problem.rng.integers(2**31 - 1))
-        return np.asarray(
-            mutual_info_regression(
-                block,
-                problem.around_zero().y,  # the noise against ties is in proportion to the mean
-                discrete_features=discrete,
-                n_neighbors=self.n_neighbors,
-                n_jobs=self.n_jobs,
-                random_state=seed,
-            )
+        y = problem.around_zero().y  # the noise against ties is in proportion to the mean
+        score = np.empty(problem.n_features)
+        width = min(MOST_COLUMNS, max(FEWEST_COLUMNS, NUMBERS_AT_A_TIME // problem.n_samples))
+        with problem.progress.task("Mutual information", problem.n_features) as advance:
+            for columns, block in problem.design.iter_blocks(width):
+                score[columns] = mutual_info_regression(
+                    block,
+                    y,
+                    discrete_features=discrete[columns],
+                    n_neighbors=self.n_neighbors,
+                    n_jobs=self.n_jobs,
+                    random_state=int(problem.rng.integers(2**31 - 1)),
+                )
+                advance(block.shape[1])
+        return score
+
+    def _classification(self, problem: Problem, discrete: BoolArray) -> FloatArray:
+        has_hits = np.bincount(problem.y)[problem.y] > 1
+        of_pairs = np.full(problem.n_samples, -1)  # samples that are alone in their class have no neighbour
+        of_pairs[has_hits] = np.unique(problem.y[has_hits], return_inverse=True)[1]
+        digamma = psi(np.arange(int(has_hits.sum()) + 2.0))
+        score = np.empty(problem.n_features)
+        blocks = stored_blocks(
+            problem.design,
+            most_columns=MOST_COLUMNS,
+            fewest_columns=FEWEST_COLUMNS,
+            values_at_a_time=NUMBERS_AT_A_TIME,
         )
-
-    def _classification(self, block: FloatArray, problem: Problem, discrete: BoolArray) -> FloatArray:
-        score = np.empty(block.shape[1])
-        continuous = _with_noise(block[:, ~discrete], problem.rng)
-        score[~discrete] = self._by_neighbours(continuous, problem.y)
-        if discrete.any():
-            score[discrete] = self._by_counts(block[:, discrete], problem.y)
+        with problem.progress.task("Mutual information", problem.n_features) as advance:
+            for columns, block in blocks:
+                by_counts, found = discrete[columns], score[columns]
+                if not by_counts.all():
+                    near = (of_pairs, ~by_counts, int(self.n_neighbors), digamma, found)
+                    self._share(partial(neighbour_information, *block, *near), block)
+                if by_counts.any():
+                    self._share(partial(table_information, *block, problem.y, by_counts, found), block)
+                advance(block.n_columns)
         return score
 
-    def _by_neighbours(self, block: FloatArray, y: IntArray) -> FloatArray:
-        has_hits = np.bincount(y)[y] > 1
-        codes = np.unique(y[has_hits], return_inverse=True)[1]
-        columns = np.ascontiguousarray(block[has_hits].T)
-        score = np.empty(len(columns))
-        digamma = psi(np.arange(codes.size + 1.0))
-        estimate = partial(
-            neighbour_information, columns, codes, np.bincount(codes), int(self.n_neighbors), digamma, score
-        )
-        self._share(estimate, columns.shape)
-        return score
-
-    def _by_counts(self, block: FloatArray, y: IntArray) -> FloatArray:
-        columns = np.ascontiguousarray(block.T)
-        codes, n_values = np.empty(columns.shape, dtype=np.int32), np.empty(len(columns), dtype=np.intp)
-        n_classes = int(y.max()) + 1
-        code_columns(columns, y, n_classes, AS_THEY_ARE, codes, n_values)
-        score = np.empty(len(columns))
-        self._share(partial(table_information, codes, n_values, y, n_classes, score), columns.shape)
-        return score
-
-    def _share(self, estimate: partial[None], shape: tuple[int, int]) -> None:
+    def _share(self, estimate: partial[None], block: StoredBlock) -> None:
         """Divide the columns among threads."""
-        n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)
-        bounds = np.linspace(0, shape[0], 4 * n_threads + 1 if n_threads > 1 else 2).astype(int)
+        n_threads = useful_threads(self.n_jobs, block.data.size * OPERATIONS_PER_VALUE)
+        bounds = np.linspace(0, block.n_columns, 4 * n_threads + 1 if n_threads > 1 else 2).astype(int)
         run_in_threads(estimate, list(pairwise(bounds.tolist())), n_threads)
 
     def _check_neighbors(self, problem: Problem) -> None:
@@ -196,84 +203,167 @@ class MutualInformation(BaseSelector):
             )
 
 
-def _with_noise(block: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """A copy in which equal values differ, by far less than different ones do."""
-    size = np.maximum(block.std(axis=0), np.abs(block).mean(axis=0))
-    noise = rng.standard_normal(block.shape)
-    noise *= NOISE * size
-    noise += block
-    return noise
-
-
 # -- Compiled estimates of the mutual information between columns and classes --
 
 
 @kernel
-def neighbour_information(columns, codes, counts, k, digamma, result, first, last):
-    """Ross's estimate for rows ``first`` to ``last`` of ``columns``, each a continuous feature.
+def neighbour_information(data, rows, starts, elsewhere, codes, chosen, k, digamma, result, first, last):
+    """Ross's estimate for the ``chosen`` ones of columns ``first`` to ``last``, each a continuous feature.
 
-    Every class has two samples or more; ``counts`` are their sizes and ``digamma[m]`` is ψ(m).
+    Codes of classes with two samples or more; negative ones do not count. ``digamma[m]`` is ψ(m).
     """
-    n = codes.shape[0]
-    members = np.empty((counts.shape[0], counts.max()), dtype=np.intp)
-    found = np.empty(counts.shape[0], dtype=np.intp)
+    counts = np.bincount(codes[codes >= 0])
+    n = counts.sum()
     for f in range(first, last):
-        order = np.argsort(columns[f])
-        x, labels = columns[f][order], codes[order]
-        found[:] = 0
-        for i in range(n):
-            members[labels[i], found[labels[i]]] = i
-            found[labels[i]] += 1
+        if not chosen[f]:
+            continue
+        x, classes, numbers = sorted_entries(data, rows, starts, elsewhere, f, codes, counts)
+        near = NOISE * _size(x, numbers)
+        below = _sums_before(numbers)
         total = 0.0
         for c in range(counts.shape[0]):
-            near = min(k, counts[c] - 1)
-            own = members[c, : counts[c]]
-            for place in range(counts[c]):
-                radius = _distance_to_neighbour(x, own, place, near)
-                total += digamma[near] - digamma[counts[c]] - digamma[_count_within(x, own[place], radius)]
+            own = np.flatnonzero(classes == c)
+            own_x, own_below = x[own], _sums_before(numbers[own])
+            wanted = min(k, counts[c] - 1)
+            for place in range(own.shape[0]):
+                expected = _expected_digamma(x, below, own, own_x, own_below, place, wanted, near, digamma)
+                total += numbers[own[place]] * (digamma[wanted] - digamma[counts[c]] - expected)
         result[f] = max(0.0, digamma[n] + total / n)
 
 
 @kernel
-def _distance_to_neighbour(x, own, place, k):
-    """Distance of a sample to the k-th nearest of its class, whose members ``own`` are in ascending order."""
-    nearest = np.inf
-    for start in range(max(0, place - k), min(place, own.shape[0] - 1 - k) + 1):
-        below, above = x[own[place]] - x[own[start]], x[own[start + k]] - x[own[place]]
-        nearest = min(nearest, max(below, above))
-    return nearest
+def _size(x, numbers):
+    """The larger of standard deviation and mean absolute value."""
+    n, mean, absolute, square = numbers.sum(), 0.0, 0.0, 0.0
+    for i in range(x.shape[0]):
+        mean += numbers[i] * x[i] / n
+        absolute += numbers[i] * abs(x[i]) / n
+    for i in range(x.shape[0]):
+        square += numbers[i] * (x[i] - mean) ** 2 / n
+    return max(np.sqrt(square), absolute)
 
 
 @kernel
-def _count_within(x, i, radius):
-    """Number of samples nearer than ``radius`` to sample i of the sorted x, itself included."""
-    low, high = 0, i  # the first that is near enough lies in between
-    while low < high:
-        middle = (low + high) // 2
-        if x[i] - x[middle] < radius:
-            high = middle
-        else:
-            low = middle + 1
-    first, low, high = low, i, x.shape[0] - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if x[middle] - x[i] < radius:
-            low = middle
-        else:
-            high = middle - 1
-    return low - first + 1
+def _sums_before(numbers):
+    """Sums of the entries before each one, and of all."""
+    sums = np.zeros(numbers.shape[0] + 1, dtype=np.int64)
+    for i in range(numbers.shape[0]):
+        sums[i + 1] = sums[i] + numbers[i]
+    return sums
 
 
 @kernel
-def table_information(columns, n_values, codes, n_classes, result, first, last):
-    """Mutual information in nats of discrete columns, given as codes, with the classes."""
-    n = codes.shape[0]
-    class_bits = total_bits(np.bincount(codes, minlength=n_classes).astype(np.float64))
+def _expected_digamma(x, below, own, own_x, own_below, place, k, near, digamma):
+    """ψ of the number of samples that are nearer than the k-th nearest of the class, itself included.
+
+    Distances that differ by less than ``near`` come in random order, as if each value had a tiny error of its own; this
+    is the mean over these orders. ``own`` are the entries of the class, of which ``place`` is the one to look at.
+    """
+    i, value = own[place], own_x[place]
+    low, high = _reach(own_x, place, place, value, near, True)
+    own_equal = own_below[high + 1] - own_below[low] - 1
+    if own_equal >= k:
+        # The k-th of them is at place J, and ψ(J) has a mean of ψ(all) + ψ(k) - ψ(own).
+        low, high = _reach(x, i, i, value, near, True)
+        return digamma[below[high + 1] - below[low]] + digamma[k] - digamma[own_equal + 1]
+    radius = _distance_to_neighbour(own_x, own_below, place, k)
+    low, high = _reach(x, i, i, value, radius - near, False)
+    inside = below[high + 1] - below[low]
+    low, high = _reach(x, low, high, value, radius + near, True)
+    on_edge = below[high + 1] - below[low] - inside
+    if on_edge == 1:  # no ties
+        return digamma[inside]
+    low, high = _reach(own_x, place, place, value, radius - near, False)
+    own_inside = own_below[high + 1] - own_below[low]
+    low, high = _reach(own_x, low, high, value, radius + near, True)
+    own_on_edge = own_below[high + 1] - own_below[low] - own_inside
+    return _mean_on_edge(inside, on_edge, own_on_edge, k - own_inside + 1, digamma)
+
+
+@kernel
+def _mean_on_edge(inside, size, own, wanted, digamma):
+    """Mean of ψ(inside + J - 1), with J the place of the ``wanted``-th of ``own`` ones among ``size`` in any order."""
+    if own == size:
+        return digamma[inside + wanted - 1]
+    log_chance = 0.0
+    for j in range(wanted):
+        log_chance += np.log((own - j) / (size - j))
+    total, covered = 0.0, 0.0
+    for j in range(wanted, size - own + wanted + 1):
+        chance = np.exp(log_chance)
+        total += chance * digamma[inside + j - 1]
+        covered += chance
+        if 1.0 - covered < NEGLIGIBLE or j == size - own + wanted:
+            break
+        log_chance += np.log(j / (j - wanted + 1.0)) + np.log((size - j - own + wanted) / (size - j))
+    return total / covered
+
+
+@kernel
+def _distance_to_neighbour(own_x, own_below, place, k):
+    """Distance of a sample to the k-th nearest of its class."""
+    low, high = place - 1, place + 1
+    found, distance = own_below[place + 1] - own_below[place] - 1, 0.0
+    while found < k:
+        left = own_x[place] - own_x[low] if low >= 0 else np.inf
+        right = own_x[high] - own_x[place] if high < own_x.shape[0] else np.inf
+        if left <= right:
+            found += own_below[low + 1] - own_below[low]
+            distance = left
+            low -= 1
+        else:
+            found += own_below[high + 1] - own_below[high]
+            distance = right
+            high += 1
+    return distance
+
+
+@kernel
+def _reach(x, low, high, value, radius, closed):
+    """First and last of the ascending x nearer to ``value`` than ``radius``, or as near if ``closed``.
+
+    Those from ``low`` to ``high`` are. Steps are doubled and then halved again, since most neighbours are close.
+    """
+    step = 1
+    while step > 0:
+        ahead = low - step
+        inside = ahead >= 0
+        if inside:
+            distance = value - x[ahead]
+            inside = distance < radius or (closed and distance == radius)
+        if inside:
+            low = ahead
+            step *= 2
+        else:
+            step //= 2
+    step = 1
+    while step > 0:
+        ahead = high + step
+        inside = ahead < x.shape[0]
+        if inside:
+            distance = x[ahead] - value
+            inside = distance < radius or (closed and distance == radius)
+        if inside:
+            high = ahead
+            step *= 2
+        else:
+            step //= 2
+    return low, high
+
+
+@kernel
+def table_information(data, rows, starts, elsewhere, codes, chosen, result, first, last):
+    """Mutual information in nats with the classes of the ``chosen`` ones of some columns, which are discrete."""
+    counts = np.bincount(codes)
+    class_bits = total_bits(counts.astype(np.float64))
     for f in range(first, last):
-        table = np.zeros(n_values[f] * n_classes)
-        margin = np.zeros(n_values[f])
-        for i in range(n):
-            table[columns[f, i] * n_classes + codes[i]] += 1.0
-            margin[columns[f, i]] += 1.0
-        shared = class_bits + total_bits(margin) - total_bits(table)
-        result[f] = max(0.0, shared * np.log(2.0) / n)
+        if not chosen[f]:
+            continue
+        x, _, numbers = sorted_entries(data, rows, starts, elsewhere, f, codes, counts)
+        margin = np.zeros(x.shape[0])
+        value = 0
+        for i in range(x.shape[0]):
+            value += i > 0 and x[i] != x[i - 1]
+            margin[value] += numbers[i]
+        shared = class_bits + total_bits(margin) - total_bits(numbers.astype(np.float64))
+        result[f] = max(0.0, shared * np.log(2.0) / codes.shape[0])

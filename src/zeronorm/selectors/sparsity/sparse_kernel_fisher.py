@@ -14,7 +14,14 @@ from zeronorm.selection.kinds import POSITIVE, exceptions
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.lasso import BoxLassoSolution, empty_solution, solve_box_lasso
+from zeronorm.solvers.lasso import (
+    MAX_ROUNDS,
+    PULL_ROUNDING,
+    BoxLassoSolution,
+    descend_coordinates,
+    empty_solution,
+    most_violating,
+)
 
 SMALLEST_PENALTY = 1e-2  # end of the path by default, relative to where the second feature enters
 ROUNDING_OF_MEANS = 1e-14  # of the values: means of the classes this near are equal
@@ -149,7 +156,8 @@ class _Fisher:
     With Z the columns centred within the classes and m the difference of the class means, it reads
     :math:`\min \|Za\|^2 + C\|a\|_1` subject to :math:`m \cdot a = 2`. The constraint is met by the method of
     multipliers: each step is :math:`\min \|Za\|^2 + \rho (m \cdot a - t)^2 + C\|a\|_1`, a LASSO with one more
-    row, and t moves by what is missing.
+    row, and t moves by what is missing. Only products of the features in play with each other are needed until the
+    constraint is met; then the data are read once, for the features that should join.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -167,8 +175,10 @@ class _Fisher:
         m[m <= 1e-12 * m.max(initial=0.0)] = 0.0
         # Equal up to rounding: the lower index, on every platform.
         self.first = int(np.argmax(m >= (1.0 - 1e-10) * m.max(initial=0.0)))
-        self.factor = _WithinClasses(self, self._stiffness()) if m.any() else None
+        self.stiffness = self._stiffness() if m.any() else 0.0
         self.target = DISTANCE
+        self._known: IntArray = np.empty(0, dtype=np.intp)
+        self._products = np.empty((0, 0))
         self._last: BoxLassoSolution | None = None
 
     def within(self, columns: FloatArray) -> FloatArray:
@@ -205,20 +215,74 @@ class _Fisher:
 
     def solve(self, C: float, tol: float, max_iter: int) -> BoxLassoSolution:
         """The weights for one C, from those of the last."""
-        assert self.factor is not None
-        q = self.factor.pull_of_target(self.target)
-        found = self._last if self._last is not None else empty_solution(q, self.codes.size + 1)
-        for _ in range(MULTIPLIER_STEPS):
-            q = self.factor.pull_of_target(self.target)
-            found = solve_box_lasso(self.factor, q, C, np.inf, found, tol=tol, max_iter=max_iter)
-            missing = DISTANCE - float(self.mean_difference[found.columns] @ found.weights)
-            if abs(missing) <= CONSTRAINT_TOL * DISTANCE:
+        found = self._start(C) if self._last is None else self._last
+        for n_rounds in range(MAX_ROUNDS):
+            tol = max(tol, PULL_ROUNDING * float(np.max(np.abs(self._pull_of_target()))))
+            joining = most_violating(found, C, tol)
+            if n_rounds and joining.size == 0:
                 break
-            self.target += missing
+            found = self._solve_among(np.concatenate([found.columns, joining]), found, C, tol, max_iter)
         else:
             found = replace(found, converged=False)
         self._last = found
         return found
+
+    def _start(self, C: float) -> BoxLassoSolution:
+        """No weights, and the target for which the feature with the most distant means, alone, meets the constraint.
+
+        The multiplier moves by a few units at a time; a large C, as with many samples, asks for hundreds.
+        """
+        m = abs(float(self.mean_difference[self.first]))
+        z = self.within(self.design.block(np.asarray([self.first])))[:, 0]
+        self.target = DISTANCE + (DISTANCE * float(z @ z) / m + 0.5 * C) / (self.stiffness * m)
+        return empty_solution(self._pull_of_target(), 0)
+
+    def _solve_among(
+        self, columns: IntArray, start: BoxLassoSolution, C: float, tol: float, max_iter: int
+    ) -> BoxLassoSolution:
+        """The solution with weights for these features only, of which those of ``start`` come first."""
+        weights = np.append(start.weights, np.zeros(columns.size - start.weights.size))
+        m, converged = self.mean_difference[columns], False
+        square = 2.0 * (self._products_of(columns) + self.stiffness * np.multiply.outer(m, m))
+        for _ in range(MULTIPLIER_STEPS):
+            q = self._pull_of_target()[columns]
+            settled = descend_coordinates(square, q, C, np.inf, weights, 0.1 * tol, max_iter) > 0
+            missing = DISTANCE - float(m @ weights)
+            if abs(missing) <= CONSTRAINT_TOL * DISTANCE:
+                converged = settled
+                break
+            self.target += missing
+        kept = weights != 0.0
+        columns, weights, m = columns[kept], weights[kept], m[kept]
+        image = self.within(self.design.take(columns).dot(weights)[:, None])[:, 0]
+        pull = self._pull_of_target() - 2.0 * self.stiffness * float(m @ weights) * self.mean_difference
+        pull -= 2.0 * self.adjoint(image)
+        return BoxLassoSolution(columns, weights, image, pull, converged)
+
+    def _pull_of_target(self) -> FloatArray:
+        """Of all features without weights: that of the constraint's row alone."""
+        return np.asarray(2.0 * self.stiffness * self.target * self.mean_difference)
+
+    def _products_of(self, columns: IntArray) -> FloatArray:
+        """Z'Z of some features; what has been computed before is kept."""
+        if not np.isin(columns, self._known).all():
+            self._known = columns.copy()
+            self._products = self._squares(columns)
+        order = np.argsort(self._known)
+        place = order[np.searchsorted(self._known, columns, sorter=order)]
+        return np.ascontiguousarray(self._products[np.ix_(place, place)])
+
+    def _squares(self, columns: IntArray) -> FloatArray:
+        """Z'Z of some features; sparse columns stay sparse, and the means are subtracted afterwards."""
+        if not self.design.is_sparse:
+            centred = self.within(self.design.block(columns))
+            return np.asarray(centred.T @ centred)
+        part = self.design.take(columns)
+        squares = part.sandwich(self.weight)
+        for c, share in enumerate(self.shares):
+            mean = part.transpose_dot(share)
+            squares -= float(self.weight[self.codes == c].sum()) * np.multiply.outer(mean, mean)
+        return squares
 
     def full(self, solution: BoxLassoSolution) -> FloatArray:
         weights = np.zeros(self.mean_difference.size)
@@ -229,25 +293,3 @@ class _Fisher:
         """Such that the mean of the second class projects to one."""
         means = self.shares[1] @ self.design.block(solution.columns)
         return float(1.0 - means @ solution.weights)
-
-
-class _WithinClasses:
-    """F = √2 (Z; √ρ m'), so that half its squared image is the loss with the constraint's price."""
-
-    def __init__(self, fisher: _Fisher, stiffness: float) -> None:
-        self.fisher = fisher
-        self.root = float(np.sqrt(stiffness))
-
-    def block(self, columns: IntArray) -> FloatArray:
-        within = self.fisher.within(self.fisher.design.block(columns))
-        return np.asarray(
-            np.sqrt(2.0) * np.vstack([within, self.root * self.fisher.mean_difference[columns]])
-        )
-
-    def transpose_dot(self, v: FloatArray) -> FloatArray:
-        own = self.fisher.adjoint(v[:-1]) + self.root * float(v[-1]) * self.fisher.mean_difference
-        return np.asarray(np.sqrt(2.0) * own)
-
-    def pull_of_target(self, target: float) -> FloatArray:
-        """F'y for the target of the constraint's row alone."""
-        return np.asarray(2.0 * self.root**2 * target * self.fisher.mean_difference)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
-from zeronorm.solvers.l1_svm.program import L1Svm, L1SvmProgram
+from zeronorm.solvers.l1_svm.program import SLACK_TOL, L1Svm, L1SvmProgram, separating_machine
 from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram, Sides
 from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Status
@@ -179,7 +179,71 @@ class L1SvmInteriorProgram:
         return found
 
 
-AnyL1SvmProgram = L1SvmProgram | L1SvmDualProgram | L1SvmInteriorProgram | L1SvmTallProgram
+WEIGHT_ROUNDING = 1e-10  # of the largest weight
+FIRST_ROWS = 1000  # samples next to the boundary, with which a hard margin begins
+
+
+class L1SvmHardProgram:
+    """The same machine with a hard margin for many samples of two classes, few of which are on the margin.
+
+    That the classes can be separated is made sure of first. The dual program starts with the samples next to the
+    boundary of the machine that shows it; those that its solution leaves within the margin join.
+    """
+
+    def __init__(self, design: Design, y: ArrayLike) -> None:
+        self.design = design
+        self.y = np.asarray(y, dtype=np.float64)
+        self.n_iter = 0
+        self._machine = separating_machine(design, self.y)
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether there is a solution."""
+        return self._machine is not None
+
+    def set_price(self, C: ArrayLike) -> None:
+        """Nothing: errors have no price."""
+
+    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+        """The machine for these costs of the features."""
+        if self._machine is None:
+            return self._lifted(
+                np.zeros(self.design.n_features), 0.0, np.zeros(self.y.size), Status.INFEASIBLE
+            )
+        rows = self._worst(*self._machine, FIRST_ROWS)
+        while True:
+            part = self.design.take_rows(rows)
+            found = L1SvmDualProgram(part, self.y[rows], C=np.inf).solve(cost)
+            self.n_iter += found.n_iter
+            worst = self._worst(found.weights, found.bias, rows.size, 1.0 - SLACK_TOL)
+            joined = np.union1d(rows, worst)
+            if not found.converged or joined.size == rows.size:
+                dual_coef = np.zeros(self.y.size)
+                dual_coef[rows] = found.dual_coef
+                size = np.abs(found.weights)
+                weights = np.where(size > WEIGHT_ROUNDING * size.max(initial=0.0), found.weights, 0.0)
+                return self._lifted(weights, found.bias, dual_coef, found.status, found.objective)
+            rows = joined
+
+    def _worst(self, weights: FloatArray, bias: float, size: int, below: float = np.inf) -> IntArray:
+        """So many samples with the smallest margins below a bound."""
+        margin = self.y * (self.design.dot(weights) + bias)
+        order = np.argsort(margin, kind="stable")[:size]
+        return np.sort(order[margin[order] < below])
+
+    def _lifted(
+        self,
+        weights: FloatArray,
+        bias: float,
+        dual_coef: FloatArray,
+        status: Status,
+        objective: float = np.inf,
+    ) -> L1Svm:
+        slack = np.maximum(0.0, 1.0 - self.y * (self.design.dot(weights) + bias))
+        return L1Svm(weights, bias, slack, dual_coef, self.design, objective, self.n_iter, status)
+
+
+AnyL1SvmProgram = L1SvmProgram | L1SvmDualProgram | L1SvmInteriorProgram | L1SvmTallProgram | L1SvmHardProgram
 
 
 def l1_svm_program(
@@ -199,6 +263,8 @@ def l1_svm_program(
     is_large_sparse = n * p > largest and design.stored_columns(np.empty(0, dtype=np.intp)) is not None
     if is_large_sparse and n >= min(p, MANY_SAMPLES) and n * p >= MANY_ENTRIES and np.all(np.isfinite(C)):
         return L1SvmTallProgram(design, y, C=C, epsilon=epsilon)
+    if is_large_sparse and n >= p and n * p >= MANY_ENTRIES and epsilon is None and np.all(np.isinf(C)):
+        return L1SvmHardProgram(design, y)
     if is_large_sparse and n >= p:
         return L1SvmDualProgram(design, y, C=C, epsilon=epsilon)
     if n >= p and n * p <= largest:

@@ -22,7 +22,9 @@ from zeronorm.design.base import Design
 from zeronorm.solvers.geometry import PullBounds
 from zeronorm.solvers.linear_program import LinearProgram, LinearProgramSolution
 from zeronorm.solvers.status import Ended, Status
+from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.dual import per_sample
+from zeronorm.solvers.svm.tall import solve_squared_loss
 
 ALL_AT_ONCE = 200  # so few features are all in the program from the start
 FIRST = 50  # of more features, those the program starts with
@@ -186,3 +188,63 @@ class L1SvmProgram:
             n_iter=self.n_iter,
             status=status,
         )
+
+
+# -- Whether classes with many samples can be separated at all --
+
+
+ROWS_PER_FEATURE = 4.0  # of the samples to begin with: labels drawn by lot can be separated up to two
+SQUARED_PRICE = 1e4  # of squared losses; what is missing is then far below the losses
+LARGEST_NORM = 1e7  # of the weights of a machine, beyond which it cannot be told from none
+NEWTON_STEPS = 5  # between two looks at what has been found
+
+
+def separating_machine(design: Design, y: FloatArray) -> tuple[FloatArray, float] | None:
+    r"""Weights and bias of a machine that separates the classes -1 and +1; None where none has a small enough norm.
+
+    With margin one the norm :math:`\|w\|_1` would be larger than 1e7.
+
+    Some of the samples are enough to prove that there is none. A machine that separates them is tried on all samples;
+    where it fails, the worst of these join, and others, so that their number doubles.
+    """
+    n, p = design.shape
+    order = np.random.default_rng(0).permutation(n)
+    rows, start = np.sort(order[: int(ROWS_PER_FEATURE * (p + 1))]), None
+    while True:
+        start = _separating(design.take_rows(rows), y[rows], start)
+        if start is None:
+            return None
+        value = y * (design.dot(start[0]) + start[1])
+        wrong = np.flatnonzero(value <= 0.0)
+        if wrong.size == 0:
+            return start
+        worst = wrong[np.argsort(value[wrong], kind="stable")[: rows.size]]
+        others = order[: 2 * rows.size - worst.size]  # those from before, and as many again
+        rows = np.union1d(np.union1d(rows, worst), others)
+
+
+def _separating(
+    design: Design, y: FloatArray, start: tuple[FloatArray, float] | None
+) -> tuple[FloatArray, float] | None:
+    r"""Weights and bias of a machine that separates the classes, or None where there is none.
+
+    A machine with squared losses has multipliers :math:`\alpha \ge 0` with :math:`\sum_i \alpha_i y_i = 0`, and for
+    any of these a machine u of margin one has
+
+    .. math:: \sum_i \alpha_i \le \sum_i \alpha_i y_i (u \cdot x_i + b)
+        \le \|u\|_1 \max_k \Bigl|\sum_i \alpha_i y_i x_{ik}\Bigr| .
+
+    Where the classes overlap, the last factor vanishes beside the multipliers as the price of losses grows.
+    """
+    price = SQUARED_PRICE
+    while price <= LARGEST_PRICE:
+        problem = BoxDual.classification(y, np.full(y.size, price), squared=True)
+        found = solve_squared_loss(design, problem, start, tol=1e-8, max_iter=NEWTON_STEPS)
+        start = found.weights, found.bias
+        if float((y * (design.dot(found.weights) + found.bias)).min()) > 0.0:
+            return start
+        pull = design.transpose_dot(found.dual_coef)
+        if float(found.alpha.sum()) > LARGEST_NORM * float(np.abs(pull).max(initial=0.0)):
+            return None
+        price *= 100.0 if found.converged else 1.0
+    return None
