@@ -210,6 +210,36 @@ class StandardizedRidge(_OnStandardized, Ridge):
     """Ridge regression on standardised columns."""
 
 
+RIDGE_PENALTIES = np.geomspace(1e-2, 1e4, 13)
+
+
+class _PricedRidge(Ridge):  # type: ignore[misc]
+    """Ridge regression with the penalty that predicts samples left out best; the columns are centred."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        assert_all_finite(X)
+        X = X.astype(np.float64, copy=False)
+        self.intercept_ = float(np.mean(y))
+        target = y - self.intercept_
+        is_tall = X.shape[0] > X.shape[1]
+        values, vectors = np.linalg.eigh(X.T @ X if is_tall else X @ X.T)
+        present = values > np.finfo(float).eps * X.shape[0] * max(values[-1], np.finfo(float).tiny)
+        values, vectors = values[present], vectors[:, present]
+        scores = X @ vectors / np.sqrt(values) if is_tall else vectors  # orthonormal, one row per sample
+        pull = scores.T @ target
+        kept = values[:, None] / (values[:, None] + RIDGE_PENALTIES)  # share of each direction, by penalty
+        leverage = scores**2 @ kept + 1.0 / X.shape[0]
+        left_out = (target[:, None] - scores @ (kept * pull[:, None])) / np.maximum(1.0 - leverage, 1e-9)
+        self.alpha_ = float(RIDGE_PENALTIES[np.argmin(np.mean(left_out**2, axis=0))])
+        along = pull / (values + self.alpha_)
+        self.coef_ = vectors @ (np.sqrt(values) * along) if is_tall else X.T @ (vectors @ along)
+        return self
+
+
+class StandardizedPricedRidge(_OnStandardized, _PricedRidge):
+    """Ridge regression on standardised columns, whose penalty is chosen by leaving samples out."""
+
+
 def _as_floats(X: Any) -> NDArray[Any]:
     array: NDArray[Any] = np.asarray(X)
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)

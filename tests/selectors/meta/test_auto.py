@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, Relief, SelectorCV, evaluate
+from zeronorm.resampling.estimators import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method, thinned
 from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
@@ -235,6 +237,28 @@ def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatc
             auto.fit(X, y)
         assert set(asked) == {refine}
         asked.clear()
+
+
+def test_a_real_target_is_judged_by_a_ridge_regression_with_chosen_penalty():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(24, 30))
+    y = X[:, 4] + 0.5 * rng.normal(size=24)
+    auto = AutoSelector(task="regression", cv=3, sizes=[1, 30], random_state=0).fit(X, y)
+    assert [*auto.method_scores_] == ["fisher", "arom", "lasso", "rfe", "gram-schmidt", "consensus"]
+    ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=RIDGE_PENALTIES))
+    for (train, test), score in zip(auto.cv_results_["splits"], auto.cv_results_["scores"], strict=True):
+        whole = ridge.fit(X[train], y[train]).score(X[test], y[test])
+        assert score[1] == pytest.approx(max(whole, -1.0), rel=1e-9)
+
+
+def test_no_fold_of_a_real_target_counts_for_less_than_minus_one():
+    X, _ = problem(n_samples=12, n_features=4)
+    y = np.r_[np.zeros(11), 1e3] + X[:, 0]
+    settings = {"task": "regression", "cv": 4, "random_state": 0}
+    bounded = AutoSelector(["fisher"], **settings).fit(X, y).cv_results_["scores"]
+    free = AutoSelector(["fisher"], scoring="r2", **settings).fit(X, y).cv_results_["scores"]
+    assert free.min() < -1.0
+    np.testing.assert_array_equal(bounded, np.maximum(free, -1.0))
 
 
 @pytest.mark.parametrize(

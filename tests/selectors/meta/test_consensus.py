@@ -12,6 +12,7 @@ from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.registry import register
 from zeronorm.selection.problem import EmptyAnswerWarning
 from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.meta.consensus import PENALTY
 
 
 @register("test-fixed-order", family="filters", tasks=("binary", "multiclass"), reference="")
@@ -247,3 +248,22 @@ def test_the_order_of_given_selectors_and_of_frequencies_is_left_as_it_is():
         assert found[0] == found[1]
     of_default = [Consensus(refine=refine).fit(X, y).path_.order.tolist() for refine in ("auto", 100, 0)]
     assert of_default[0] == of_default[1] != of_default[2]
+
+
+def test_each_kind_of_target_has_its_own_penalty(monkeypatch):
+    X, y = noise(40, 60)
+    target = X[:, :20].sum(axis=1) + y
+
+    def orders():
+        return [
+            Consensus(task=task).fit(X, t).path_.order for task, t in zip(PENALTY, (y, target), strict=True)
+        ]
+
+    classes, real = orders()
+    monkeypatch.setitem(PENALTY, "regression", 3.0)
+    classes_again, real_with_less = orders()
+    np.testing.assert_array_equal(classes, classes_again)
+    assert real.tolist() != real_with_less.tolist()
+    correlation = np.abs(np.corrcoef(X.T, target)[-1, :-1])
+    first = [np.mean(correlation[order[:10]]) for order in (real, real_with_less)]
+    assert first[0] > first[1]  # with a large penalty what a feature is worth alone counts for more

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import get_method, register
-from zeronorm.resampling.estimators import StandardizedSVC, quiet_inside
+from zeronorm.resampling.estimators import StandardizedPricedRidge, StandardizedSVC, quiet_inside
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
@@ -36,7 +36,7 @@ from zeronorm.selectors.wrapping import labels_of
 
 CONSENSUS = "consensus"
 # Methods that compete but take no part in the consensus: good where the others are blind, else often bad.
-OUTSIDE = {"classification": ("relief",), "regression": ("gram-schmidt", "relief")}
+OUTSIDE = {"classification": ("relief",), "regression": ("gram-schmidt",)}
 MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief stays away
 MOST_SAMPLES_OF_A_KERNEL = 2000  # for the look at nonlinear structure
 FEW_FEATURES = 50
@@ -48,6 +48,9 @@ FEW_OF_A_CLASS = 30  # they all stay
 CLEARLY = 3.0  # standard errors
 WORTH_A_WORD = 0.05  # of the score
 LARGEST_DEFAULT_SIZE = 1000
+WORST_SHARE = (
+    -1.0
+)  # of the variance that is explained: nothing bounds the error of a line far from its samples
 ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one standard error
 
 
@@ -90,16 +93,17 @@ class AutoSelector(SplittingSelector):
     Parameters
     ----------
     selectors
-        None: the roster of `Consensus` and, outside the consensus, relief and for a real target gram-schmidt. Methods
-        that cannot handle the target (binary methods with more than two classes) are left out.
+        None: the roster of `Consensus` and, outside the consensus, relief for classes and gram-schmidt for a real
+        target. Methods that cannot handle the target (binary methods with more than two classes) are left out.
     n_features_to_select
         None: cross-validation chooses it for every method.
     estimator
-        It also scores the subsets; see ``SelectorCV``.
+        It also scores the subsets; see ``SelectorCV``. None, for a real target: ridge regression whose penalty is
+        chosen by leaving samples out scores them.
     cv
         A number of folds is shuffled.
     scoring
-        None: the estimator's own ``score``.
+        None: the estimator's own ``score``; for a real target the share of the variance that is explained, at least -1.
     rule
         It chooses the number of features; see ``SelectorCV``.
     sizes
@@ -192,7 +196,11 @@ class AutoSelector(SplittingSelector):
         sizes = self._sizes_to_try(paths, problem.n_features_to_select)
         ranked = self._rank_folds(members, problem, target, splits, seed)
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
+        if self.estimator is None and problem.task == "regression":
+            plan = replace(plan, estimator=StandardizedPricedRidge(), unset_in_estimator=[])
         scores, selected = self._score_folds(plan, ranked, splits, problem.progress)
+        if self.scoring is None and problem.task == "regression":
+            scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
         self.method_scores_ = {name: found.mean(axis=1) for name, found in scores.items()}
         at = {name: choose_size(found, self.rule) for name, found in scores.items()}
         self.method_sizes_ = {name: int(sizes[place]) for name, place in at.items()}
