@@ -29,8 +29,10 @@ METHODS = [
         "l1-svm",
     ),
     *("lasso", "logistic-lasso", "fsv", "arom", "zeronorm-svm", "zeronorm-logistic", "potential-svm"),
-    *("forward-least-squares", "mutual-information", "margin-lp", "sparse-kernel-fisher", "ard"),
+    *("forward-least-squares", "mutual-information", "fcbf", "margin-lp", "sparse-kernel-fisher", "ard"),
 ]
+# With the hard margin of MarginLP these classes, which overlap, are refused.
+PARAMETERS: dict[str, dict[str, Any]] = {"rfe": {"step": 0.5}, "margin-lp": {"C": 0.001}}
 PATIENCE_S = float(os.environ.get("PATIENCE_S", 120.0))
 COMPILING_S = 300.0
 INFORMATIVE_DENSITY = 0.7  # of the ten features that tell the classes apart
@@ -65,7 +67,7 @@ def fit_in_child(name: str, shape: tuple[int, int], density: float, pipe: Any) -
     X, y = sparse_problem(*shape, density)
     warnings.simplefilter("ignore")
     make: Any = get_method(name).cls
-    parameters = {"step": 0.5} if name == "rfe" else {}
+    parameters = PARAMETERS.get(name, {})
     task = {"task": "classification"} if "task" in make().get_params() else {}
     make(n_features_to_select=5, **parameters, **task).fit(X[: min(60, shape[0]), :300], y[:60])  # compile
     forget_peak()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import PerceptronRFE
 from zeronorm.design import as_design
+from zeronorm.design.sparse import SparseDesign
 from zeronorm.selection.problem import Problem
+from zeronorm.selectors.greedy import perceptron_rfe as module
 from zeronorm.selectors.greedy.perceptron_rfe import PerceptronMachines, solve_alma
 
 
@@ -115,3 +118,32 @@ def test_bad_parameters_are_named(name, value):
     X, y = data(p=5)
     with pytest.raises(ValueError, match=f"'{name}' parameter of PerceptronRFE"):
         PerceptronRFE(2, **{name: value}).fit(X, y)
+
+
+def sparse_data(n=60, p=80):
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(0.3, size=(n, p)).astype(float), np.arange(n) % 2
+    X[:, :3] += 3.0 * y[:, None]
+    return X, y
+
+
+@pytest.mark.parametrize("parameters", [{}, {"standardize": False}, {"rule": "halve"}, {"power": 2.0}])
+def test_sparse_rows_give_the_same(parameters):
+    X, y = sparse_data()
+    dense, stored = (PerceptronRFE(3, **parameters).fit(data, y) for data in (X, sparse.csr_array(X)))
+    np.testing.assert_allclose(stored.margins_, dense.margins_, atol=1e-12)
+    np.testing.assert_array_equal(stored.path_.order, dense.path_.order)
+
+
+def test_sparse_data_are_never_dense(monkeypatch):
+    X, y = sparse_data()
+    monkeypatch.setattr(SparseDesign, "_fill", None)
+    assert PerceptronRFE(3).fit(sparse.csr_array(X), y).support_[:3].all()
+
+
+def test_says_before_that_corrections_may_take_minutes(monkeypatch):
+    monkeypatch.setattr(module, "LONG_S", 1e-9)
+    X, y = data()
+    with pytest.warns(UserWarning, match="50 times for each of 40 samples") as said:
+        PerceptronRFE(3).fit(X, y)
+    assert said[0].filename == __file__

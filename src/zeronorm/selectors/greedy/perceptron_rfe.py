@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
 from zeronorm.engines.elimination.loop import Elimination, eliminate
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -17,6 +20,7 @@ from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.solvers.status import Status
 
+SECONDS_PER_POWER, LONG_S = 2e-8, 300.0  # of one feature in a correction, about; the time that is announced
 NOT_SEPARATED = (
     "the perceptron did not separate the classes with all features; raise max_iter, or select with RFE, "
     "which allows for errors."
@@ -53,8 +57,8 @@ class PerceptronRFE(BaseSelector):
     Use it for separable problems with many useless features. Where the classes overlap, there is no margin to give
     up, and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
 
-    The perceptron visits sample after sample and so keeps a dense copy of the data. It depends on the order of the
-    samples, not on that of the features.
+    The perceptron visits sample after sample and so keeps a copy of the data by rows, of sparse data a sparse one; each
+    correction costs a power for every feature. It depends on the order of the samples, not on that of the features.
 
     Parameters
     ----------
@@ -112,6 +116,7 @@ class PerceptronRFE(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
+        self._warn_if_long(problem)
         machines = PerceptronMachines(problem, self.accuracy, self.power, self.max_iter)
         record = Elimination(problem)
         eliminate(machines, record, machines.n_affordable if self.rule == "margin" else 0.5)
@@ -124,6 +129,18 @@ class PerceptronRFE(BaseSelector):
             converged=separated,
             remedy="" if separated else NOT_SEPARATED,
         )
+
+    def _warn_if_long(self, problem: Problem) -> None:
+        """Where the classes overlap, every pass corrects many samples: say so before it takes many minutes."""
+        seconds = SECONDS_PER_POWER * self.max_iter * problem.n_samples * problem.n_features
+        if seconds > LONG_S:
+            warnings.warn(
+                f"PerceptronRFE may correct its weights {self.max_iter} times for each of {problem.n_samples} samples, "
+                f"at a cost of {problem.n_features} features: up to {seconds / 60:.0f} minutes in the first round. For "
+                "less, take a part of the samples, the best columns of FisherScore, or RFE(step=0.5).",
+                UserWarning,
+                stacklevel=5,
+            )
 
 
 class PerceptronMachines:
@@ -143,8 +160,7 @@ class PerceptronMachines:
         return self.fixed_power or max(2.0, math.log(self.alive.size))
 
     def train(self) -> None:
-        rows = np.ones((self.design.n_samples, self.alive.size + 1))
-        self.design.block(self.alive, out=rows[:, :-1])
+        rows = _rows_with_constant(self.design, self.alive)
         self.solution = solve_alma(
             rows, self.y, power=self.power, accuracy=self.accuracy, max_epochs=self.max_epochs
         )
@@ -176,6 +192,41 @@ class PerceptronMachines:
 
 
 @dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows s - shift, of which s is sparse."""
+
+    matrix: Any
+    shift: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape  # type: ignore[no-any-return]
+
+    def __matmul__(self, w: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ w - self.shift @ w)
+
+    def norms(self, power: float) -> FloatArray:
+        """The p-norm of each row: that of the shift, changed where a value is stored."""
+        parts, shift = np.abs(self.shift) ** power, self.shift[self.matrix.indices]
+        change = np.abs(self.matrix.data - shift) ** power - np.abs(shift) ** power
+        row_of = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
+        sums = parts.sum() + np.bincount(row_of, change, self.shape[0])
+        return np.asarray(np.maximum(sums, 0.0) ** (1.0 / power))
+
+
+def _rows_with_constant(design: Design, columns: IntArray) -> FloatArray | SparseRows:
+    """Rows of these features, with a constant last."""
+    stored = design.stored_columns(columns)
+    if stored is None:
+        rows = np.ones((design.n_samples, columns.size + 1))
+        design.block(columns, out=rows[:, :-1])
+        return rows
+    part, shift = stored
+    rows = sparse.csr_array(sparse.hstack([part, np.zeros((design.n_samples, 1))], format="csr"))
+    return SparseRows(rows, np.append(shift, -1.0))
+
+
+@dataclass(frozen=True, eq=False)
 class AlmaSolution:
     """Weights of unit q-norm and their margin: the smallest y_i w·x_i over samples scaled to unit p-norm.
 
@@ -191,7 +242,7 @@ class AlmaSolution:
 
 
 def solve_alma(
-    X: FloatArray, y: FloatArray, *, power: float, accuracy: float, max_epochs: int
+    X: FloatArray | SparseRows, y: FloatArray, *, power: float, accuracy: float, max_epochs: int
 ) -> AlmaSolution:
     r"""Pass over the rows of ``X`` and correct the weights wherever the margin is too small.
 
@@ -205,9 +256,9 @@ def solve_alma(
 
     Parameters
     ----------
-    X : (n, p) array in C order; y : labels -1 and +1.
+    X : (n, p) array in C order, or sparse rows; y : labels -1 and +1.
     """
-    lengths = row_norms(X, power)
+    lengths = X.norms(power) if isinstance(X, SparseRows) else row_norms(X, power)
     inverse = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     theta = np.zeros(X.shape[1])
     k, n_epochs, is_clean = _pass_until_clean(X, y, inverse, theta, power, accuracy, max_epochs)
@@ -229,7 +280,7 @@ _POWERS_PER_CALL = 1 << 22
 
 
 def _pass_until_clean(
-    X: FloatArray,
+    X: FloatArray | SparseRows,
     y: FloatArray,
     inverse_norm: FloatArray,
     theta: FloatArray,
@@ -241,11 +292,15 @@ def _pass_until_clean(
     n, p = X.shape
     height = max(1, _POWERS_PER_CALL // p)
     weights, k = np.zeros(p), 1
+    rows: tuple[Any, ...] = (X,)
+    visit: Any = alma_rows
+    if isinstance(X, SparseRows):
+        rows, visit = (X.matrix.data, X.matrix.indices, X.matrix.indptr, X.shift), alma_sparse_rows
     for epoch in range(max_epochs):
         before = k
         for first in range(0, n, height):
             last = min(first + height, n)
-            k = alma_rows(X, y, inverse_norm, theta, weights, power, accuracy, k, first, last)
+            k = visit(*rows, y, inverse_norm, theta, weights, power, accuracy, k, first, last)
         if k == before:
             return k, epoch + 1, True
     return k, max_epochs, False
@@ -274,17 +329,65 @@ def alma_rows(
         if value > (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy:
             continue
         step = math.sqrt(2.0 / ((power - 1.0) * k)) * y[i] * inverse_norm[i]
-        total = 0.0
         for j in range(p):
             theta[j] += step * X[i, j]
-            weights[j] = abs(theta[j]) ** (power - 1.0)
-            total += abs(theta[j]) * weights[j]
-        length = total ** (1.0 / power)
-        shrink = 1.0 / max(1.0, length)
-        # Below length 1 the weights need the factor length^(2-p); at length 1 it is one.
-        factor = shrink ** (power - 1.0) * max(length * shrink, 1e-300) ** (2.0 - power)
-        for j in range(p):
-            theta[j] *= shrink
-            weights[j] = math.copysign(weights[j] * factor, theta[j])
+        _set_weights(theta, weights, power)
         k += 1
     return k
+
+
+@kernel
+def alma_sparse_rows(
+    data: FloatArray,
+    columns: IntArray,
+    starts: IntArray,
+    shift: FloatArray,
+    y: FloatArray,
+    inverse_norm: FloatArray,
+    theta: FloatArray,
+    weights: FloatArray,
+    power: float,
+    accuracy: float,
+    k: int,
+    first: int,
+    last: int,
+) -> int:
+    """The same for rows s - shift: only corrections visit all features."""
+    p = shift.shape[0]
+    shifted = 0.0
+    for j in range(p):
+        shifted += weights[j] * shift[j]
+    for i in range(first, last):
+        value = -shifted
+        for place in range(starts[i], starts[i + 1]):
+            value += weights[columns[place]] * data[place]
+        value *= y[i] * inverse_norm[i]
+        if value > (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy:
+            continue
+        step = math.sqrt(2.0 / ((power - 1.0) * k)) * y[i] * inverse_norm[i]
+        for j in range(p):
+            theta[j] -= step * shift[j]
+        for place in range(starts[i], starts[i + 1]):
+            theta[columns[place]] += step * data[place]
+        _set_weights(theta, weights, power)
+        shifted = 0.0
+        for j in range(p):
+            shifted += weights[j] * shift[j]
+        k += 1
+    return k
+
+
+@kernel
+def _set_weights(theta: FloatArray, weights: FloatArray, power: float) -> None:
+    """Bring θ back to norm at most 1, and its weights with it."""
+    total = 0.0
+    for j in range(theta.shape[0]):
+        weights[j] = abs(theta[j]) ** (power - 1.0)
+        total += abs(theta[j]) * weights[j]
+    length = total ** (1.0 / power)
+    shrink = 1.0 / max(1.0, length)
+    # Below length 1 the weights need the factor length^(2-p); at length 1 it is one.
+    factor = shrink ** (power - 1.0) * max(length * shrink, 1e-300) ** (2.0 - power)
+    for j in range(theta.shape[0]):
+        theta[j] *= shrink
+        weights[j] = math.copysign(weights[j] * factor, theta[j])
