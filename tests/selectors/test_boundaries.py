@@ -1,0 +1,250 @@
+"""Parameters that exclude each other, and choices of the methods at the value where they change."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import zeronorm
+from zeronorm import RFE, FisherScore, LassoSelector
+from zeronorm.registry import get_method
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.meta import auto, consensus, selector_cv
+from zeronorm.selectors.meta.auto import AutoSelector, choose_method
+from zeronorm.selectors.meta.consensus import Consensus
+from zeronorm.selectors.meta.selector_cv import SelectorCV, choose_size
+from zeronorm.selectors.wrapping import labels_of
+
+INF = float("inf")
+REGRESSION = {"task": "regression"}
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong", "right"),
+    [
+        ("lasso", {"method": "lars", "norm_bound": 1.0}, [{"method": "lars"}, {"norm_bound": 1.0}]),
+        ("zeronorm-svm", {"loss": "probit", "q": INF}, [{"loss": "probit"}, {"q": INF}]),
+        ("arom", {"multi_class": "weston_watkins", "norm": "switch"}, [{"multi_class": "weston_watkins"}]),
+        ("arom", {"multi_class": "weston_watkins", "slack_norm": 0}, [{"norm": "switch"}, {"slack_norm": 0}]),
+        ("arom", {"C": INF, **REGRESSION}, [{"C": INF}, {"C": 1.0, **REGRESSION}, {"C": "auto", **REGRESSION}]),
+        ("arom", {"C": INF, "slack_norm": 0}, [{"C": 1e9, "slack_norm": 0}]),
+        ("ofw", {"checkpoint": "x", "method": "exact"}, [{"checkpoint": "x"}, {"method": "exact"}]),
+        ("ofw", {"checkpoint": "x", "method": "exact_euclidean"}, [{"checkpoint": "x", "method": "euclidean"}]),
+        ("ofw", {"step_offset": 1.0}, [{"step_size": 1.0}, {"step_size": 1.0, "step_offset": 1.0}]),
+        ("grafting", {"loss": "logistic", **REGRESSION}, [{"loss": "logistic"}, REGRESSION]),
+        ("grafting", {"loss": "squared_hinge", **REGRESSION}, [{"loss": "squared_error", **REGRESSION}]),
+        ("tree", {"criterion": "squared_error"}, [{"criterion": "squared_error", **REGRESSION}]),
+        ("tree", {"criterion": "gini", **REGRESSION}, [{"criterion": "gini"}, {"criterion": "auto", **REGRESSION}]),
+        ("tree", {"n_trees": 2, "criterion": "error"}, [{"criterion": "error"}, {"n_trees": 2}]),
+        ("tree", {"n_trees": 2, "ccp_alpha": "auto"}, [{"ccp_alpha": "auto"}, {"n_trees": 2, "ccp_alpha": 0.1}]),
+        ("radius-margin-scaling", {"discard": "curvature", "bound": "span"}, [{"discard": "curvature"}]),
+        ("radius-margin-scaling", {"discard": "curvature", "bound": "validation"}, [{"bound": "validation"}]),
+        ("max-entropy-discrimination", {"epsilon": 0.0, **REGRESSION}, [{"epsilon": 0.0}, REGRESSION]),
+        ("max-entropy-discrimination", {"C": 1.0}, [{"C": 1.001}, {"C": 1.0, **REGRESSION}]),
+        ("ard", {"prior_shape": 1.0}, [{"prior_shape": 1.0, "prior_rate": 1.0}, {}]),
+        ("ard", {"prior_rate": 1.0}, []),
+        ("consensus", {"weights": "stability"}, [{"weights": "stability", "n_subsamples": 1}, {"weights": "equal"}]),
+    ],
+)  # fmt: skip
+def test_parameters_that_exclude_each_other(method, wrong, right):
+    cls = get_method(method).cls
+    with pytest.raises(ValueError, match=f"parameter of {cls.__name__} must be"):
+        cls(**wrong)._validate_params()
+    for params in right:
+        cls(**params)._validate_params()
+
+
+def test_parameters_of_stability_selection_that_exclude_each_other():
+    fisher = FisherScore()
+    with pytest.raises(ValueError, match="'worst_case' with sampling='halves'"):
+        zeronorm.StabilitySelection(fisher, sampling="halves", assumption="unimodal")._validate_params()
+    zeronorm.StabilitySelection(fisher, sampling="halves")._validate_params()
+    zeronorm.StabilitySelection(fisher, assumption="unimodal")._validate_params()
+
+
+@pytest.mark.parametrize("cls", [zeronorm.KnockoffSelector, zeronorm.ProbeSelector])
+@pytest.mark.parametrize("setting", [{"feature_groups": [0, 0, 1]}, {"always_keep": [0]}])
+def test_columns_cannot_be_named_where_others_are_mixed_in(cls, setting):
+    cls(FisherScore())._validate_params()
+    with pytest.raises(ValueError, match=f"cannot have '{next(iter(setting))}'"):
+        cls(FisherScore(**setting))._validate_params()
+    with pytest.raises(ValueError, match="cannot have"):
+        cls(make_pipeline(StandardScaler(), FisherScore(**setting)))._validate_params()
+
+
+# -- Selectors inside others --
+
+
+def test_the_selector_inside_searches_and_pipelines():
+    lasso = LassoSelector(task="regression")
+    inside = [
+        lasso,
+        make_pipeline(StandardScaler(), lasso),
+        GridSearchCV(lasso, {"n_alphas": [5]}),
+        RandomizedSearchCV(make_pipeline(StandardScaler(), lasso), {"lassoselector__n_alphas": [5]}),
+    ]
+    for selector in inside:
+        whole = SelectorCV(selector)
+        assert whole._innermost() is lasso
+        assert whole.task == "regression"
+        assert whole._tasks() == lasso._tasks()
+    foreign = SelectorCV(StandardScaler())
+    assert (foreign.task, foreign._tasks()) == ("classification", SelectorCV._method.tasks)
+    assert SelectorCV(SimpleNamespace(task="regression")).task == "regression"
+
+
+def problem_of(y, X=None, task="binary", **more):
+    X = np.random.default_rng(0).normal(size=(len(y), 3)) if X is None else X
+    return Problem(design=zeronorm.as_design(X), y=np.asarray(y), task=task, **more)
+
+
+def test_labels_as_the_user_gave_them():
+    names = np.array(["p", "q", "r"])
+    assert labels_of(problem_of([1, 0, 1], classes=names[:2])).tolist() == ["q", "p", "q"]
+    assert labels_of(problem_of([2, 0, 1], classes=names, task="multiclass")).tolist() == ["r", "p", "q"]
+    assert labels_of(problem_of([0.5, 2.0, 1.0], task="regression")).tolist() == [0.5, 2.0, 1.0]
+
+
+# -- Which method, which size --
+
+
+def test_the_consensus_stays_unless_a_method_is_better_by_more_than_a_standard_error():
+    base = np.array([0.5, 0.6, 0.7, 0.6])
+    gain = np.array([0.0, 0.2, 0.1, 0.1])  # mean 0.1, standard error 0.0408
+    scores = {"a": base + gain, "consensus": base}
+    assert choose_method(scores) == "a"
+    one_error = gain - gain.mean() + np.std(gain, ddof=1) / 2.0
+    assert choose_method({"a": base + one_error, "consensus": base}) == "consensus"
+    assert choose_method({"a": base + one_error + 1e-3, "consensus": base}) == "a"
+    assert choose_method({"a": base - 0.1, "consensus": base}) == "consensus"
+    assert choose_method({"a": base, "b": base + 0.1}) == "b"
+    assert choose_method({"a": np.array([0.7]), "consensus": np.array([0.6])}) == "a"  # one fold has no error
+    assert choose_method({"a": np.array([0.6]), "consensus": np.array([0.6])}) in ("a", "consensus")
+
+
+def test_sizes_by_both_rules():
+    """Means 0.70, 0.78, 0.80, 0.80; the standard error of the best is 0.0289."""
+    spread = np.array([-0.05, 0.0, 0.05])[:, None]
+    scores = np.array([[0.70, 0.78, 0.80, 0.80]]) + spread
+    assert choose_size(scores, "best") == 2  # of equally good ones the smallest
+    assert choose_size(scores, "one_se") == 1
+    assert choose_size(scores - [[0.0, 0.01, 0.0, 0.0]], "one_se") == 2
+    assert choose_size(scores[:1], "one_se") == 2  # one fold has no standard error
+    found = selector_cv.summary(np.array([1, 2, 3, 4]), scores, [], [])
+    np.testing.assert_allclose(found["mean"], [0.70, 0.78, 0.80, 0.80])
+    np.testing.assert_allclose(found["std"], 0.05)
+    np.testing.assert_allclose(found["standard_error"], 0.05 / np.sqrt(3))
+    one = selector_cv.summary(np.array([1, 2, 3, 4]), scores[:1], [], [])
+    assert one["std"].tolist() == one["standard_error"].tolist() == [0.0] * 4
+
+
+def path_of(p, **more):
+    path = SelectionPath.from_scores(np.arange(float(p), 0.0, -1.0))
+    return path.constrained(more.get("groups"), np.asarray(more.get("kept", []), dtype=np.intp))
+
+
+def test_the_sizes_that_are_tried():
+    grid = SelectorCV(FisherScore())._sizes_to_try(path_of(5))
+    assert grid.tolist() == [1, 2, 3, 5]  # powers of the fourth root of five, rounded
+    kept = SelectorCV(FisherScore())._sizes_to_try(path_of(200, kept=[0, 1, 2]))
+    assert (kept[0], kept[-1]) == (3, 200)
+    assert len(kept) <= selector_cv.LENGTH_OF_DEFAULT_GRID
+    assert SelectorCV(FisherScore(), sizes=[4, 2, 4])._sizes_to_try(path_of(4)).tolist() == [2, 4]
+    with pytest.raises(ValueError, match="counts up to the 4 features of X"):
+        SelectorCV(FisherScore(), sizes=[5])._sizes_to_try(path_of(4))
+    own = AutoSelector()
+    assert own._sizes_to_try({"a": path_of(9)}, 4).tolist() == [4]
+    assert own._sizes_to_try({"a": path_of(9, kept=[0, 1, 2])}, 2).tolist() == [3]
+    assert AutoSelector(sizes=[9, 3])._sizes_to_try({"a": path_of(9)}, None).tolist() == [3, 9]
+    with pytest.raises(ValueError, match="counts up to the 9 features of X"):
+        AutoSelector(sizes=[10])._sizes_to_try({"a": path_of(9)}, None)
+    paths = {"a": path_of(1100, kept=[0]), "b": path_of(1100, kept=[0, 1])}
+    grid = own._sizes_to_try(paths, None)
+    assert (grid[0], grid[-1]) == (2, auto.LARGEST_DEFAULT_SIZE)
+    assert own._sizes_to_try({"a": path_of(3)}, None).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("counts", "neighbours"), [((30, 22), 10), ((30, 21), 9), ((30, 4), 1), ((30, 3), None)]
+)
+def test_relief_has_as_many_neighbours_as_there_are(counts, neighbours, monkeypatch):
+    y = np.repeat([0, 1], counts)
+    members = [("fisher", FisherScore()), ("relief", zeronorm.Relief())]
+    found = dict(auto._with_neighbours_at_hand(members, problem_of(y)))
+    assert "fisher" in found
+    assert getattr(found.get("relief"), "n_neighbors", None) == neighbours
+    work = float(y.size) ** 2 * 3
+    monkeypatch.setattr(auto, "MOST_DISTANCES", work - 1)
+    assert "relief" not in dict(auto._with_neighbours_at_hand(members, problem_of(y)))
+    monkeypatch.setattr(auto, "MOST_DISTANCES", work)
+    assert ("relief" in dict(auto._with_neighbours_at_hand(members, problem_of(y)))) is (
+        neighbours is not None
+    )
+    real = problem_of(np.arange(float(sum(counts))), task="regression")
+    assert dict(auto._with_neighbours_at_hand(members, real))["relief"].n_neighbors == 10
+
+
+def test_elimination_takes_tenths_where_it_is_much_work(monkeypatch):
+    monkeypatch.setattr(consensus, "MUCH_WORK", 100.0)
+    few, many = (
+        dict(consensus.default_roster("classification", work, ("rfe", "fisher"))) for work in (100.0, 100.1)
+    )
+    assert (few["rfe"].step, many["rfe"].step) == (RFE().step, 0.1)
+    roster = consensus.default_roster("regression", 0.0)
+    assert [name for name, _ in roster] == list(consensus.DEFAULT_METHODS["regression"])
+    assert all(selector.task == "regression" for _, selector in roster)
+    X = np.zeros((4, 3))
+    assert consensus.work_of_elimination(problem_of([0, 1, 0, 1], X)) == 4 * 3 * 3
+    three = problem_of([0, 1, 2, 1], X, "multiclass", classes=np.arange(3))
+    assert consensus.work_of_elimination(three) == 4 * 3 * 3 * 3
+    assert consensus.work_of_elimination(problem_of([0, 1], np.zeros((2, 5)))) == 2 * 5 * 2
+
+
+def test_weights_of_a_consensus():
+    is_first = np.zeros((4, 2, 6), dtype=bool)
+    is_first[:, 0, :2] = True  # the first selector chooses the same two each time
+    for part in range(4):
+        is_first[part, 1, [part, 5]] = True
+
+    def weights(given, parts=is_first, size=2):
+        chosen = Consensus([FisherScore(), FisherScore()], weights=given, n_subsamples=4)
+        chosen.subset_size_ = size
+        return chosen._weights(parts)
+
+    assert weights([3.0, 1.0]).tolist() == [0.75, 0.25]
+    assert weights([0.0, 1.0]).tolist() == [0.0, 1.0]
+    for wrong in ([1.0], [0.0, 0.0], [-1.0, 2.0], [INF, 1.0]):
+        with pytest.raises(ValueError, match="2 numbers from 0, not all 0"):
+            weights(wrong)
+    assert weights("equal").tolist() == [0.5, 0.5]
+    share = np.array([0.25, 0.25, 0.25, 0.25, 0.0, 1.0])
+    stability = 1.0 - (4 / 3 * share * (1 - share)).mean() / (1 / 3 * 2 / 3)
+    assert 0.0 < stability < 1.0
+    np.testing.assert_allclose(weights("stability"), np.array([1.0, stability]) / (1.0 + stability))
+    assert weights("stability", is_first[:, :1]).tolist() == [1.0]
+
+
+def test_how_many_features_are_put_in_order_again():
+    for params, count in (
+        ({}, consensus.SHORTLIST),
+        ({"aggregation": "frequency"}, 0),
+        ({"selectors": [FisherScore()]}, 0),
+        ({"refine": 7}, 7),
+        ({"refine": 7, "aggregation": "frequency"}, 7),
+    ):
+        assert Consensus(**params)._length_of_shortlist() == count
+
+
+@pytest.mark.parametrize(
+    ("size", "p", "found"), [(None, 12, 3), (None, 13, 4), (None, 2, 1), (4, 12, 4), (40, 12, 12)]
+)
+def test_how_many_features_of_each_selector_count(size, p, found):
+    X = np.random.default_rng(0).normal(size=(20, p))
+    chosen = Consensus([FisherScore()], subset_size=size, refine=0).fit(X, np.arange(20) % 2)
+    assert chosen.subset_size_ == found
