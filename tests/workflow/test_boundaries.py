@@ -881,6 +881,11 @@ def test_the_report_goes_to_a_file_or_into_a_folder(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=r"exists\. Choose another place"):
             result.report(tmp_path / place)
         result.report(tmp_path / place, force=True)
+    (tmp_path / "mine").write_text("")
+    (tmp_path / "folder.html").mkdir()
+    for wrong in ("mine/x.html", "mine/a/b", "folder.html"):
+        with pytest.raises(ValueError, match="report cannot be written to"):
+            result.report(tmp_path / wrong, force=True)
     assert not list(tmp_path.rglob(".report-*"))
 
 
