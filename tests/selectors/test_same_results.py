@@ -21,6 +21,8 @@ FILE = Path(__file__).with_name("same_results.json")
 KNOWN = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
 # scikit-learn before 1.8 begins the penalties for several targets elsewhere.
 OTHER_SCORES = {"lasso/0/multiclass"}
+# Results that the rounding of another processor changes by more than is tested here.
+LEFT_OUT = {"adaptive-scaling/0/binary/wide", "sparse-kernel-fisher/0/binary/wide"}
 WRAPPED = {"consensus", "knockoff-selector", "probe-selector", "selector-cv", "stability-selection"}
 
 
@@ -43,6 +45,22 @@ def wide_data():
     return sparse.csr_matrix(X), {"binary": (f > np.median(f)).astype(int), "regression": f}
 
 
+def odd_data():
+    """One column constant, one a copy, one a mirror image, one nearly constant and one in another unit."""
+    X, targets = data()
+    X = np.column_stack([X[:, :9], np.full(60, 3.0), X[:, 2], -X[:, 5], 1e6 + X[:, 10], 1e-4 * X[:, 11]])
+    return X, targets
+
+
+def tall_data():
+    """Many samples of few features, in classes that overlap."""
+    rng = np.random.default_rng(23)
+    X = rng.normal(size=(240, 5))
+    f = X[:, 1] - 0.7 * X[:, 3] + 0.8 * rng.normal(size=240)
+    return X, {"binary": (f > 0.3).astype(int), "regression": f}
+
+
+DATA = {"wide": wide_data, "odd": odd_data, "tall": tall_data}
 CONSTRAINTS = {"feature_groups": [0, 1, 2, 3, 4, 5, 0, 1, 6, 7, 8, 9], "always_keep": [9, 1]}
 
 
@@ -94,7 +112,7 @@ OTHERS = {
     ],
     "optimal-brain-damage": [
         ("regression", {"rule": "first_layer", "weight_decay": 0.3}),
-        ("multiclass", {"standardize": False, "step": 5, "max_iter": 40}),
+        ("multiclass", {"step": 5, "weight_decay": 0.3}),
     ],
     "perceptron-rfe": [
         ("binary", {"accuracy": 0.2, "power": 4.0}),
@@ -276,7 +294,7 @@ OTHERS = {
 def cases():
     """The first parameters of each method with every task, then with constraints or weights; the others with one.
 
-    After them other values of its parameters, and the first on sparse data where features outnumber samples.
+    After them other values of its parameters, and the first on other kinds of data.
     """
     for kind in ("selector", "meta"):
         for method in all_methods(kind):
@@ -291,8 +309,9 @@ def cases():
             if has_fit_parameter(first, "sample_weight"):
                 yield f"{method.name}/0/{tasks[0]}/sample_weight"
             yield from (f"{method.name}/{place}/other" for place in range(len(OTHERS.get(method.name, ()))))
-            if first.__sklearn_tags__().input_tags.sparse:
-                yield f"{method.name}/0/{tasks[0]}/wide"
+            kinds = [kind for kind in DATA if kind != "wide" or first.__sklearn_tags__().input_tags.sparse]
+            on_others = [f"{method.name}/0/{tasks[0]}/{kind}" for kind in kinds]
+            yield from (case for case in on_others if case not in LEFT_OUT)
 
 
 def found(case):
@@ -305,7 +324,7 @@ def found(case):
     chosen = {"random_state": 0, "task": "regression" if task == "regression" else "classification"}
     chosen |= {key: value for key, value in CONSTRAINTS.items() if key in more}
     selector.set_params(**{key: value for key, value in chosen.items() if key in known}, **values)
-    X, targets = wide_data() if "wide" in more else data()
+    X, targets = next((DATA[kind] for kind in more if kind in DATA), data)()
     for column in values.get("discrete_features", ()):
         X[:, column] = np.round(X[:, column])
     weights = (
