@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import zeronorm
-from zeronorm import RFE, FisherScore, LassoSelector
+from zeronorm import RFE, FisherScore, LassoSelector, OptimalFeatureWeighting
 from zeronorm.registry import get_method
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
+from zeronorm.selectors.filters import gflip, gram_schmidt_relief
 from zeronorm.selectors.meta import auto, consensus, selector_cv
 from zeronorm.selectors.meta.auto import AutoSelector, choose_method
 from zeronorm.selectors.meta.consensus import Consensus
+from zeronorm.selectors.meta.probe_selector import JoinedDesign
 from zeronorm.selectors.meta.selector_cv import SelectorCV, choose_size
 from zeronorm.selectors.wrapping import labels_of
 
@@ -248,3 +253,250 @@ def test_how_many_features_of_each_selector_count(size, p, found):
     X = np.random.default_rng(0).normal(size=(20, p))
     chosen = Consensus([FisherScore()], subset_size=size, refine=0).fit(X, np.arange(20) % 2)
     assert chosen.subset_size_ == found
+
+
+# -- As few samples and as many features as a method takes --
+
+
+def noise(n, p=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, p))
+
+
+def test_neighbours_of_mutual_information_are_other_samples():
+    y = np.arange(6) % 2
+    zeronorm.MutualInformation(n_neighbors=5).fit(noise(6), y)
+    with pytest.raises(ValueError, match="less than the number of samples, 6"):
+        zeronorm.MutualInformation(n_neighbors=6).fit(noise(6), y)
+    problem = problem_of([0, 1, 2, 3], task="multiclass", classes=np.arange(4))
+    with pytest.raises(ValueError, match="one class with two samples or more"):
+        zeronorm.MutualInformation()._check_neighbors(problem)
+    zeronorm.MutualInformation()._check_neighbors(
+        problem_of([0, 1, 2, 2], task="multiclass", classes=np.arange(3))
+    )
+    zeronorm.MutualInformation()._check_neighbors(problem_of([0.0, 1.0, 2.0, 3.0], task="regression"))
+
+
+def test_halves_of_the_data_need_two_samples_of_each_class():
+    names = np.array(["p", "q"])
+    splitter = zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 1], classes=names))
+    assert splitter.get_n_splits() == 10
+    with pytest.raises(ValueError, match=r"Got one of class .*'q'"):
+        zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 0], classes=names))
+    real = problem_of([0.5, 1.0, 2.0, 3.0], task="regression")
+    assert zeronorm.IntervalSelector(task="regression")._splitter(real).get_n_splits() == 10
+    assert (
+        zeronorm.IntervalSelector(cv=2)._splitter(problem_of([0, 1, 0, 0], classes=names)).get_n_splits() == 2
+    )
+
+
+def test_margins_of_gflip_by_hand():
+    """Samples 0, 2 | 3, 3 | 9 on a line: to the nearest miss 3, 1, 1, 1, to the nearest hit 2, 2, 0, 0."""
+    x = np.array([0.0, 2.0, 3.0, 3.0, 9.0])
+    bounds = np.array([0, 2, 4, 5])  # the last is alone in its class and does not count
+    nothing = np.zeros((5, 5))
+    margins = np.array([0.5, -0.5, 0.5, 0.5])
+    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.LINEAR, 1.0) == pytest.approx(margins.sum())
+    wanted = (1.0 / (1.0 + np.exp(-3.0 * margins))).sum()
+    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.SIGMOID, 3.0) == pytest.approx(wanted)
+    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.ZERO_ONE, 1.0) == 3.0
+    whole = (x[:, None] - x) ** 2
+    assert (
+        gflip.total_utility(x, -1.0, bounds, whole, gflip.ZERO_ONE, 1.0) == 0.0
+    )  # without the column all are equal
+    with pytest.raises(ValueError, match="Got 3 classes of one sample each"):
+        gflip._Flips(problem_of([0, 1, 2], task="multiclass"), 0, 1.0)
+
+
+def test_a_score_at_the_threshold_is_shrunken_away():
+    X, y = noise(12), np.arange(12) % 2
+    scores = zeronorm.ShrunkenCentroids(threshold=0.0).fit(X, y).scores_
+    ordered = np.sort(scores)[::-1]
+    for threshold, alive in ((0.0, 3), (ordered[2], 2), (ordered[1], 1), (np.nextafter(ordered[1], 0.0), 2)):
+        path = zeronorm.ShrunkenCentroids(threshold=float(threshold)).fit(X, y).path_
+        assert path.own_size == alive
+    whole = zeronorm.ShrunkenCentroids().fit(X, y)
+    assert whole.path_.own_size is None
+    np.testing.assert_allclose(whole.thresholds_, [ordered[1], ordered[2], 0.0])
+    with pytest.raises(ValueError, match=r"more samples than classes.* Got 2 samples"):
+        zeronorm.ShrunkenCentroids().fit(X[:2], y[:2])
+    zeronorm.ShrunkenCentroids().fit(X[:3], y[:3])
+
+
+def test_variances_of_two_classes_need_two_samples_each():
+    X, y = noise(5), np.array([0, 0, 1, 1, 1])
+    zeronorm.WelchScore().fit(X, y)
+    with pytest.raises(ValueError, match="Got weight 1 for class"):
+        zeronorm.WelchScore().fit(X[1:], y[1:])
+    X[:, 1] = y  # no variance within the classes
+    X[:, 2] = 7.0
+    p_values = zeronorm.WelchScore().fit(X, y).p_values_
+    assert (p_values[1], p_values[2]) == (0.0, 1.0)
+    assert p_values[0] == pytest.approx(stats.ttest_ind(X[:2, 0], X[2:, 0], equal_var=False).pvalue)
+
+
+def test_more_features_than_there_are_is_told_as_scikit_learn_does():
+    X, y = noise(20), np.arange(20) % 2
+    assert RFE(LogisticRegression(), n_features_to_select=3).fit(X, y).n_features_ == 3
+    with pytest.warns(UserWarning, match="n_features_to_select=4 > n_features=3"):
+        assert RFE(LogisticRegression(), n_features_to_select=4).fit(X, y).n_features_ == 3
+    assert RFE(LogisticRegression()).fit(X, y).n_features_ == 1
+    assert zeronorm.RFECV(cv=2, min_features_to_select=3)._fewest(3) == 3
+    with pytest.warns(UserWarning, match="min_features_to_select=4 > n_features=3"):
+        assert zeronorm.RFECV(cv=2, min_features_to_select=4)._fewest(3) == 3
+
+
+def test_fixed_knockoffs_need_more_than_twice_the_samples():
+    selector = zeronorm.KnockoffSelector(FisherScore(), knockoffs="fixed_x", level=0.5, random_state=0)
+    with pytest.raises(ValueError, match="Got 12 samples and 6 features that vary"):
+        selector.fit(noise(12, 6), np.arange(12) % 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selector.fit(noise(13, 6), np.arange(13) % 2)
+    assert selector.statistics_.shape == (6,)
+    wrong = zeronorm.KnockoffSelector(FisherScore(), correlation=np.eye(5))
+    with pytest.raises(ValueError, match=r"shape \(6, 6\)"):
+        wrong._check_size(6)
+    wrong._check_size(5)
+
+
+def test_subsets_of_stability_selection_have_at_most_all_features():
+    fisher = FisherScore()
+    assert zeronorm.StabilitySelection(fisher, subset_size=5)._size_of_subsets(5) == 5
+    with pytest.raises(ValueError, match="at most the number of features of X, 5"):
+        zeronorm.StabilitySelection(fisher, subset_size=6)._size_of_subsets(5)
+    # With q of p features and threshold 3/4 the bound is 2 q² / p: six of a hundred allow 0.72, ten allow 2.
+    for allowed, size in ((2.0, 10), (1.99, 9), (0.02, 1)):
+        chosen = zeronorm.StabilitySelection(fisher, threshold=0.75, false_selections=allowed)
+        assert chosen._size_of_subsets(100) == size
+    with pytest.raises(ValueError, match=r"even subsets of one feature allow 0\.02 false selections"):
+        zeronorm.StabilitySelection(fisher, threshold=0.75, false_selections=0.019)._size_of_subsets(100)
+
+
+def test_folds_of_a_validation_bound_hold_all_classes():
+    selector = zeronorm.RadiusMarginScaling(bound="validation", cv=4)
+    assert len(selector._splits(problem_of([0, 1] * 4))) == 4
+    assert len(selector._splits(problem_of([0, 1, 1, 0, 1, 1]))) == 2  # no more than a class has samples
+    with pytest.raises(ValueError, match="Got a class with one sample"):
+        selector._splits(problem_of([0, 1, 1, 1]))
+    rows, four = np.arange(4), problem_of([0, 1, 0, 1], classes=np.arange(2))
+    for train, valid, is_right in (
+        (rows, rows, True),
+        (rows[:2], rows[2:], True),
+        (rows[[0, 2]], rows[2:], False),
+        (rows, rows[:0], False),
+    ):
+        own = zeronorm.RadiusMarginScaling(bound="validation", cv=[(train, valid)])
+        if is_right:
+            assert len(own._splits(four)) == 1
+        else:
+            with pytest.raises(ValueError, match="must leave samples of every class"):
+                own._splits(four)
+
+
+def test_features_that_optimal_feature_weighting_looks_at():
+    X, y = noise(20, 4), np.arange(20) % 2
+    problem = problem_of(y, X, classes=np.arange(2))
+    scores, active = OptimalFeatureWeighting(fisher_threshold=None)._preselect(problem)
+    assert (scores.tolist(), active.tolist()) == ([0.0] * 4, [0, 1, 2, 3])
+    scores, active = OptimalFeatureWeighting(fisher_threshold=0.0)._preselect(problem)
+    assert active.size == 4
+    ordered = np.sort(scores)
+    _, active = OptimalFeatureWeighting(fisher_threshold=float(ordered[1]))._preselect(problem)
+    assert active.tolist() == sorted(np.argsort(scores)[2:].tolist())  # above it, not at it
+    with pytest.raises(ValueError, match="less than the largest Fisher score"):
+        OptimalFeatureWeighting(fisher_threshold=float(ordered[-1]))._preselect(problem)
+
+
+def test_weights_below_the_uniform_one_are_ranked_by_the_way():
+    selector = OptimalFeatureWeighting()
+    selector.weights_ = np.array([0.5, 0.25, 0.2, 0.05, 0.0])
+    way = np.array([[0.3, 0.2, 0.1, 0.2, 0.0], [0.3, 0.2, 0.1, 0.4, 0.0]])
+    selector.history_ = SimpleNamespace(weights=way, steps=np.arange(2))
+    found = selector._ranked_scores(np.array([0, 1, 2, 3]))
+    np.testing.assert_allclose(found, [0.5, 0.25, 0.999 * 0.25 / 3, 0.999 * 0.25, 0.0])
+    selector.history_ = SimpleNamespace(weights=way[:0], steps=np.arange(0))
+    np.testing.assert_array_equal(selector._ranked_scores(np.array([0, 1, 2, 3])), selector.weights_)
+
+
+@pytest.mark.parametrize(
+    ("params", "draws"),
+    [
+        ({"level": 0.1}, (12, 1)),
+        ({"level": 0.05}, (12, 2)),
+        ({"level": 0.1, "n_probes": 9}, (9, 1)),
+        ({"level": 0.1, "n_probes": 8}, (8, 2)),
+        ({"level": 0.1, "control": "fdr"}, (12, 10)),
+        ({"level": 0.1, "control": "fwer", "n_probes": 119}, (119, 1)),
+        ({"level": 0.1, "n_probes": 3, "n_repeats": 3}, (3, 3)),
+        ({"level": 0.1, "n_probes": 4, "n_repeats": 2}, None),
+        ({"level": 0.1, "n_probes": 4, "n_repeats": 2, "n_features_to_select": 1}, (4, 2)),
+        ({"level": 0.0012, "control": "fdr", "n_probes": 10}, (10, 1000)),
+        ({"level": 0.0011, "control": "fdr", "n_probes": 10}, None),
+    ],
+)
+def test_enough_probes_for_a_feature_to_pass(params, draws):
+    """A p-value of 1 / (1 + probes) must reach the level, divided by the twelve features where it is corrected."""
+    selector = zeronorm.ProbeSelector(FisherScore(), **params)
+    if draws is None:
+        with pytest.raises(ValueError, match=r"too few for the level|needs \d+ draws"):
+            selector._draws_of_probes(12)
+    else:
+        assert selector._draws_of_probes(12) == draws
+
+
+def test_designs_side_by_side():
+    left, right = zeronorm.as_design(noise(4, 2)), zeronorm.as_design(noise(4, 3, 1))
+    both = JoinedDesign(left, right)
+    whole = np.column_stack([left.block(slice(None)), right.block(slice(None))])
+    np.testing.assert_array_equal(both.block(slice(None)), whole)
+    np.testing.assert_array_equal(
+        both.take([4, 1, 2]).take_rows([3, 0]).block([2, 0]), whole[np.ix_([3, 0], [2, 4])]
+    )
+    with pytest.raises(ValueError, match="Got 4 and 5 samples"):
+        JoinedDesign(left, zeronorm.as_design(noise(5)))
+
+
+@pytest.mark.parametrize(
+    ("shares", "correction", "n_chosen", "risk"),
+    [
+        ([0.1, 0.1, 0.9], None, 2, [0.1, 0.19, 0.919]),
+        ([0.2, 0.5, 0.1], None, 1, [0.2, 0.6]),
+        ([0.25, 0.0, 0.0, 0.5], "max", 3, [0.25, 0.25, 0.25, 0.625]),  # at the level is not beyond it
+    ],
+)
+def test_features_are_taken_while_the_risk_is_within_the_level(shares, correction, n_chosen, risk):
+    left = list(range(len(shares)))
+    taken, asked = [], []
+    steps = SimpleNamespace(
+        best=lambda: left[len(taken)] if len(taken) < len(left) else None, take=taken.append
+    )
+
+    def share(steps, *, of_the_best):
+        asked.append(of_the_best)
+        return shares[len(taken)]
+
+    selector = zeronorm.GramSchmidtRelief(level=0.25, correction=correction)
+    found = selector._stop_by_probes(steps, SimpleNamespace(share=share))
+    np.testing.assert_allclose(found, risk)
+    assert len(taken) == n_chosen
+    assert set(asked) == {correction == "max"}
+
+
+@pytest.mark.parametrize(
+    ("params", "n_candidates", "count"),
+    [
+        ({}, 50, gram_schmidt_relief.DEFAULT_PROBES),
+        ({"correction": "max", "level": 0.1}, 500, 50_000),
+        ({"n_probes": 300}, 50, 300),
+        ({"n_probes": 300, "correction": "max", "level": 0.1}, 31, 300),
+        ({"n_probes": 300, "correction": "max", "level": 0.1}, 33, None),
+    ],
+)
+def test_how_many_probes_are_drawn(params, n_candidates, count):
+    """The best of 31 in 301 has the chance 1 - (1 - 1/301)^31 = 0.098, of 33 it has 0.104."""
+    selector = zeronorm.GramSchmidtRelief(**params)
+    if count is None:
+        with pytest.raises(ValueError, match=r"greater than 33/0\.1"):
+            selector._probe_count(n_candidates)
+    else:
+        assert selector._probe_count(n_candidates) == count
