@@ -329,7 +329,7 @@ def test_variances_of_two_classes_need_two_samples_each():
         zeronorm.WelchScore().fit(X[1:], y[1:])
     X[:, 1] = y  # no variance within the classes
     X[:, 2] = 7.0
-    p_values = zeronorm.WelchScore().fit(X, y).p_values_
+    p_values = zeronorm.WelchScore().fit(X, y).pvalues_
     assert (p_values[1], p_values[2]) == (0.0, 1.0)
     assert p_values[0] == pytest.approx(stats.ttest_ind(X[:2, 0], X[2:, 0], equal_var=False).pvalue)
 
