@@ -150,4 +150,10 @@ CHANGES_NOTHING: dict[Key, str] = {
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
+    (
+        "workflow/checks.py",
+        "_copies_of_target",
+        "found.append(start + np.flatnonzero(correlation > SUSPICIOUS_CORRELATION))",
+        "> → >=",
+    ): "a computed correlation that equals the limit to the last digit",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from dataclasses import replace
 from math import comb
 from pathlib import Path
@@ -1128,3 +1129,30 @@ def test_parts_that_failed_have_no_say_in_the_means():
     assert measured._other_metrics(rows, "mse") == pytest.approx({"error_rate": 0.2})
     assert measured._per_fold(rows) == {"sizes": [2, 0], "seconds": 1.5, "failed": ["broken"]}
     assert measured._per_fold(rows | {"fit_seconds": [None] * 3})["seconds"] is None
+
+
+def test_a_model_is_written_in_letters_and_finite_numbers(tmp_path):
+    line("größe").save(tmp_path / "model.json")
+    assert "größe" in (tmp_path / "model.json").read_text("utf-8")
+    assert LinearModel.load(tmp_path).features == ["größe"]
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        replace(line("a"), mean=[np.nan]).save(tmp_path / "model.json")
+
+
+def test_results_appear_also_where_the_folder_was_removed_meanwhile(tmp_path):
+    with places.output_folder(tmp_path / "out") as place:
+        (place.folder / "result.json").write_text("1")
+        shutil.rmtree(tmp_path / "out")
+    assert (tmp_path / "out" / "result.json").read_text() == "1"
+
+
+def test_how_many_times_longer_than_a_machine_methods_are_taken_to_be():
+    """As measured on 2026-11-16: what a run without a number of permutations can afford follows from it."""
+    table = table_of(*numbers())
+    machine = chance._seconds_of_selector(table, "rfe")
+    factors = {
+        "bound-elimination": 10, "consensus": 4, "gflip": 3, "interval": 10, "jcfo": 10, "knockoff-selector": 3,
+        "ofw": 40, "probe-selector": 3, "stability-selection": 100, "arom": 1, "fisher": 0.1,
+    }  # fmt: skip
+    for name, factor in factors.items():
+        assert chance._seconds_of_selector(table, name) == pytest.approx(factor * machine), name
