@@ -156,4 +156,16 @@ CHANGES_NOTHING: dict[Key, str] = {
         "found.append(start + np.flatnonzero(correlation > SUSPICIOUS_CORRELATION))",
         "> → >=",
     ): "a computed correlation that equals the limit to the last digit",
+    (
+        "selectors/scaling/jcfo.py",
+        "SparseProbit._move_scale",
+        "if found.fun < before:",
+        "< → <=",
+    ): "scaling factors of the same value are as good; where nothing was gained they are the same ones",
+    (
+        "selectors/sparsity/logistic_lasso.py",
+        "_PenaltyWalk.ends",
+        "return self.machines.loss <= (1.0 - EXPLAINED) * self.machines.loss_without_features",
+        "<= → <",
+    ): "a loss that equals the limit to the last digit",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import zeronorm
-from zeronorm import RFE, FisherScore, LassoSelector, OptimalFeatureWeighting
+from zeronorm import L1SVM, RFE, FisherScore, LassoSelector, OptimalFeatureWeighting
 from zeronorm.registry import get_method
+from zeronorm.selection import problem as problem_module
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import gflip, gram_schmidt_relief
@@ -24,6 +26,7 @@ from zeronorm.selectors.meta.auto import AutoSelector, choose_method
 from zeronorm.selectors.meta.consensus import Consensus
 from zeronorm.selectors.meta.probe_selector import JoinedDesign
 from zeronorm.selectors.meta.selector_cv import SelectorCV, choose_size
+from zeronorm.selectors.sparsity import zeronorm_logistic
 from zeronorm.selectors.wrapping import labels_of
 
 INF = float("inf")
@@ -500,3 +503,49 @@ def test_how_many_probes_are_drawn(params, n_candidates, count):
             selector._probe_count(n_candidates)
     else:
         assert selector._probe_count(n_candidates) == count
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "params", "size"),
+    [
+        (200, 50, {}, 30),  # 200 / (log 50 · log log 200) = 30.7
+        (4, 1000, {}, 1),
+        (200, 7, {}, 7),
+        (100_000, 5000, {}, zeronorm_logistic.LARGEST_SIZE),
+        (200, 50, {"max_features": 70}, 50),
+        (200, 50, {"max_features": 3}, 3),
+        (200, 2, {}, 2),
+    ],
+)
+def test_the_largest_subsets_that_samples_support(n, p, params, size):
+    problem = problem_of(np.arange(4) % 2, np.zeros((4, p)))
+    assert zeronorm.ZeroNormLogistic(**params)._largest_size(problem, float(n)) == size
+    asked = problem_of(np.arange(4) % 2, np.zeros((4, p)), n_features_to_select=2)
+    assert zeronorm.ZeroNormLogistic()._largest_size(asked, float(n)) == 2
+
+
+def test_a_target_far_from_zero_is_as_good_as_one_near_it():
+    X = noise(40, 6)
+    y = X[:, 1] - 0.5 * X[:, 4] + 0.05 * noise(40, 1, 1)[:, 0]
+    near, far = (L1SVM(task="regression", n_steps=6).fit(X, target) for target in (y, 2.0**-10 * y + 2.0**20))
+    assert near.path_.order.tolist() == far.path_.order.tolist()
+    assert near.path_.own_size == far.path_.own_size
+
+
+@pytest.mark.parametrize("name", ["interval", "gflip", "grafting"])
+def test_steps_whose_number_nobody_knows_are_counted_one_by_one(name, monkeypatch):
+    steps = []
+
+    @contextmanager
+    def bar(description, total):
+        assert total is None
+        yield SimpleNamespace(advance=lambda count=0, text="": steps.append(count))
+
+    monkeypatch.setattr(problem_module, "_bar", bar)
+    X, y = noise(30, 6), np.arange(30) % 2
+    selector = (
+        get_method(name).instances()[0].set_params(verbose=True).fit(X + 2.0 * y[:, None] * np.eye(6)[0], y)
+    )
+    assert set(steps) == {1}
+    if name == "interval":
+        assert len(steps) == len(selector.intervals_) - 1

@@ -7,6 +7,7 @@ A difference here is one that users will meet. Where it is meant, it belongs in 
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -378,6 +379,34 @@ def test_results_stay_what_they_are(case):
     # Rounding may take a step more or less, and more of them where a machine begins at the solution of the last.
     share = 0.5 if case.startswith(("rfe/", "sensitivity/")) else 0.2
     assert abs(now["n_iter"] - known["n_iter"]) <= int(share * known["n_iter"])
+
+
+# The median of the spreads, or a regression of the columns as they are, weighs columns of different units.
+IN_ONE_UNIT = {"shrunken-centroids", "consensus"}
+# A penalty or the width of a tube in the unit of the target.
+UNIT_OF_THE_TARGET = {"grafting", "rfecv", "sensitivity"}
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in KNOWN if re.fullmatch(r"[\w-]+/0/(binary|regression)", case)]
+)
+def test_units_do_not_matter(case):
+    """Powers of two change no digit: each column in another unit, and the target."""
+    name, _, task = case.split("/")
+    X, targets = data()
+    X *= 2.0**-9 if name in IN_ONE_UNIT else 2.0 ** np.array([-12, 3, -7, 0, 5, -9, 2, -3, 8, -11, 1, -6])
+    y = targets[task]
+    if task == "regression" and name not in UNIT_OF_THE_TARGET:
+        y = 2.0**-12 * y
+    selector = get_method(name).instances()[0]
+    chosen = {"random_state": 0, "task": "regression" if task == "regression" else "classification"}
+    known = selector.get_params(deep=False)
+    selector.set_params(**{key: value for key, value in chosen.items() if key in known})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = selector.fit(X, y).path_
+    assert path.order.tolist() == KNOWN[case]["order"]
+    assert path.own_size == KNOWN[case]["own_size"]
 
 
 if __name__ == "__main__":
