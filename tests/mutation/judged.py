@@ -168,4 +168,31 @@ CHANGES_NOTHING: dict[Key, str] = {
         "return self.machines.loss <= (1.0 - EXPLAINED) * self.machines.loss_without_features",
         "<= → <",
     ): "a loss that equals the limit to the last digit",
+    (
+        "selectors/sparsity/l1_svm.py",
+        "_PriceWalk.__init__",
+        "self.unit = max(float(np.abs(y - y.mean()).max()) for _, y in tasks) if epsilon is not None else 1.0",
+        "- → +",
+    ): "the target was moved to zero before, and the unit only tells which weights are rounding",
+    (
+        "selectors/sparsity/sparse_kernel_fisher.py",
+        "_Fisher._stiffness",
+        "spread = max(float(z @ z), 1e-3 * float(self.weight.sum()) * self.mean_difference[self.first] ** 2)",
+        "2 → 3",
+    ): "the price of the constraint: how fast the multipliers settle, not where",
+    (
+        "selectors/scaling/max_entropy_discrimination.py",
+        "MaxEntropyDiscrimination.__init__",
+        "max_iter: int = 500,",
+        "500 → 501",
+    ): "a limit of iterations one off",
+    ("selectors/base.py", "BaseSelector._validate", "elif _is_plain(X, y):", "_is_plain: swap X and y"): (
+        "all data go through the checks of scikit-learn, which find nothing to do: how fast, not what"
+    ),
+    (
+        "selectors/base.py",
+        "BaseSelector._route",
+        "return Bunch(estimator=Bunch(fit={}))",
+        "Bunch: without estimator=",
+    ): "without an estimator nobody reads it",
 }

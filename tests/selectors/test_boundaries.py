@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
@@ -21,12 +23,13 @@ from zeronorm.selection import problem as problem_module
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import gflip, gram_schmidt_relief
+from zeronorm.selectors.greedy import tree
 from zeronorm.selectors.meta import auto, consensus, selector_cv
 from zeronorm.selectors.meta.auto import AutoSelector, choose_method
 from zeronorm.selectors.meta.consensus import Consensus
 from zeronorm.selectors.meta.probe_selector import JoinedDesign
 from zeronorm.selectors.meta.selector_cv import SelectorCV, choose_size
-from zeronorm.selectors.sparsity import zeronorm_logistic
+from zeronorm.selectors.sparsity import l1_svm
 from zeronorm.selectors.wrapping import labels_of
 
 INF = float("inf")
@@ -162,7 +165,7 @@ def test_the_sizes_that_are_tried():
     assert grid.tolist() == [1, 2, 3, 5]  # powers of the fourth root of five, rounded
     kept = SelectorCV(FisherScore())._sizes_to_try(path_of(200, kept=[0, 1, 2]))
     assert (kept[0], kept[-1]) == (3, 200)
-    assert len(kept) <= selector_cv.LENGTH_OF_DEFAULT_GRID
+    assert len(kept) == 20
     assert SelectorCV(FisherScore(), sizes=[4, 2, 4])._sizes_to_try(path_of(4)).tolist() == [2, 4]
     with pytest.raises(ValueError, match="counts up to the 4 features of X"):
         SelectorCV(FisherScore(), sizes=[5])._sizes_to_try(path_of(4))
@@ -174,7 +177,7 @@ def test_the_sizes_that_are_tried():
         AutoSelector(sizes=[10])._sizes_to_try({"a": path_of(9)}, None)
     paths = {"a": path_of(1100, kept=[0]), "b": path_of(1100, kept=[0, 1])}
     grid = own._sizes_to_try(paths, None)
-    assert (grid[0], grid[-1]) == (2, auto.LARGEST_DEFAULT_SIZE)
+    assert (grid[0], grid[-1]) == (2, 1000)
     assert own._sizes_to_try({"a": path_of(3)}, None).tolist() == [1, 2, 3]
 
 
@@ -240,7 +243,7 @@ def test_weights_of_a_consensus():
 
 def test_how_many_features_are_put_in_order_again():
     for params, count in (
-        ({}, consensus.SHORTLIST),
+        ({}, 100),
         ({"aggregation": "frequency"}, 0),
         ({"selectors": [FisherScore()]}, 0),
         ({"refine": 7}, 7),
@@ -488,7 +491,7 @@ def test_features_are_taken_while_the_risk_is_within_the_level(shares, correctio
 @pytest.mark.parametrize(
     ("params", "n_candidates", "count"),
     [
-        ({}, 50, gram_schmidt_relief.DEFAULT_PROBES),
+        ({}, 50, 500),
         ({"correction": "max", "level": 0.1}, 500, 50_000),
         ({"n_probes": 300}, 50, 300),
         ({"n_probes": 300, "correction": "max", "level": 0.1}, 31, 300),
@@ -511,7 +514,7 @@ def test_how_many_probes_are_drawn(params, n_candidates, count):
         (200, 50, {}, 30),  # 200 / (log 50 · log log 200) = 30.7
         (4, 1000, {}, 1),
         (200, 7, {}, 7),
-        (100_000, 5000, {}, zeronorm_logistic.LARGEST_SIZE),
+        (100_000, 5000, {}, 100),
         (200, 50, {"max_features": 70}, 50),
         (200, 50, {"max_features": 3}, 3),
         (200, 2, {}, 2),
@@ -549,3 +552,128 @@ def test_steps_whose_number_nobody_knows_are_counted_one_by_one(name, monkeypatc
     assert set(steps) == {1}
     if name == "interval":
         assert len(steps) == len(selector.intervals_) - 1
+
+
+def test_probes_of_many_features_are_columns_with_their_values_in_another_order():
+    X = noise(9, 4)
+    X[:, 2] = 5.0
+    problem = problem_of(np.arange(9) % 2, X, rng=np.random.default_rng(0))
+    probes = gram_schmidt_relief._permuted_columns(problem, np.array([False, False, True, False]), 50)
+    assert probes.shape == (9, 50)
+    sources = {tuple(np.sort(column)): k for k, column in enumerate(X.T)}
+    drawn = [sources[tuple(np.sort(probe))] for probe in probes.T]
+    assert set(drawn) == {0, 1, 3}
+    assert not any(np.array_equal(probe, X[:, k]) for probe, k in zip(probes.T, drawn, strict=True))
+    nothing = gram_schmidt_relief._permuted_columns(problem, np.ones(4, dtype=bool), 3)
+    np.testing.assert_array_equal(nothing, np.zeros((9, 3)))
+
+
+def test_the_error_of_every_size_on_the_way_of_gram_schmidt():
+    X = noise(30, 5)
+    y = X[:, 1] - 0.5 * X[:, 3] + 0.3 * noise(30, 1, 1)[:, 0]
+    for kept in (None, [0, 4]):
+        path = zeronorm.GramSchmidt(4, stop="size", task="regression", always_keep=kept).fit(X, y).path_
+        sizes = [1, 2, 3, 4] if kept is None else [2, 3, 4]
+        assert path.sizes.tolist()[: len(sizes)] == sizes
+        centred, left = y - y.mean(), []
+        for size in path.visited_sizes:
+            columns = X[:, path.order[:size]] - X[:, path.order[:size]].mean(axis=0)
+            rest = centred - columns @ np.linalg.lstsq(columns, centred, rcond=None)[0]
+            left.append(rest @ rest)
+        np.testing.assert_allclose(path.objective / path.objective[0], np.asarray(left) / left[0])
+
+
+@pytest.mark.parametrize(("asked", "sizes"), [(None, [1, 50]), (7, [1, 7])])
+def test_prices_beyond_the_chosen_one_order_fifty_features_or_as_many_as_are_asked_for(
+    asked, sizes, monkeypatch
+):
+    grown = []
+    monkeypatch.setattr(l1_svm._PriceWalk, "grow_to", lambda self, size, prices: grown.append(size))
+    L1SVM(asked, n_steps=4).fit(noise(30, 9), np.arange(30) % 2)
+    assert grown == sizes
+    grown.clear()
+    L1SVM(asked, C=1.0, n_steps=4).fit(noise(30, 9), np.arange(30) % 2)
+    assert grown == []  # the price is given
+
+
+def test_a_leaf_that_costs_just_what_a_branch_saves_ends_there():
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], dtype=np.float32)
+    nodes = tree.grow_by_error(X, np.array([0, 0, 1, 1, 1, 0]), 2, max_depth=None, min_leaf=1)
+    costs = nodes.collapse_costs()
+    assert nodes.feature[0] == 0
+    for level in np.unique(costs[costs > 0.0]):
+        at, below = nodes.pruned(float(level)), nodes.pruned(float(np.nextafter(level, 0.0)))
+        np.testing.assert_array_equal(at.left < 0, costs <= level)
+        np.testing.assert_array_equal(below.left < 0, costs < level)
+    assert nodes.pruned(0.0).left.tolist() == nodes.left.tolist()
+    assert nodes.pruned(float(costs[0])).used(1).tolist() == [False]
+
+
+def test_every_training_part_of_an_interval_needs_two_classes():
+    X, y = noise(8, 4), np.array(list("aabbaabb"))
+    rows = np.arange(8)
+    parts = [(rows[y == "a"], rows[y == "b"]), (rows[:4], rows[4:])]
+    with pytest.raises(ValueError, match="IntervalSelector"):
+        zeronorm.IntervalSelector(learner=DummyClassifier(), cv=parts).fit(X, y)
+    zeronorm.IntervalSelector(learner=DummyClassifier(), cv=parts[1:]).fit(X, y)
+
+
+# -- What is refused and what is told --
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda X: FisherScore().get_support(),
+        lambda X: FisherScore().transform(X),
+        lambda X: zeronorm.WelchScore().pvalues_,
+        lambda X: Consensus([FisherScore()], n_subsamples=4).false_selections(),
+        lambda X: OptimalFeatureWeighting().mean_error(X, X[:, 0] > 0),
+    ],
+)
+def test_nothing_is_answered_before_the_fit(ask):
+    with pytest.raises(NotFittedError):
+        ask(noise(8))
+
+
+def test_elimination_refuses_what_scikit_learn_refuses():
+    X, y = noise(12), np.arange(12) % 2
+    for selector in (
+        RFE(LogisticRegression()),
+        zeronorm.RFECV(LogisticRegression(), cv=2),
+        zeronorm.RFECV(cv=2),
+    ):
+        with pytest.raises(ValueError, match="None: first found in row 2"):
+            selector.fit(X, [0, 1, None, *y[3:].tolist()])
+        fitted = selector.fit(X, y)
+        assert fitted.get_support().sum() >= 1
+    for call, words in (("predict", "depth"), ("score", "depth")):
+        fitted = zeronorm.RFECV(LogisticRegression(), cv=2).fit(X, y)
+        given = (X,) if call == "predict" else (X, y)
+        with pytest.raises((TypeError, ValueError), match=words):
+            getattr(fitted, call)(*given, depth=3)
+    rows = np.arange(12)
+    with pytest.raises(ValueError, match="RFECV"):
+        zeronorm.RFECV(cv=[(rows[y == 0], rows[y == 1])]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("gram-schmidt-relief", {"level": 0.003}),
+        ("gram-schmidt", {"level": 1e-6}),
+        ("max-entropy-discrimination", {"inclusion_prior": 1e-6, "C": 1.1}),
+        ("l1-svm", {"C": 1e-6}),
+        ("svm-weights", {"norm": "l1", "C": 1e-6}),
+        ("fsv", {"sparsity": 0.99, "alpha": 1.0}),
+    ],
+)
+def test_an_empty_answer_is_told_with_a_remedy(name, params):
+    """Noise, and parameters so strict that nothing passes; with a number asked for there is nothing to tell."""
+    X, y = noise(20, 4, 5), np.arange(20) % 2
+    cls = get_method(name).cls
+    with pytest.warns(UserWarning, match=f"{cls.__name__}.*(raise|lower)"):
+        cls(**params).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cls(n_features_to_select=2, **params).fit(X, y).n_features_ == 2
