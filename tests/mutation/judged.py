@@ -195,4 +195,22 @@ CHANGES_NOTHING: dict[Key, str] = {
         "return Bunch(estimator=Bunch(fit={}))",
         "Bunch: without estimator=",
     ): "without an estimator nobody reads it",
+    (
+        "selectors/greedy/tree.py",
+        "Nodes.of",
+        "feature=np.where(tree.children_left < 0, -1, tree.feature),",
+        "1 → 2",
+    ): "any negative number marks a leaf: features are only compared with zero",
+    (
+        "selectors/base.py",
+        "_drop_unweighted",
+        "sample_weight, np.empty((design.shape[0], 1)), dtype=np.float64, ensure_non_negative=True",
+        "1 → 2",
+    ): "of the array only the number of rows is read",
+    (
+        "selectors/greedy/perceptron_rfe.py",
+        "_pass_until_clean",
+        "height = max(1, _POWERS_PER_CALL // p)",
+        "1 → 2",
+    ): "the least height of a block: how fast, not what",
 }

@@ -677,3 +677,25 @@ def test_an_empty_answer_is_told_with_a_remedy(name, params):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cls(n_features_to_select=2, **params).fit(X, y).n_features_ == 2
+
+
+def test_weights_of_rounding_are_no_weights():
+    walk = SimpleNamespace(unit=1.0, problem=SimpleNamespace(design=zeronorm.as_design(np.eye(4))))
+    walk.weights = np.array([[1.0, 1e-10, 0.0, -2e-9], [0.5, 0.0, 1e-12, 0.0]])
+    l1_svm._PriceWalk._drop_rounding(walk)
+    np.testing.assert_array_equal(walk.weights, [[1.0, 0.0, 0.0, -2e-9], [0.5, 0.0, 0.0, 0.0]])
+    walk.weights = np.array([[1e-8, 0.0, 0.0, 0.0], [1e-10, 0.0, 0.0, 0.0]])  # the second decides nothing
+    l1_svm._PriceWalk._drop_rounding(walk)
+    np.testing.assert_array_equal(walk.weights, [[1e-8, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+
+
+def test_the_cost_of_a_leaf_is_chosen_from_two_samples_of_a_class_on():
+    """Noise: no leaf pays. With one sample of a class there is nothing to test on."""
+    data = noise(12, 2).astype(np.float32)
+
+    def grow(data, y):
+        return tree.grow_by_error(data, y, 2, max_depth=None, min_leaf=1)
+
+    for n_rare, is_chosen in ((1, False), (2, True), (5, True)):
+        y = (np.arange(12) < n_rare).astype(int)
+        assert (tree.chosen_cost(grow, data, y, "binary", 0) > 0.0) is is_chosen

@@ -357,3 +357,15 @@ def test_features_on_a_device_keep_their_names(monkeypatch):
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="needs data without gaps"):
         places.table_on_device(table_of(X, y), "cuda")
+
+
+@pytest.mark.parametrize(("device", "dask"), [("cuda", None), (None, "tcp://here")])
+def test_a_run_asks_how_many_parts_run_side_by_side_where_it_computes(device, dask, monkeypatch):
+    X, y = numbers()
+
+    def asked(*places_and_jobs):
+        raise LookupError(repr(places_and_jobs))
+
+    monkeypatch.setattr(job, "jobs_at", asked)
+    with pytest.raises(LookupError, match=re.escape(repr((device, dask, 3)))):
+        zeronorm.select(X, y, **QUICK, device=device, dask=dask, n_jobs=3)
