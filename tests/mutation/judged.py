@@ -150,4 +150,67 @@ CHANGES_NOTHING: dict[Key, str] = {
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
+    (
+        "workflow/checks.py",
+        "_copies_of_target",
+        "found.append(start + np.flatnonzero(correlation > SUSPICIOUS_CORRELATION))",
+        "> → >=",
+    ): "a computed correlation that equals the limit to the last digit",
+    (
+        "selectors/scaling/jcfo.py",
+        "SparseProbit._move_scale",
+        "if found.fun < before:",
+        "< → <=",
+    ): "scaling factors of the same value are as good; where nothing was gained they are the same ones",
+    (
+        "selectors/sparsity/logistic_lasso.py",
+        "_PenaltyWalk.ends",
+        "return self.machines.loss <= (1.0 - EXPLAINED) * self.machines.loss_without_features",
+        "<= → <",
+    ): "a loss that equals the limit to the last digit",
+    (
+        "selectors/sparsity/l1_svm.py",
+        "_PriceWalk.__init__",
+        "self.unit = max(float(np.abs(y - y.mean()).max()) for _, y in tasks) if epsilon is not None else 1.0",
+        "- → +",
+    ): "the target was moved to zero before, and the unit only tells which weights are rounding",
+    (
+        "selectors/sparsity/sparse_kernel_fisher.py",
+        "_Fisher._stiffness",
+        "spread = max(float(z @ z), 1e-3 * float(self.weight.sum()) * self.mean_difference[self.first] ** 2)",
+        "2 → 3",
+    ): "the price of the constraint: how fast the multipliers settle, not where",
+    (
+        "selectors/scaling/max_entropy_discrimination.py",
+        "MaxEntropyDiscrimination.__init__",
+        "max_iter: int = 500,",
+        "500 → 501",
+    ): "a limit of iterations one off",
+    ("selectors/base.py", "BaseSelector._validate", "elif _is_plain(X, y):", "_is_plain: swap X and y"): (
+        "all data go through the checks of scikit-learn, which find nothing to do: how fast, not what"
+    ),
+    (
+        "selectors/base.py",
+        "BaseSelector._route",
+        "return Bunch(estimator=Bunch(fit={}))",
+        "Bunch: without estimator=",
+    ): "without an estimator nobody reads it",
+    (
+        "selectors/greedy/tree.py",
+        "Nodes.of",
+        "feature=np.where(tree.children_left < 0, -1, tree.feature),",
+        "1 → 2",
+    ): "any negative number marks a leaf: features are only compared with zero",
+    (
+        "selectors/base.py",
+        "_drop_unweighted",
+        "sample_weight, np.empty((design.shape[0], 1)), dtype=np.float64, ensure_non_negative=True",
+        "1 → 2",
+    ): "of the array only the number of rows is read",
+    (
+        "selectors/greedy/perceptron_rfe.py",
+        "_pass_until_clean",
+        "height = max(1, _POWERS_PER_CALL // p)",
+        "1 → 2",
+    ): "the least height of a block: how fast, not what",
 }

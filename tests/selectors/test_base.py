@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 
-from zeronorm import RFECV, FisherScore, LassoSelector, SelectorCV, as_design
+from zeronorm import RFECV, FisherScore, LassoSelector, SelectorCV, SVMWeights, as_design
 from zeronorm.registry import all_methods
 from zeronorm.selection import problem
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selectors import base
 
 TALKING = [
     m
@@ -147,3 +156,181 @@ def test_labels_stay_what_they_are_and_targets_become_numbers():
     np.testing.assert_array_equal(
         LassoSelector(task="regression").fit(X, numbers.astype(object)).scores_, wanted
     )
+
+
+# -- Arrays, labels and weights at the point where they are told apart --
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "is_plain"),
+    [
+        (np.zeros((2, 1)), np.array([0, 1]), True),
+        (np.zeros((3, 2), dtype=np.float32), np.array([True, False, True]), True),
+        (np.zeros((3, 2)), np.array([1, 2, 1], dtype=np.uint8), True),
+        (np.zeros((1, 1)), np.array([0]), False),
+        (np.zeros((3, 0)), np.array([0, 1, 0]), False),
+        (np.zeros((3, 2)), np.array([0, 1]), False),
+        (np.zeros((2, 2)), np.array([0, 1, 1]), False),
+        (np.zeros((3, 2)), np.array([[0], [1], [0]]), False),
+        (np.zeros((3, 2, 1)), np.array([0, 1, 0]), False),
+        (np.zeros(3), np.array([0, 1, 0]), False),
+        (np.zeros((3, 2), dtype=int), np.array([0, 1, 0]), False),
+        (np.zeros((3, 2)), np.array([0.0, 1.0, 0.0]), False),
+        (np.zeros((3, 2)), np.array(["a", "b", "a"]), False),
+        (np.zeros((3, 2)), [0, 1, 0], False),
+        ([[0.0], [1.0]], np.array([0, 1]), False),
+        (np.zeros((3, 2)).view(np.matrix), np.array([0, 1, 0]), False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_which_arrays_need_no_checks_of_scikit_learn(X, y, is_plain):
+    assert base._is_plain(X, y) is is_plain
+
+
+@pytest.mark.parametrize(
+    ("y", "is_doubted"),
+    [
+        ([0, 1, 0, 1], False),
+        (["a", "b", "a", "b"], False),
+        ([True, False, True, False], False),
+        ([0, 1, 2, 0, 1], True),  # more classes than half of the samples
+        ([0.0, 1.0, 0.0, 1.0], True),
+        ([[0], [1], [0], [1]], True),
+    ],
+)
+def test_labels_that_scikit_learn_is_asked_about(y, is_doubted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(base, "check_classification_targets", asked.append)
+    classes, codes = base._classes_of(np.asarray(y))
+    assert bool(asked) is is_doubted
+    np.testing.assert_array_equal(classes[codes].ravel(), np.ravel(y))
+
+
+@pytest.mark.parametrize(
+    ("y", "found"),
+    [
+        ([0, None, 1], "None: first found in row 1"),
+        (("a", "b", None), "None: first found in row 2"),
+        (np.array(["a", np.nan, "b"], dtype=object), "NaN: first found in row 1"),
+        ([0, 1, np.nan], None),  # numbers are checked with the others
+        (np.array(["a", "b"], dtype=object), None),
+    ],
+)
+def test_the_first_label_that_is_missing_is_named(y, found):
+    if found is None:
+        base.require_labels(y)
+    else:
+        with pytest.raises(ValueError, match=found):
+            base.require_labels(y)
+
+
+def test_weights_that_are_zero_or_beyond_all_bounds():
+    design, y = as_design(np.arange(12.0).reshape(4, 3)), np.arange(4) % 2
+    assert base._drop_unweighted(design, y, None) == (design, y, None)
+    same, _, weight = base._drop_unweighted(design, y, [1.0, 2.0, 1e150, 1e-150])
+    assert same is design
+    assert weight.tolist() == [1.0, 2.0, 1e150, 1e-150]
+    part, labels, weight = base._drop_unweighted(design, y, [0.0, 2.0, 0.0, 3.0])
+    np.testing.assert_array_equal(part.block(slice(None)), [[3, 4, 5], [9, 10, 11]])
+    assert (labels.tolist(), weight.tolist()) == ([1, 1], [2.0, 3.0])
+    with pytest.raises(ValueError, match=r"two samples must have a positive weight\. Got 1"):
+        base._drop_unweighted(design, y, [0.0, 2.0, 0.0, 0.0])
+    for wrong in (1.1e150, 0.9e-150):
+        with pytest.raises(ValueError, match=r"must be zero or between 1e-150 and 1e\+150"):
+            base._drop_unweighted(design, y, [1.0, 1.0, wrong, 1.0])
+    with pytest.raises(ValueError, match="Negative values"):
+        base._drop_unweighted(design, y, [1.0, 1.0, -1.0, 1.0])
+
+
+def test_targets_that_are_too_large_to_square():
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    y = np.where(np.arange(8) % 2, 1.0, -1.0)
+    LassoSelector(task="regression").fit(X, 1e150 * y)
+    y[3] = -2.0
+    with pytest.raises(ValueError, match=r"Input y contains -2e\+150\. Squares of values beyond 1e\+150"):
+        LassoSelector(task="regression").fit(X, 1e150 * y)
+
+
+@pytest.mark.parametrize("home", ["dense", "sparse", "design"])
+def test_the_estimator_sees_the_columns_as_the_method_did(home):
+    """Standardised where the method standardises; sparse columns keep their zeros."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, size=(40, 5)) * rng.uniform(0.5, 2.0, size=(40, 5))
+    y = (X[:, 1] - X[:, 3] > 0).astype(int)
+    data = {"dense": X, "sparse": sparse.csr_matrix(X), "design": as_design(X)}[home]
+    fitted = SVMWeights(2, estimator=LogisticRegression()).fit(data, y)
+    seen = X[:, fitted.support_]
+    seen = (seen - (0.0 if home == "sparse" else seen.mean(axis=0))) / seen.std(axis=0)
+    alone = LogisticRegression().fit(seen, y)
+    np.testing.assert_allclose(fitted.estimator_.coef_, alone.coef_, rtol=1e-4)
+    np.testing.assert_allclose(
+        fitted.decision_function(data), alone.decision_function(seen), rtol=1e-3, atol=1e-4
+    )
+    np.testing.assert_allclose(fitted.predict_proba(data), alone.predict_proba(seen), atol=1e-4)
+    assert fitted.score(data, y) == alone.score(seen, y)
+    plain = SVMWeights(2, standardize=False, estimator=LogisticRegression()).fit(data, y)
+    alone = LogisticRegression().fit(X[:, plain.support_], y)
+    np.testing.assert_allclose(plain.estimator_.coef_, alone.coef_, rtol=1e-4)
+
+
+def test_what_the_estimator_lacks_the_selector_lacks():
+    X, y = make_classification(40, 5, random_state=0)
+    for estimator, has in (
+        (None, ()),
+        (LinearSVC(), ("predict", "score", "decision_function")),
+        (GaussianNB(), ("predict", "score", "predict_proba")),
+    ):
+        selector = FisherScore(2, estimator=estimator)
+        for name in ("predict", "score", "decision_function", "predict_proba"):
+            assert hasattr(selector, name) == (name in has)
+        kind = get_tags(selector).estimator_type
+        assert kind == (None if estimator is None else "classifier")
+    neighbours = FisherScore(2, estimator=KNeighborsClassifier())  # which takes no weights
+    neighbours.fit(X, y, sample_weight=np.ones(40))
+    assert neighbours.predict(X).shape == (40,)
+    with pytest.raises(ValueError, match="NaN"):
+        neighbours.predict(np.where(X[0, 0] == X, np.nan, X))
+    regressor = FisherScore(2, estimator=Ridge(), task="regression")
+    assert get_tags(regressor).estimator_type == "regressor"
+
+
+def test_groups_of_samples_do_not_outlive_the_fit():
+    X, y = make_classification(40, 5, random_state=0)
+    selector = SelectorCV(FisherScore(), cv=2)
+    selector.fit(X, y, groups=np.arange(40) // 4)
+    assert not hasattr(selector, "_sample_groups")
+    with pytest.raises(ValueError, match="one label for each"):
+        selector.fit(X, y, groups=np.arange(39))
+    assert not hasattr(selector, "_sample_groups")
+
+
+def test_a_path_without_steps_counts_one_and_a_remedy_is_told():
+    selector = FisherScore(2)
+    path = SelectionPath.from_scores([1.0, 3.0, 2.0])
+    constrained = path.constrained(None, np.empty(0, dtype=np.intp))
+    told = SimpleNamespace(n_features_to_select=2)
+    selector._store(replace(constrained, n_iter=0), told)
+    assert (selector.n_iter_, selector.n_features_, selector.converged_) == (1, 2, True)
+    for remedy, words in (("add samples.", "add samples."), ("", "raise max_iter or loosen tol.")):
+        with pytest.warns(ConvergenceWarning, match=f"FisherScore did not converge: {words}"):
+            selector._store(replace(constrained, converged=False, remedy=remedy), told)
+
+
+@pytest.mark.parametrize(
+    ("own_size", "kept", "groups", "size"),
+    [
+        (None, [], None, 3),
+        (5, [], None, 5),
+        (0, [], None, 1),
+        (2, [0, 1, 4], None, 3),
+        (None, [], [0, 0, 1, 1, 1, 2, 2], 2),  # of the sizes 2, 5 and 7 the largest that is at most three
+        (1, [], [0, 0, 1, 1, 1, 2, 2], 2),  # none fits, so the smallest
+        (5, [], [0, 0, 1, 1, 1, 2, 2], 5),
+        (6, [], [0, 0, 1, 1, 1, 2, 2], 5),
+    ],
+)
+def test_the_size_that_a_method_chooses(own_size, kept, groups, size):
+    path = SelectionPath.from_scores([7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0], own_size=own_size)
+    codes = None if groups is None else np.asarray(groups)
+    path = path.constrained(codes, np.asarray(kept, dtype=np.intp))
+    assert FisherScore._default_size(path) == size

@@ -95,7 +95,8 @@ def write_report(result: Result, path: Path, *, force: bool) -> Path:
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, file)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        if temporary.is_file():
+            temporary.unlink()
         raise ValueError(
             f"The report cannot be written to {str(file)!r}: {error.strerror}. Choose another place (parameter 'out')."
         ) from error

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.utils import get_tags
 
 from oracles.relief import mean_hit_and_miss
 from zeronorm import Relief
@@ -213,3 +214,7 @@ def test_constant_target_of_a_regression():
     X, _ = continuous()
     with pytest.raises(ValueError, match="target that varies"):
         Relief(task="regression").fit(X, np.full(len(X), 2.5))
+
+
+def test_gaps_are_announced_to_scikit_learn():
+    assert get_tags(Relief()).input_tags.allow_nan
