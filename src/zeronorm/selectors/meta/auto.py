@@ -48,9 +48,8 @@ FEW_OF_A_CLASS = 30  # they all stay
 CLEARLY = 3.0  # standard errors
 WORTH_A_WORD = 0.05  # of the score
 LARGEST_DEFAULT_SIZE = 1000
-WORST_SHARE = (
-    -1.0
-)  # of the variance that is explained: nothing bounds the error of a line far from its samples
+# Of the variance that is explained: nothing bounds the error of a line far from its samples.
+WORST_SHARE = -1.0
 ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one standard error
 
 
