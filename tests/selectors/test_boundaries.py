@@ -202,12 +202,18 @@ def test_relief_has_as_many_neighbours_as_there_are(counts, neighbours, monkeypa
 
 
 def test_elimination_takes_tenths_where_it_is_much_work(monkeypatch):
-    monkeypatch.setattr(consensus, "MUCH_WORK", 100.0)
+    wide = problem_of([0, 1], np.zeros((2, 5)))  # 20 multiplications
+    for most, settings in ((20.0, {}), (19.9, {"step": 0.1})):
+        monkeypatch.setattr(consensus, "MUCH_WORK", most)
+        assert consensus.quick_elimination(wide) == settings
+    tall = problem_of(np.arange(3000) % 2, np.zeros((3000, 3)))
+    assert consensus.quick_elimination(tall) == {"step": 0.1, "loss": "squared"}
     few, many = (
-        dict(consensus.default_roster("classification", work, ("rfe", "fisher"))) for work in (100.0, 100.1)
+        dict(consensus.default_roster("classification", settings, ("rfe", "fisher")))
+        for settings in ({}, {"step": 0.1})
     )
     assert (few["rfe"].step, many["rfe"].step) == (RFE().step, 0.1)
-    roster = consensus.default_roster("regression", 0.0)
+    roster = consensus.default_roster("regression", {})
     assert [name for name, _ in roster] == list(consensus.DEFAULT_METHODS["regression"])
     assert all(selector.task == "regression" for _, selector in roster)
     X = np.zeros((4, 3))
