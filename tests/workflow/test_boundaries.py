@@ -22,9 +22,10 @@ from sklearn.svm import LinearSVC
 import zeronorm
 from zeronorm import as_design
 from zeronorm.datasets.raw import RawTable
+from zeronorm.selection.path import SelectionPath
 from zeronorm.workflow import chance, checks, files, inputs, job, measured, places, procedures, training
 from zeronorm.workflow.chance import WithBaseline, permuted_target
-from zeronorm.workflow.features import compared_classes, effect_name, univariate_effects
+from zeronorm.workflow.features import compared_classes, describe_selected, effect_name, univariate_effects
 from zeronorm.workflow.inputs import DataOptions, dense_columns, kept_columns, load_data, names_of, pack_table
 from zeronorm.workflow.models import LinearModel, apply_model, fit_model, read_new_samples
 from zeronorm.workflow.procedures import Settings
@@ -1156,3 +1157,18 @@ def test_how_many_times_longer_than_a_machine_methods_are_taken_to_be():
     }  # fmt: skip
     for name, factor in factors.items():
         assert chance._seconds_of_selector(table, name) == pytest.approx(factor * machine), name
+
+
+def test_a_selected_feature_in_numbers_and_words():
+    X, y = numbers(20)
+    table = table_of(X, y)
+    path = SelectionPath.from_scores([1.0, 4.0, 3.0, 2.0])
+    (first, second) = describe_selected(table, path, np.array([1, 3]), {1: 0.75}, None)
+    effects = univariate_effects(table)
+    assert (first.rank, second.rank, first.index, second.index) == (1, 2, 1, 3)
+    assert (first.score, second.score, first.frequency, second.frequency) == (4.0, 2.0, 0.75, 0.0)
+    assert (first.effect, second.effect) == pytest.approx(tuple(effects.difference[[1, 3]]))
+    assert (first.p_value, second.q_value) == pytest.approx((effects.p_value[1], effects.q_value[3]))
+    assert (first.effect_kind, first.coefficient, first.fold_change) == ("cohens_d", None, None)
+    assert (first.mean, first.scale) == pytest.approx((X[:, 1].mean(), X[:, 1].std()))
+    assert describe_selected(table, path, np.array([], dtype=int), {}, None) == []
