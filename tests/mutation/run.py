@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -59,6 +60,8 @@ TESTS_AT_A_TIME = 120
 MEMORY_LIMIT = 8 << 30  # bytes of one trial: a fault may ask for more than there is
 CONTROL_EVERY = 12  # faults, one trial without
 FORKING = multiprocessing.get_context("forkserver")
+RUNNING: set[int] = set()  # processes that run tests, each with a group of its own
+STOPPED = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -123,16 +126,38 @@ def pytest(
         target=forked.run, args=([*arguments, *files], settings, str(ROOT), MEMORY_LIMIT, str(output))
     )
     process.start()
+    assert process.pid is not None
+    RUNNING.add(process.pid)
     try:
-        process.join(limit_s)
+        process.join(0.0 if STOPPED.is_set() else limit_s)
         status = -signal.SIGALRM if process.exitcode is None else process.exitcode
     finally:
-        if process.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with whatever the tests have started
+        RUNNING.discard(process.pid)
+        end_with_children(process.pid)
         process.join()
         process.close()
     return status, forked.text_of(output), time.monotonic() - started
+
+
+def end_with_children(pid: int) -> None:
+    """With whatever the tests have started; a process that has just begun has no group yet."""
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            end(pid, signal.SIGKILL)
+            return
+
+
+def end_when_asked() -> None:
+    """A run that is told to end takes along the processes that run tests, which do not hear of it themselves."""
+
+    def end(number: int, _: object) -> None:
+        STOPPED.set()
+        for pid in tuple(RUNNING):
+            end_with_children(pid)
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
 
 
 @functools.cache  # sources that change meanwhile count from the next run on
@@ -402,6 +427,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", default=["tests"], help="folders or files of tests")
     parser.add_argument("--out", type=Path, help="a file for the outcomes")
     options = parser.parse_args()
+    end_when_asked()
     deadline = time.monotonic() + 60.0 * options.minutes
     global MEMORY_LIMIT
     MEMORY_LIMIT = options.memory << 30
@@ -428,7 +454,9 @@ def try_all(trials: list[Trial], jobs: int, deadline: float, out: Path | None) -
     results: list[Outcome] = []
 
     def attempt(trial: Trial) -> Outcome | None:
-        return judged(outcome_of(trial)) if time.monotonic() < deadline else None
+        if STOPPED.is_set() or time.monotonic() >= deadline:
+            return None
+        return judged(outcome_of(trial))
 
     with ThreadPoolExecutor(jobs) as pool:
         for done in as_completed([pool.submit(attempt, trial) for trial in trials]):
