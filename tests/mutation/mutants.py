@@ -383,13 +383,13 @@ class Reach:
         return function is None or mutant.lines[0] == function.lineno
 
     def of_kernel(self, name: str) -> set[int]:
-        """Tests that call the kernel, or run a line of Python that names it, or one that calls it."""
+        """Tests that call the kernel, compiled or not, or run a line of Python that names it, or one that calls it."""
         if name not in self._of_kernel:
             self._of_kernel[name] = set()  # kernels that call each other
             found: set[int] = set()
             if name in self.kernels:
                 file, lines = self.kernels[name]
-                found |= self.ran.get(file, {}).get(lines[0], set())
+                found |= self._of_lines(file, lines)  # the first of them, or those that Python ran itself
             for file, line in self.uses.get(name, []):
                 caller = self._kernel_at(file, line)
                 if caller is not None:
