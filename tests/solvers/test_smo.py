@@ -345,3 +345,39 @@ def test_a_search_that_only_moves_rounding_is_ended():
     n_iter, violation, status, *_ = solved(dual, X @ X.T, tol=0.0, max_iter=30_000)
     assert (n_iter, status) == (2 * 20 * 100, smo.STALLED)
     assert violation < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "C", "n_steps", "n_free"),
+    [
+        ((40, 6), "hinge", 0.05, 26, 6),
+        ((40, 6), "hinge", 5.0, 61, 7),
+        ((40, 60), "hinge", 1.0, 42, 32),
+        ((40, 6), "squared", 0.5, 50, 32),
+        ((60, 4), "regression", 0.25, 83, 6),
+        ((150, 4), "regression", 2.0, 237, 9),
+        ((300, 5), "hinge", 0.25, 244, 6),  # from 256 variables on some are set aside
+        ((300, 5), "squared", 0.5, 1565, 234),
+        ((280, 400), "hinge", 0.001, 537, 149),
+        ((40, 60), "hinge", np.inf, 43, 32),
+    ],
+)
+def test_the_way_is_the_same_everywhere(shape, kind, C, n_steps, n_free):
+    """Whole numbers and loops without reordered sums: a number of steps that changes was meant to change."""
+    X, y = integers(*shape, 7)
+    K, price = X @ X.T, np.full(shape[0], C)
+    dual = BoxDual.classification(y, price, kind == "squared")
+    if kind == "regression":
+        target = X[:, 0] - X[:, 1] + np.random.default_rng(1).integers(-2, 3, shape[0])
+        dual = BoxDual.regression(target, price, 0.5, False)
+    n_iter, violation, status, alpha, f = solved(dual, K)
+    assert (n_iter, status) == (n_steps, smo.CONVERGED)
+    assert np.sum((alpha > 0.0) & (alpha < dual.upper)) == n_free
+    assert violation < 1e-10
+    assert dual.gap(alpha, f, dual.bias(alpha, f)) <= 1e-9 * dual.objective(alpha, f)
+
+
+def test_classes_that_cannot_be_separated_are_seen_after_a_few_steps():
+    X, y = integers(24, 3, 7)
+    n_iter, _, status, *_ = solved(BoxDual.classification(y, np.full(24, np.inf), False), X @ X.T)
+    assert (n_iter, status) == (12, smo.UNBOUNDED)
