@@ -18,6 +18,7 @@ from zeronorm.design.annotated import design_of_rows
 from zeronorm.design.array_api import ArrayApiDesign, to_device
 from zeronorm.design.base import BACKENDS, read_in_turn, register_backend
 from zeronorm.design.chunked import _KeptColumns, _places, open_files, stamp_of
+from zeronorm.design.convert import check_container
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.packing import full_disk_explained, is_running, pack, require_room
 from zeronorm.design.sparse import SparseDesign, SparseFileDesign, check_structure
@@ -655,3 +656,75 @@ def test_entries_of_a_column_of_a_table(values):
         column["codes"][2] = -1
         assert annotated._entries(column) is None
         assert annotated._entries({}) is None
+
+
+# -- Arrays that are parts of others, lists, memory --
+
+
+def test_only_columns_of_a_larger_matrix_are_taken_as_such():
+    whole = data((6, 8))
+    flat = np.arange(48.0)
+    others = [
+        whole.copy(),  # its own
+        flat.reshape(6, 8)[:, 2:5],  # of a vector
+        np.ones((6, 8), dtype=np.int64).view(np.float64)[:, 1:4],  # of another type
+        np.asfortranarray(whole)[:, 1:4],
+        np.ascontiguousarray(whole)[:, ::2],
+        whole[:, :0],
+        data((2, 3, 4))[0],  # of three dimensions
+    ]
+    for array in others:
+        design = DenseDesign.of_part(array)
+        assert design._array is array
+        np.testing.assert_array_equal(design.block(slice(None)), array)
+    design = DenseDesign.of_part(whole[1:4, 2:7])
+    assert design._array is whole
+    assert (design._rows, design._columns) == (range(1, 4), range(2, 7))
+
+
+def test_rows_that_are_no_rows_are_refused():
+    with pytest.raises(ValueError, match="must have equal lengths"):
+        check_container([[1.0, 2.0], 3.0])
+    with pytest.raises(ValueError, match="Row 0 has 2 values and row 1 has 3"):
+        check_container([[1.0, 2.0], [3.0, 4.0, 5.0]])
+    check_container([[1.0, 2.0], [3.0, 4.0]])
+    check_container([1.0, 2.0])  # one dimension, which others refuse
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_no_samples_have_no_range(order):
+    design = as_design(np.array(data(), order=order)).take_rows([])
+    with pytest.raises(ValueError, match="at least one sample"):
+        design.column_range()
+
+
+def test_two_square_matrices_are_asked_for(monkeypatch):
+    asked = []
+    monkeypatch.setattr("zeronorm.design.base.require_memory", lambda n_bytes, *words: asked.append(n_bytes))
+    design = as_design(data((12, 9)))
+    design.gram()
+    design.sandwich(np.ones(12))
+    assert asked == [2 * 8 * 12**2, 2 * 8 * 9**2]
+
+
+def test_an_empty_folder_has_neither_size_nor_time(tmp_path):
+    assert stamp_of(tmp_path) == (0, 0)
+
+
+def test_what_a_design_does_where_nothing_else_is_asked_for():
+    X = data()
+    X[:, 2] = 4.0
+    view = as_design(X).standardized()
+    np.testing.assert_allclose(view.mean, X.mean(axis=0))
+    np.testing.assert_allclose(view.scale, np.where(np.arange(9) == 2, 1.0, X.std(axis=0)))
+    assert as_design(X)._known_finite
+    X[1, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        as_design(X)
+    with pytest.raises(ValueError, match="NaN"):
+        stats.require_finite(DenseDesign(X))
+    X[1, 1] = 0.0
+    pairs = as_design(xp.asarray(X)).distances(np.ones(9))
+    np.testing.assert_allclose(pairs, np.abs(X[:, None] - X[None]).sum(axis=2), atol=1e-10)
+    assert as_design(X).distances(np.ones(9)) is None
+    assert not StandardizedDesign(as_design(X), np.zeros(9), np.ones(9))._unit_variance

@@ -150,4 +150,46 @@ CHANGES_NOTHING: dict[Key, str] = {
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
+    ("design/column_kernels.py", "turn_columns", "in_eights = p // 8 * 8", "* → /"): (
+        "columns that the first loop leaves are copied by the second, one by one"
+    ),
+    (
+        "design/column_kernels.py",
+        "rows_transpose_dot",
+        "n, in_eights = rows.shape[0], rows.shape[0] // 8 * 8",
+        "8 → 9",
+    ): "of the two, that which leaves more rows to the second loop; the other one is found",
+    ("design/column_kernels.py", "_range", "smallest, largest = LARGEST_KEY, -LARGEST_KEY - 1", "- → +"): (
+        "the keys between belong to no number"
+    ),
+    ("design/index.py", "by_falling_value", "n_bits = int(values.size - 1).bit_length()", "- → +"): (
+        "one bit more than the places need"
+    ),
+    (
+        "design/array_api.py",
+        "ArrayApiDesign._sandwich",
+        "height = max(1, block_bytes(self._array, row_bytes * self.n_samples) // row_bytes)",
+        "1 → 2",
+    ): "the least height of a block: how fast, not what",
+    ("design/chunked.py", "ChunkedDesign._transpose_dot", "if self._is_tall:", "never (self._is_tall)"): (
+        "the same product by bands of rows or of columns: how fast, not what"
+    ),
+    (
+        "design/convert.py",
+        "_as_float",
+        'np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64',
+        "4 → 5",
+    ): "there are no numbers of five bytes",
+    (
+        "solvers/l1_svm/newton.py",
+        "vertex",
+        "if np.any(weights[guess.active] * guess.signs <= 0.0):",
+        "* → /",
+    ): "the signs are one or minus one",
+    (
+        "solvers/losses.py",
+        "_full_step",
+        "if np.abs(after).max() > 0.5 * np.abs(gradient).max():",
+        "> → >=",
+    ): "a gradient that is halved to the last digit",
 }

@@ -133,6 +133,7 @@ def test_a_joint_start_is_cut_to_the_prices():
     other = joint(C=np.full(N, 0.3))[1]
     other.start_from(found)
     np.testing.assert_array_equal(other.alpha, np.minimum(found.alpha, 0.3))
+    np.testing.assert_array_equal(other.bias, found.bias)
     assert other.bias is not found.bias
     np.testing.assert_allclose(other.f.T, other.K @ other.coefficients())
 

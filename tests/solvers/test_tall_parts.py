@@ -310,3 +310,15 @@ def test_a_certificate_enlarges_what_breaks_hard_constraints_by_a_little():
         assert found.primal_objective == pytest.approx(wanted)
     shifted = tall.certified(as_design(X), dual, np.array([0.5]), 0.1, np.zeros(3), 1, Status.CONVERGED)
     assert (shifted.weights[0], shifted.bias) == pytest.approx((0.5 / 0.4, 0.1 / 0.4))
+
+
+@pytest.mark.parametrize(
+    ("length", "n_iter", "status"), [(0.0, 1, Status.CONVERGED), (1.0, 3, Status.ITERATION_LIMIT)]
+)
+def test_a_step_without_length_ends_the_search(length, n_iter, status, monkeypatch):
+    """Nothing more is to be gained then; a whole step that leaves other residuals positive is none of that."""
+    X, dual = problem_of("squared hinge")
+    monkeypatch.setattr(tall, "_exact_line_search", lambda *_: length)
+    monkeypatch.setattr(np, "array_equal", lambda *_: False)  # no step is exact
+    found = tall.solve_squared_loss(as_design(X), dual, tol=1e-300, max_iter=3)
+    assert (found.n_iter, found.status) == (n_iter, status)
