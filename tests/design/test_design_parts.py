@@ -449,6 +449,22 @@ def test_scattered_lines_are_read_with_what_is_between(tmp_path, monkeypatch):
         assert reads == wanted
 
 
+def test_places_of_a_line_are_read_span_by_span(tmp_path, monkeypatch):
+    X = data((3, 40))
+    np.save(tmp_path / "x.npy", X)
+    file = open_files(tmp_path / "x.npy")._files[0]
+    reads, into = [], chunked._read_into
+    monkeypatch.setattr(
+        chunked, "_read_into", lambda s, f, o, out: reads.append(out.size) or into(s, f, o, out)
+    )
+    monkeypatch.setattr(chunked, "_LARGEST_GAP", 3 * 8)
+    for columns, wanted in (([2, 4, 20, 30, 31], [3, 1, 2]), ([30, 2, 30], [1, 1]), (range(5, 9), [4])):
+        reads.clear()
+        chosen = columns if isinstance(columns, range) else np.array(columns)
+        np.testing.assert_array_equal(file.read(range(3), chosen), X[:, columns])
+        assert reads == 3 * wanted
+
+
 # -- Packed files --
 
 
@@ -586,6 +602,25 @@ def test_sparse_columns_on_disk_are_read_in_parts(budget, monkeypatch):
     needed = 4 * (3 / 9 * (sizes[:10] - 16).sum() + 80)
     assert isinstance(half, SparseDesign) == (needed <= budget)
     np.testing.assert_array_equal(half.block(slice(None)), X[:3, :10])
+
+
+def test_a_damaged_matrix_is_refused_as_a_container_too():
+    X = sparse.csr_array(data((4, 3)))
+    check_container(X)
+    X.indices[2] = 7
+    with pytest.raises(ValueError, match="holds 7 at place 2"):
+        check_container(X)
+
+
+def test_ranges_of_a_device_are_views():
+    X = data()
+    array = xp.asarray(X)
+    design = ArrayApiDesign(array, rows=range(2, 9), columns=range(1, 8, 3))
+    part = design._native(range(3))
+    np.testing.assert_array_equal(np.asarray(part), X[2:9, 1:8:3])
+    assert np.shares_memory(np.asarray(part), np.asarray(array))
+    whole = ArrayApiDesign(array)
+    assert whole._native(range(9)) is array
 
 
 def test_blocks_of_sparse_matrices_that_are_damaged_are_refused():

@@ -192,4 +192,34 @@ CHANGES_NOTHING: dict[Key, str] = {
         "if np.abs(after).max() > 0.5 * np.abs(gradient).max():",
         "> → >=",
     ): "a gradient that is halved to the last digit",
+    (
+        "design/column_kernels.py",
+        "_mirror_upper_triangle",
+        "for j in range(max(left, i + 1), min(left + _MIRRORED, n)):",
+        "+ → -",
+    ): "the diagonal and what the row before has mirrored already are written once more",
+    ("design/column_kernels.py", "_range", "largest = key if key > largest else largest", "> → >="): (
+        "of two equal keys either is the largest"
+    ),
+    (
+        "design/stats_kernels.py",
+        "rows_stats",
+        "X, left, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]",
+        "+ → -",
+    ): "a slice written too short in compiled code, which has no bounds",
+    (
+        "solvers/l1_svm/program.py",
+        "L1SvmProgram._solve_hard",
+        "bound = 10.0 * max(float(costs.max(initial=0.0)), float(self.price[~hard].max(initial=0.0)), 1e-6)",
+        "0.0 → 1.0",
+    ): "a price to begin with, which is raised until it is exact",
+    ("solvers/l1_svm/tall.py", "_solve_rows", "if n <= 2 * WINDOW:", "<= → <"): (
+        "whether a part of the rows is asked first; the end is checked against all of them"
+    ),
+    (
+        "solvers/sparse_bayes/posterior.py",
+        "best_variance_of",
+        "bend += s[c] * s[c] / (grown * grown) - 2.0 * s[c] * square / grown",
+        "- → +",
+    ): "the interval is halved in place of Newton's steps, to the same end",
 }

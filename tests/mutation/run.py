@@ -339,7 +339,7 @@ def random_trials(mutants: dict[str, list[Mutant]], known: Map, budget_s: float)
             if reach.is_definition(mutant):
                 tests = tests_of_defaults(mutant.function, known) | tests
             text = (SOURCE / mutant.file).read_text("utf-8")
-            compiled = any(file == mutant.file for file, _ in reach.kernels.values())
+            compiled = any(file == mutant.file for places in reach.kernels.values() for file, _ in places)
             same = (tests, len(numbers), compiled)
             trials.append(
                 Trial(package, mutant.name, mutant.key, mutant.file, mutant.applied_to(text), *same)

@@ -289,6 +289,35 @@ def test_going_back_keeps_what_was_left_out_by_mistake(monkeypatch):
     assert not method.go_back()
 
 
+def test_rows_and_features_that_were_both_wrong_come_back_together(monkeypatch):
+    monkeypatch.setattr(interior_point, "FEW_DATA", 0)
+    monkeypatch.setattr(interior_point, "PULLS", 0.0)
+    method = _InteriorPoint(problem_of(11, 6))
+    method._restrict(np.arange(11) > 2, np.zeros(11, dtype=bool), np.arange(6) > 0)
+    method.wrong = (np.array([1]), np.array([0]))
+    assert method.go_back()
+    assert (method.may_fix[1], method.may_drop[0], method.far > 0.0) == (False, False, True)
+
+
+def test_an_iteration_takes_mehrotras_step(monkeypatch):
+    monkeypatch.setattr(interior_point, "MAX_ITER", 1)
+    problem = problem_of(30, 4)
+    method, twin = method_of(problem), method_of(problem)
+    x, s = method.x.copy(), method.s.copy()
+    assert method.run() is None
+    assert method.n_iter == 1
+    gap, _ = twin._residuals()
+    twin._factorise(precise=False)
+    predicted = twin._step(0.0, None)
+    ahead = twin._products_after(predicted, *twin._lengths(predicted, 1.0))
+    step = twin._step((ahead / gap) ** 3 * gap / x.size, predicted)
+    primal, dual = twin._lengths(step, 0.995)
+    np.testing.assert_allclose(method.x, x + primal * step.x, rtol=1e-6)
+    np.testing.assert_allclose(method.s, s + dual * step.s, rtol=1e-6)
+    assert method.bias == pytest.approx(0.3 + primal * step.bias, rel=1e-6)
+    assert abs(step.bias) > 1e-3
+
+
 def test_a_solution_that_is_not_unique_is_given_up(monkeypatch):
     monkeypatch.setattr(interior_point, "FEW_DATA", 0)
     monkeypatch.setattr(interior_point, "PULLS", 0.0)

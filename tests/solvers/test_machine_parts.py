@@ -126,6 +126,15 @@ def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
     assert n_moved > N
 
 
+def test_ascent_prices_the_balance_and_keeps_the_sum_of_the_biases_at_zero():
+    _, state = joint()
+    bias = state.bias.copy()
+    state.ascend(1e-3)
+    moved = bias + state.stiffness * state.balance
+    np.testing.assert_allclose(state.bias, moved - moved.mean(), atol=1e-12)
+    np.testing.assert_allclose(state.f.T, state.K @ state.coefficients(), atol=1e-12)
+
+
 def test_a_joint_start_is_cut_to_the_prices():
     _, state = joint()
     found = state.result(4, Status.CONVERGED)
@@ -398,3 +407,8 @@ def test_a_sweep_in_the_box_minimises_over_each_variable():
     mirror[5] = 0.7
     np.testing.assert_allclose(alpha, mirror)
     np.testing.assert_allclose(w, signed.T @ mirror)
+
+
+def test_without_any_limit_the_bias_is_zero():
+    problem = BoxDual.classification(np.array([1.0, -1.0]), np.zeros(2), False)
+    assert problem.bias(np.zeros(2), np.array([0.3, 0.1])) == 0.0

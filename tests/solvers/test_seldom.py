@@ -63,6 +63,19 @@ def test_the_noise_goes_half_way_to_its_estimate():
     assert likelihood.noise_variance == pytest.approx(np.sqrt(old * 10.0 * aim))
 
 
+def test_noise_that_stays_where_it_is_leaves_the_posterior():
+    X, y = regression(15, 4)
+    F = np.column_stack([np.ones(15), X])
+    precision = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    likelihood = GaussianLikelihood(y, np.ones(15))
+    likelihood.noise_floor = likelihood.noise_variance = 5.0
+    posterior = likelihood.posterior(F, precision, np.zeros((1, 5)))
+    assert likelihood.improved(F, precision, posterior) is posterior
+    given = GaussianLikelihood(y, np.ones(15), noise_variance=0.3)
+    posterior = given.posterior(F, precision, np.zeros((1, 5)))
+    assert given.improved(F, precision, posterior) is posterior
+
+
 def test_the_inverse_without_the_mean():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(6, 3))

@@ -322,3 +322,17 @@ def test_a_step_without_length_ends_the_search(length, n_iter, status, monkeypat
     monkeypatch.setattr(np, "array_equal", lambda *_: False)  # no step is exact
     found = tall.solve_squared_loss(as_design(X), dual, tol=1e-300, max_iter=3)
     assert (found.n_iter, found.status) == (n_iter, status)
+
+
+def test_a_start_at_the_solution_needs_one_exact_step(monkeypatch):
+    X, dual = problem_of("squared hinge")
+    found = tall.solve_squared_loss(as_design(X), dual)
+    assert 0.0 < (dual.residual(X @ found.weights + found.bias) > 0.0).mean() < 1.0
+
+    def refuse(*_):
+        raise AssertionError("a search along a step that is known to be exact")
+
+    monkeypatch.setattr(tall, "_exact_line_search", refuse)
+    again = tall.solve_squared_loss(as_design(X), dual, (found.weights, found.bias))
+    assert (again.n_iter, again.status) == (1, Status.CONVERGED)
+    np.testing.assert_allclose(again.weights, found.weights, atol=1e-10)
