@@ -503,6 +503,33 @@ def test_values_that_cannot_be_stored(tmp_path):
             pack(as_design(X, check_finite=False), tmp_path / "x.zncols", dtype=dtype)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", np.float32])
+def test_other_types_than_two_are_not_packed(tmp_path, dtype):
+    with pytest.raises(ValueError, match="must be 'float32', 'float64' or None"):
+        pack(data(), tmp_path / "x.zncols", dtype=dtype)
+    with pytest.raises(ValueError, match=r"must end with '\.zncols'"):
+        pack(data(), tmp_path / "x.npy")
+
+
+def test_room_on_the_disk_is_asked_for_before_it_is_written(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(packing, "require_room", lambda path, n_bytes: asked.append(n_bytes))
+    pack(data((12, 9)), tmp_path / "x.zncols", dtype="float32")
+    pack(data((12, 9)), tmp_path / "x.zncols")
+    assert asked == [4 * 12 * 9, 8 * 12 * 9]
+
+
+def test_sparse_rows_on_disk_take_twice_their_room_as_columns(tmp_path, monkeypatch):
+    anndata = pytest.importorskip("anndata")
+    X = sparse.csr_matrix(np.where(data((30, 20)) > 1.0, data((30, 20)), 0.0))
+    anndata.AnnData(X).write_h5ad(tmp_path / "x.h5ad")
+    asked = []
+    monkeypatch.setattr(annotated, "require_room", lambda path, n_bytes: asked.append(n_bytes))
+    design = as_design(tmp_path / "x.h5ad", memory_budget=2000)
+    assert asked == [2 * (8 + 4) * X.nnz]
+    np.testing.assert_array_equal(design.block(slice(None)), X.toarray())
+
+
 def test_drafts_of_processes_that_have_ended_are_removed(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

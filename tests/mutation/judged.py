@@ -222,4 +222,8 @@ CHANGES_NOTHING: dict[Key, str] = {
         "bend += s[c] * s[c] / (grown * grown) - 2.0 * s[c] * square / grown",
         "- → +",
     ): "the interval is halved in place of Newton's steps, to the same end",
+    ("solvers/svm/smo.py", "smo", "continue", "leave out continue"): (
+        "that after a stall: the search ends at the same count, after all variables have grown together once more"
+    ),
+    ("solvers/l1_svm/tall.py", "module", "MOST_SHARING_STEPS = 30", "30 → 31"): "a bound of iterations",
 }

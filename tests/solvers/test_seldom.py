@@ -240,6 +240,18 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
     np.testing.assert_allclose(signed.T @ repaired, signed.T @ exact, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("start", "n_sweeps"), [(0.0, box_dual.SWEEPS_FROM_ZERO), (0.1, box_dual.SWEEPS_NEAR)]
+)
+def test_sweeps_come_first_and_fewer_of_them_near_the_solution(start, n_sweeps, monkeypatch):
+    Z, y = classification(12, 3)
+    seen, own = [], compiled(box_dual.descend)
+    monkeypatch.setattr(box_dual, "descend", lambda *a: seen.append((a[2].copy(), a[4])) or own(*a))
+    assert box_dual.solve_box(Z, y, np.full(12, 0.7), np.full(12, start))
+    assert seen[0][1] == n_sweeps
+    np.testing.assert_array_equal(seen[0][0], start)
+
+
 # -- Linear programs --
 
 
@@ -398,6 +410,12 @@ def test_variables_enter_and_leave_a_factor():
         0,
         6,
     )
+    full, every = (
+        order[:6].copy(),
+        np.full(8, 0.5),
+    )  # of a factor that has no room, a free one is no reason to stop
+    assert plain(tracked_set._release)(U, full, 6, shift, K, ridge, sample, upper, every, 4) == 6
+    assert plain(tracked_set._release)(U, full, 6, shift, K, ridge, sample, upper, alpha, 1) == 0
     alpha[[2, 7]] = (0.0, 1.0)  # two that met a bound, and the one that was let go stays at its own
     assert plain(tracked_set._drop_bound)(U, order, 6, upper, alpha) == 3
     assert order[:3].tolist() == [0, 3, 5]
