@@ -51,8 +51,9 @@ TESTS_LEFT_OUT = (
     "test_layers.py",
     "test_browser.py",
 )
-# They compare the defaults of a function or class, whose name ends their own, with what its description says.
+# They look at the defaults of a function or class, whose name ends their own, without calling it.
 TESTS_OF_DEFAULTS = (
+    "tests/solvers/test_solver_defaults.py::test_the_defaults",
     "tests/test_docstrings.py::test_every_parameter_has_type_default_and_words",
     "tests/test_parameters.py::test_the_docstring_describes_every_parameter_with_type_and_default",
 )
@@ -242,14 +243,14 @@ def _lines_of_part(file: str, tests: list[str], kept: Path) -> dict:
 
 
 def chosen_tests(numbers: set[int], known: Map, file: str, budget_s: float) -> dict[str, float]:
-    """First those of files that bear the name of the module or its package, the quickest first, within the time."""
+    """First those of its package, of which those of files that bear its name, the quickest first, within the time."""
     module, package = Path(file).stem, file.partition("/")[0]
     words = {module.strip("_"), module.replace("_", "")}
 
     def order(number: int) -> tuple[int, float]:
         path = known.tests[number].partition("::")[0]
-        near = 0 if any(word in Path(path).stem for word in words) else 1
-        return near if near == 0 or f"/{package}/" in path else 2, known.seconds[number]
+        far = 0 if f"/{package}/" in path else 2
+        return far + (not any(word in Path(path).stem for word in words)), known.seconds[number]
 
     chosen: dict[str, float] = {}
     files: set[str] = set()

@@ -51,7 +51,7 @@ DEFAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "wanted"), DEFAULTS)
+@pytest.mark.parametrize(("function", "wanted"), DEFAULTS, ids=[f.__qualname__ for f, _ in DEFAULTS])
 def test_the_defaults(function, wanted):
     parameters = signature(function).parameters
     assert {name: parameters[name].default for name in wanted} == wanted
