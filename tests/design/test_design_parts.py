@@ -186,6 +186,19 @@ def test_memory_of_a_device_that_does_not_suffice_for_a_selection(monkeypatch):
     assert whole._resident_elsewhere() is whole
 
 
+def test_only_too_little_memory_makes_blocks_smaller():
+    design = as_design(xp.asarray(data()))
+    seen = []
+
+    def fails(columns):
+        seen.append(columns)
+        raise KeyError("another fault")
+
+    with pytest.raises(KeyError, match="another fault"):
+        design._in_blocks(fails)
+    assert seen == [range(9)]
+
+
 def test_data_are_copied_to_a_device_in_blocks(monkeypatch):
     X = data((6, 40)).astype(np.float32)
     asked = []
@@ -310,6 +323,27 @@ def test_statistics_after_a_shift_and_a_factor():
     np.testing.assert_allclose(moved.minimum, Z.min(axis=0))
     np.testing.assert_allclose(moved.maximum, Z.max(axis=0))
     assert (moved.count.tolist(), moved.n_classes) == ([6, 0, 6], 3)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("way", ["many classes", "weights of zero", "some rows", "more than a block"])
+def test_large_means_keep_their_digits_in_each_way(order, way):
+    """Moments are taken about a centre of each class, which far from zero is not zero."""
+    rng = np.random.default_rng(0)
+    n = 1300 if way == "more than a block" else 90
+    y = np.arange(n) % (9 if way == "many classes" else 2)
+    X = np.array(rng.normal(size=(n, 70)) + 1e7 * (1.0 + y[:, None]), order=order)
+    weight, rows = np.ones(n), np.arange(n)
+    if way in ("weights of zero", "more than a block"):
+        weight[::7] = 0.0
+    if way == "some rows":
+        rows = rng.permutation(n)[:60]
+    found = as_design(X).take_rows(rows).column_stats(y[rows], weight[rows])
+    for c in range(y.max() + 1):
+        own = rows[(y[rows] == c) & (weight[rows] > 0.0)]
+        exact = X[own] - 1e7 * (1.0 + c)
+        np.testing.assert_allclose(found.class_variance[c], exact.var(axis=0), rtol=1e-6)
+        np.testing.assert_allclose(found.class_mean[c], X[own].mean(axis=0), rtol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -585,6 +619,17 @@ def test_rows_that_come_band_by_band(is_sparse):
     made = (sparse.csr_array(band) if is_sparse else band for band in bands)
     with pytest.raises(ValueError, match="infinity"):
         design_of_rows(made, 7, 10**6, 8 * 77, is_sparse=is_sparse)
+
+
+def test_bands_are_put_together_by_column():
+    X = np.where(np.random.default_rng(0).random((11, 7)) < 0.4, data((11, 7)), 0.0)
+    bands = annotated.SparseBands((sparse.csc_array(part) for part in (X[:4], X[4:5], X[5:])), 7, 0)
+    assert bands.shape == (11, 7)
+    assert bands.stored_per_column.tolist() == (X != 0.0).sum(axis=0).tolist()
+    for columns in (range(7), range(2, 5), range(6, 7)):
+        found = bands.stored(columns)
+        assert (found.format, found.has_canonical_format) == ("csc", True)
+        np.testing.assert_array_equal(found.toarray(), X[:, columns])
 
 
 class Columns:

@@ -61,7 +61,7 @@ def test_an_index_selects_what_numpy_does(selection):
 
 def test_positions_that_do_not_exist_are_refused():
     assert listed(as_index([-10, 9], 10, "row")) == [0, 9]
-    for wrong, named in (([10], 10), ([0, -11], -11), ([-11, 10], -11)):
+    for wrong, named in (([10], 10), ([0, -11], -11), ([-11, 10], -11), ([-10, 10], 10)):
         with pytest.raises(IndexError, match=rf"The row {named} does not exist: there are 10 rows"):
             as_index(wrong, 10, "row")
     with pytest.raises(IndexError, match="9 entries"):

@@ -226,4 +226,31 @@ CHANGES_NOTHING: dict[Key, str] = {
         "that after a stall: the search ends at the same count, after all variables have grown together once more"
     ),
     ("solvers/l1_svm/tall.py", "module", "MOST_SHARING_STEPS = 30", "30 → 31"): "a bound of iterations",
+    ("solvers/svm/tall.py", "set_step", "return 1.0 / most if most > 0.0 else np.inf", "> → >="): (
+        "in these loops one over zero is infinite"
+    ),
+    (
+        "solvers/svm/tall.py",
+        "solve_squared_loss",
+        "exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)",
+        "> → >=",
+    ): "a residual that is zero to the last digit: a search along the step then ends at the same point",
+    (
+        "design/dense.py",
+        "DenseDesign._surely_finite",
+        "if not (isinstance(self._rows, range) and isinstance(self._columns, range)):",
+        "never (not (isinstance(self._rows, range) and isinstance(self._colu)",
+    ): "scattered data are gathered all at once in place of block by block: how fast, not what",
+    (
+        "design/dask.py",
+        "_shared",
+        "return delayed(values, pure=False, traverse=False)",
+        "delayed: without pure=",
+    ): ("the name of a task"),
+    (
+        "design/sparse.py",
+        "SparseDesign._gram_adjoint",
+        "if not self._pairs_are_cheaper():",
+        "never (not self._pairs_are_cheaper())",
+    ): "the same sums by pairs of stored values: how fast, not what",
 }

@@ -278,6 +278,14 @@ def test_a_step_on_the_envelope_goes_almost_to_its_end(kind, scale):
     assert value(0.0) - value(length) >= 0.999 * (value(0.0) - exact.fun)
 
 
+def test_the_steps_of_all_minima_are_counted(monkeypatch):
+    X, problem, _ = multipliers()
+    gaps = iter([1.0, 1e-3, 0.0])
+    monkeypatch.setattr(_Multipliers, "minimize", lambda self, enough: 3)
+    monkeypatch.setattr(_Multipliers, "renew", lambda self: next(gaps))
+    assert linear.solve_by_multipliers(as_design(X), problem).n_iter == 9
+
+
 def test_where_the_gram_matrix_is_the_cheaper_way():
     assert prefers_gram((100, 100))
     n = 20 * 100 * 100 // 200

@@ -187,6 +187,7 @@ def test_how_many_are_free_and_whether_any_can_grow_for_ever():
     assert plain(smo._survey)(ridge, sample, upper, alpha) == (1, False)
     assert plain(smo._survey)(np.zeros(4), sample, np.full(4, np.inf), alpha) == (3, True)
     assert plain(smo._largest_f)(np.array([1.0, 2.5]), np.array([3.0, 4.0, 0.5])) == 14.0
+    assert plain(smo._largest_f)(np.array([0.5]), np.array([0.25, 0.125])) == 0.125
 
 
 def test_the_variables_grow_together_balanced_between_the_signs():

@@ -104,13 +104,16 @@ def test_the_step_of_an_iteration_is_mehrotras():
     method, twin = (tall._InteriorPoint(as_design(X), dual) for _ in range(2))
     point, copy = point_of(method), point_of(twin)
     start = point.variables.copy()
+    told = []
+    own = method._status
+    method._status = lambda *arguments: told.append(arguments) or own(*arguments)
     status = method.advance(point, 1e-6)
     assert status is Status.ITERATION_LIMIT
     curvature = np.zeros(N)
     tall.add_curvature(start, dual.sample, twin.theta, curvature)
     factor = tall._factor(tall.bordered(as_design(X), curvature))
     decision = X @ copy.weights + copy.bias
-    tall.find_missing(start, dual.sample, dual.sign, dual.linear, decision, twin.missing)
+    furthest = tall.find_missing(start, dual.sample, dual.sign, dual.linear, decision, twin.missing)
     twin.step[:] = 0.0
     _, longest = twin._find_step(copy, factor, 0.0)
 
@@ -125,6 +128,8 @@ def test_the_step_of_an_iteration_is_mehrotras():
     np.testing.assert_allclose(point.weights, copy.weights + length * change[:-1], rtol=1e-9)
     assert point.bias == pytest.approx(copy.bias + length * change[-1])
     assert (point.variables > 0.0).all()
+    # Of what was missing, that much is left; both are told with the gap before and the tolerance.
+    assert told[0][1:] == (pytest.approx((1.0 - length) * furthest), pytest.approx(gap), 1e-6)
 
 
 def test_where_the_iterations_begin():
