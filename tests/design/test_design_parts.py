@@ -89,13 +89,14 @@ def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monke
     rng = np.random.default_rng(1)
     w, V = rng.normal(size=(p, 3)), rng.normal(size=n)
     np.testing.assert_allclose(design.dot(w), part @ w)
-    assert ("suits", 3) in kernels.calls
+    assert kernels.calls == [("suits", 3), "dot"]
     np.testing.assert_allclose(design.transpose_dot(V), part.T @ V)
     assert {"dot", "transpose_dot"} <= set(kernels.calls)
     y, weight = np.arange(n) % 2, rng.uniform(0.5, 2.0, n)
     weight[0] = 0.0
     found = design.column_stats(y, weight)
     assert "column_moments" in kernels.calls
+    assert ("suits", 1) in kernels.calls
     for c in (0, 1):
         own = (y == c) & (weight > 0)
         mean = np.average(part[own], axis=0, weights=weight[own])
@@ -104,12 +105,13 @@ def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monke
         np.testing.assert_allclose(found.class_variance[c], spread, atol=1e-12)
     np.testing.assert_allclose(found.mean, np.average(part, axis=0, weights=weight))
     np.testing.assert_allclose(found.minimum, part[weight > 0].min(axis=0))
+    kernels.calls.clear()
     first, second = rng.integers(0, n, 5), rng.integers(0, n, 5)
     pairs = rng.uniform(size=5)
     np.testing.assert_allclose(
         design.difference_sums(first, second, pairs), pairs @ np.abs(part[first] - part[second])
     )
-    assert "difference_sums" in kernels.calls
+    assert kernels.calls == [("suits", 1), "difference_sums"]
 
 
 def test_kernels_of_a_device_are_not_asked_for_what_they_cannot(kernels):
@@ -259,6 +261,12 @@ def test_a_column_is_constant_up_to_eight_roundings(dtype):
         ends = np.sort(sign * np.stack([low, high]), axis=0)
         assert stats.is_constant_range(*ends, dtype).tolist() == [True, False, True]
     assert stats.is_constant_range(np.array([1.0]), np.array([2.0]), dtype).tolist() == [False]
+    for size in (1e6, 1e-6):  # where no column is zero
+        near = stats.is_constant_range(np.array([size]), np.array([size * (1 + 6 * eps)]), dtype)
+        far = stats.is_constant_range(np.array([size]), np.array([size * (1 + 20 * eps)]), dtype)
+        assert (near.tolist(), far.tolist()) == ([True], [False])
+        both = np.array([-size]), np.array([-size * (1 - 6 * eps)])
+        assert stats.is_constant_range(*both, dtype).tolist() == [True]
     across = stats.is_constant_range(np.array([-1e-20, 5.0]), np.array([1e-20, 5.0]), dtype)
     assert across.tolist() == [False, True]
 
@@ -368,6 +376,11 @@ def test_a_large_symmetric_matrix_is_mirrored():
             column_kernels.add_product(total, a, b)
     np.testing.assert_allclose(total, 4.0 * left @ right.T)
     column_kernels.add_product(total, left[:, :0], right[:, :0])
+    for order in ("C", "F"):
+        design = as_design(np.array(left, order=order))
+        nobody = design.take_rows([])
+        assert design.cross_gram(nobody).shape == (4, 0)
+        assert nobody.cross_gram(design).shape == (0, 4)
 
 
 # -- Backends, readings in turn --

@@ -253,4 +253,55 @@ CHANGES_NOTHING: dict[Key, str] = {
         "if not self._pairs_are_cheaper():",
         "never (not self._pairs_are_cheaper())",
     ): "the same sums by pairs of stored values: how fast, not what",
+    (
+        "design/array_api.py",
+        "ArrayApiDesign.distances",
+        "pairwise_distances, kernels=difference_kernels_for(self._array), squared=squared",
+        "functools.partial: without kernels=",
+    ): "the same sums by functions of the library: how fast, not what",
+    (
+        "design/array_api.py",
+        "ArrayApiDesign.difference_sums",
+        "at_once = max(1, min(len(first), self.n_samples))",
+        "1 → 2",
+    ): "the least number of pairs at a time: how fast, not what",
+    (
+        "design/sparse.py",
+        "SparseDesign._gram_adjoint",
+        "if not self._pairs_are_cheaper():",
+        "not (not self._pairs_are_cheaper())",
+    ): "the same sums by pairs of stored values or by blocks: how fast, not what",
+    (
+        "design/sparse.py",
+        "SparseFileDesign._part",
+        "size = share * float(self._stored_bytes(columns).sum()) + 8 * len(columns)",
+        "+ → -",
+    ): "a limit of memory: the same data on disk or in memory",
+    (
+        "design/standardized.py",
+        "_Moments.__init__",
+        "is_wide = factor is None and zero.size >= WIDE",
+        "and → or",
+    ): "whether factors are computed at once or when they are asked for: how fast, not what",
+    (
+        "design/chunked.py",
+        "_PartOfFiles._take",
+        "self._array, self._names_of(columns), rows=self._rows, columns=compose(self._columns, columns)",
+        "_PartOfFiles: without rows=",
+    ): "what was just read has all its rows; a selection of them is another kind of design",
+    (
+        "design/column_kernels.py",
+        "add_outer_square_in_tiles",
+        "if block.size == 0:",
+        "never (block.size == 0)",
+    ): "products without rows or columns add nothing",
+    (
+        "design/stats_kernels.py",
+        "_add_row_moments",
+        "high[j] = largest if largest > high[j] else high[j]",
+        "> → >=",
+    ): "of two equal numbers either is the largest",
+    ("design/index.py", "_sort_keys", "continue", "leave out continue"): (
+        "keys whose digit is the same are moved in their order"
+    ),
 }
