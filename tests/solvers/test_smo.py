@@ -361,6 +361,7 @@ def test_a_search_that_only_moves_rounding_is_ended():
         ((300, 5), "squared", 0.5, 1565, 234),
         ((280, 400), "hinge", 0.001, 537, 149),
         ((40, 60), "hinge", np.inf, 43, 32),
+        ((100, 30), "hinge", 10.0, 140, 31),  # Newton steps that meet a bound, as many as pair steps pay for
     ],
 )
 def test_the_way_is_the_same_everywhere(shape, kind, C, n_steps, n_free):
