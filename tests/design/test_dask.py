@@ -196,3 +196,69 @@ def test_chunks_alone_do_not_make_an_array_of_dask():
     assert is_dask_array(da.ones((4, 2)))
     assert not is_dask_array(SimpleNamespace(chunks=(2, 2), shape=(4, 2)))  # as in HDF5 and Zarr
     assert not is_dask_array(np.ones((4, 2)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks", "n_blocks"),
+    [
+        ((8, 8), (4, 8), (1, 1)),  # wide: all samples together
+        ((32, 8), (8, 8), (1, 1)),
+        ((33, 8), (11, 4), (3, 2)),  # tall: as it is
+        ((8, 8), (8, 2), (1, 4)),
+    ],
+)
+def test_chunks_of_wide_arrays_come_to_hold_all_samples(shape, chunks, n_blocks):
+    X = data(shape)
+    design = as_design(da.from_array(X, chunks=chunks))
+    assert design._array.numblocks == n_blocks
+    assert design._keeps_indices == (n_blocks[0] == 1)
+
+
+def test_parts_of_a_tall_array_in_bands_of_rows():
+    X = data((40, 5))
+    names = list("abcde")
+    design = as_design(da.from_array(X, chunks=(10, 2)), feature_names=names)
+    view = design.standardized()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for found, wanted in ((design, X), (view, Z), (view._fused(), Z)):
+        part = found.take([4, 0, 4]).take_rows(np.arange(40)[::-3])
+        exact = wanted[::-3][:, [4, 0, 4]]
+        np.testing.assert_allclose(part.block(slice(None)), exact, atol=1e-12)
+        np.testing.assert_allclose(part.block([2, 1]), exact[:, [2, 1]], atol=1e-12)
+        np.testing.assert_allclose(
+            part.gram([1.0, 2.0, 3.0]), (exact * [1.0, 2.0, 3.0]) @ exact.T, atol=1e-10
+        )
+        np.testing.assert_allclose(
+            part.sandwich(np.arange(14.0)), (exact.T * np.arange(14.0)) @ exact, atol=1e-10
+        )
+        np.testing.assert_allclose(part.column_stats().variance, exact.var(axis=0), atol=1e-12)
+        low, high = found.take_rows(slice(5, 25)).column_range()
+        np.testing.assert_allclose(low, wanted[5:25].min(axis=0), atol=1e-12)
+        np.testing.assert_allclose(high, wanted[5:25].max(axis=0), atol=1e-12)
+    assert design.take([4, 0]).feature_names.tolist() == ["e", "a"]
+    assert design.take_rows([4, 0]).feature_names.tolist() == names
+    other = as_design(X[:3]).standardized()
+    exact = (X[:3] - other.mean) / other.scale
+    np.testing.assert_allclose(view.cross_gram(other), Z @ exact.T, atol=1e-10)
+    np.testing.assert_allclose(
+        view.cross_gram(view.take_rows([3, 1]), np.arange(5.0)),
+        (Z * np.arange(5.0)) @ Z[[3, 1]].T,
+        atol=1e-10,
+    )
+
+
+def test_an_array_without_elements():
+    for shape in ((0, 4), (4, 0)):
+        design = DaskDesign(da.ones(shape))
+        assert design._is_empty
+        assert design._surely_finite()
+        n, p = shape
+        np.testing.assert_array_equal(design.gram(), np.zeros((n, n)))
+        np.testing.assert_array_equal(design.sandwich(np.ones(n)), np.zeros((p, p)))
+        np.testing.assert_array_equal(design.dot(np.ones(p)), np.zeros(n))
+        np.testing.assert_array_equal(design.transpose_dot(np.ones(n)), np.zeros(p))
+        np.testing.assert_array_equal(design.squared_norms(), np.zeros(p))
+        np.testing.assert_array_equal(design.gram_adjoint(np.ones((n, n))), np.zeros(p))
+        assert design._affine(np.zeros(p), np.ones(p)) is None
+    with pytest.raises(ValueError, match="at least one row"):
+        as_design(da.ones((0, 4)))

@@ -213,4 +213,164 @@ CHANGES_NOTHING: dict[Key, str] = {
         "height = max(1, _POWERS_PER_CALL // p)",
         "1 → 2",
     ): "the least height of a block: how fast, not what",
+    ("design/column_kernels.py", "turn_columns", "in_eights = p // 8 * 8", "* → /"): (
+        "columns that the first loop leaves are copied by the second, one by one"
+    ),
+    (
+        "design/column_kernels.py",
+        "rows_transpose_dot",
+        "n, in_eights = rows.shape[0], rows.shape[0] // 8 * 8",
+        "8 → 9",
+    ): "of the two, that which leaves more rows to the second loop; the other one is found",
+    ("design/column_kernels.py", "_range", "smallest, largest = LARGEST_KEY, -LARGEST_KEY - 1", "- → +"): (
+        "the keys between belong to no number"
+    ),
+    ("design/index.py", "by_falling_value", "n_bits = int(values.size - 1).bit_length()", "- → +"): (
+        "one bit more than the places need"
+    ),
+    (
+        "design/array_api.py",
+        "ArrayApiDesign._sandwich",
+        "height = max(1, block_bytes(self._array, row_bytes * self.n_samples) // row_bytes)",
+        "1 → 2",
+    ): "the least height of a block: how fast, not what",
+    ("design/chunked.py", "ChunkedDesign._transpose_dot", "if self._is_tall:", "never (self._is_tall)"): (
+        "the same product by bands of rows or of columns: how fast, not what"
+    ),
+    (
+        "design/convert.py",
+        "_as_float",
+        'np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64',
+        "4 → 5",
+    ): "there are no numbers of five bytes",
+    (
+        "solvers/l1_svm/newton.py",
+        "vertex",
+        "if np.any(weights[guess.active] * guess.signs <= 0.0):",
+        "* → /",
+    ): "the signs are one or minus one",
+    (
+        "solvers/losses.py",
+        "_full_step",
+        "if np.abs(after).max() > 0.5 * np.abs(gradient).max():",
+        "> → >=",
+    ): "a gradient that is halved to the last digit",
+    (
+        "design/column_kernels.py",
+        "_mirror_upper_triangle",
+        "for j in range(max(left, i + 1), min(left + _MIRRORED, n)):",
+        "+ → -",
+    ): "the diagonal and what the row before has mirrored already are written once more",
+    ("design/column_kernels.py", "_range", "largest = key if key > largest else largest", "> → >="): (
+        "of two equal keys either is the largest"
+    ),
+    (
+        "design/stats_kernels.py",
+        "rows_stats",
+        "X, left, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]",
+        "+ → -",
+    ): "a slice written too short in compiled code, which has no bounds",
+    (
+        "solvers/l1_svm/program.py",
+        "L1SvmProgram._solve_hard",
+        "bound = 10.0 * max(float(costs.max(initial=0.0)), float(self.price[~hard].max(initial=0.0)), 1e-6)",
+        "0.0 → 1.0",
+    ): "a price to begin with, which is raised until it is exact",
+    ("solvers/l1_svm/tall.py", "_solve_rows", "if n <= 2 * WINDOW:", "<= → <"): (
+        "whether a part of the rows is asked first; the end is checked against all of them"
+    ),
+    (
+        "solvers/sparse_bayes/posterior.py",
+        "best_variance_of",
+        "bend += s[c] * s[c] / (grown * grown) - 2.0 * s[c] * square / grown",
+        "- → +",
+    ): "the interval is halved in place of Newton's steps, to the same end",
+    ("solvers/svm/smo.py", "smo", "continue", "leave out continue"): (
+        "that after a stall: the search ends at the same count, after all variables have grown together once more"
+    ),
+    ("solvers/l1_svm/tall.py", "module", "MOST_SHARING_STEPS = 30", "30 → 31"): "a bound of iterations",
+    ("solvers/svm/tall.py", "set_step", "return 1.0 / most if most > 0.0 else np.inf", "> → >="): (
+        "in these loops one over zero is infinite"
+    ),
+    (
+        "solvers/svm/tall.py",
+        "solve_squared_loss",
+        "exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)",
+        "> → >=",
+    ): "a residual that is zero to the last digit: a search along the step then ends at the same point",
+    (
+        "design/dense.py",
+        "DenseDesign._surely_finite",
+        "if not (isinstance(self._rows, range) and isinstance(self._columns, range)):",
+        "never (not (isinstance(self._rows, range) and isinstance(self._colu)",
+    ): "scattered data are gathered all at once in place of block by block: how fast, not what",
+    (
+        "design/dask.py",
+        "_shared",
+        "return delayed(values, pure=False, traverse=False)",
+        "delayed: without pure=",
+    ): ("the name of a task"),
+    (
+        "design/sparse.py",
+        "SparseDesign._gram_adjoint",
+        "if not self._pairs_are_cheaper():",
+        "never (not self._pairs_are_cheaper())",
+    ): "the same sums by pairs of stored values: how fast, not what",
+    (
+        "design/array_api.py",
+        "ArrayApiDesign.distances",
+        "pairwise_distances, kernels=difference_kernels_for(self._array), squared=squared",
+        "functools.partial: without kernels=",
+    ): "the same sums by functions of the library: how fast, not what",
+    (
+        "design/array_api.py",
+        "ArrayApiDesign.difference_sums",
+        "at_once = max(1, min(len(first), self.n_samples))",
+        "1 → 2",
+    ): "the least number of pairs at a time: how fast, not what",
+    (
+        "design/sparse.py",
+        "SparseDesign._gram_adjoint",
+        "if not self._pairs_are_cheaper():",
+        "not (not self._pairs_are_cheaper())",
+    ): "the same sums by pairs of stored values or by blocks: how fast, not what",
+    (
+        "design/sparse.py",
+        "SparseFileDesign._part",
+        "size = share * float(self._stored_bytes(columns).sum()) + 8 * len(columns)",
+        "+ → -",
+    ): "a limit of memory: the same data on disk or in memory",
+    (
+        "design/standardized.py",
+        "_Moments.__init__",
+        "is_wide = factor is None and zero.size >= WIDE",
+        "and → or",
+    ): "whether factors are computed at once or when they are asked for: how fast, not what",
+    (
+        "design/chunked.py",
+        "_PartOfFiles._take",
+        "self._array, self._names_of(columns), rows=self._rows, columns=compose(self._columns, columns)",
+        "_PartOfFiles: without rows=",
+    ): "what was just read has all its rows; a selection of them is another kind of design",
+    (
+        "design/column_kernels.py",
+        "add_outer_square_in_tiles",
+        "if block.size == 0:",
+        "never (block.size == 0)",
+    ): "products without rows or columns add nothing",
+    (
+        "design/stats_kernels.py",
+        "_add_row_moments",
+        "high[j] = largest if largest > high[j] else high[j]",
+        "> → >=",
+    ): "of two equal numbers either is the largest",
+    ("design/index.py", "_sort_keys", "continue", "leave out continue"): (
+        "keys whose digit is the same are moved in their order"
+    ),
+    (
+        "design/annotated.py",
+        "SparseBands.stored",
+        'found = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csc")',
+        "sparse.vstack: without format=",
+    ): "SciPy stacks parts that are all by column by column",
 }

@@ -330,14 +330,14 @@ def _head_lines(statement: ast.stmt) -> range:
 # -- Which tests can notice it --
 
 
-def kernels_of(sources: dict[str, ast.Module]) -> dict[str, tuple[str, range]]:
-    """Compiled functions by name: their file and their lines, which the interpreter never sees run."""
-    found = {}
+def kernels_of(sources: dict[str, ast.Module]) -> dict[str, list[tuple[str, range]]]:
+    """Compiled functions by name: their files and their lines, which the interpreter never sees run."""
+    found: dict[str, list[tuple[str, range]]] = {}
     for file, tree in sources.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and _is_compiled(node):
                 first = node.decorator_list[0].lineno
-                found[node.name] = (file, range(first, (node.end_lineno or first) + 1))
+                found.setdefault(node.name, []).append((file, range(first, (node.end_lineno or first) + 1)))
     return found
 
 
@@ -383,13 +383,12 @@ class Reach:
         return function is None or mutant.lines[0] == function.lineno
 
     def of_kernel(self, name: str) -> set[int]:
-        """Tests that call the kernel, or run a line of Python that names it, or one that calls it."""
+        """Tests that call the kernel, compiled or not, or run a line of Python that names it, or one that calls it."""
         if name not in self._of_kernel:
             self._of_kernel[name] = set()  # kernels that call each other
             found: set[int] = set()
-            if name in self.kernels:
-                file, lines = self.kernels[name]
-                found |= self.ran.get(file, {}).get(lines[0], set())
+            for file, lines in self.kernels.get(name, []):
+                found |= self._of_lines(file, lines)  # the first of them, or those that Python ran itself
             for file, line in self.uses.get(name, []):
                 caller = self._kernel_at(file, line)
                 if caller is not None:
@@ -418,10 +417,12 @@ class Reach:
 
     def _of_file(self, file: str) -> set[int]:
         own = set().union(*self.ran.get(file, {}).values())
-        return own.union(*(self.of_kernel(name) for name, place in self.kernels.items() if place[0] == file))
+        names = [name for name, places in self.kernels.items() if any(place == file for place, _ in places)]
+        return own.union(*(self.of_kernel(name) for name in names))
 
     def _kernel_at(self, file: str, line: int) -> str | None:
-        return next((n for n, (f, lines) in self.kernels.items() if f == file and line in lines), None)
+        here = ((name, *place) for name, places in self.kernels.items() for place in places)
+        return next((name for name, place, lines in here if place == file and line in lines), None)
 
     def _function_at(self, file: str, line: int) -> ast.FunctionDef | None:
         inside = [node for node in self.functions[file] if node.lineno <= line <= (node.end_lineno or 0)]

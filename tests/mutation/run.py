@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -50,8 +51,9 @@ TESTS_LEFT_OUT = (
     "test_layers.py",
     "test_browser.py",
 )
-# They compare the defaults of a function or class, whose name ends their own, with what its description says.
+# They look at the defaults of a function or class, whose name ends their own, without calling it.
 TESTS_OF_DEFAULTS = (
+    "tests/solvers/test_solver_defaults.py::test_the_defaults",
     "tests/test_docstrings.py::test_every_parameter_has_type_default_and_words",
     "tests/test_parameters.py::test_the_docstring_describes_every_parameter_with_type_and_default",
 )
@@ -59,6 +61,8 @@ TESTS_AT_A_TIME = 120
 MEMORY_LIMIT = 8 << 30  # bytes of one trial: a fault may ask for more than there is
 CONTROL_EVERY = 12  # faults, one trial without
 FORKING = multiprocessing.get_context("forkserver")
+RUNNING: set[int] = set()  # processes that run tests, each with a group of its own
+STOPPED = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -123,16 +127,38 @@ def pytest(
         target=forked.run, args=([*arguments, *files], settings, str(ROOT), MEMORY_LIMIT, str(output))
     )
     process.start()
+    assert process.pid is not None
+    RUNNING.add(process.pid)
     try:
-        process.join(limit_s)
+        process.join(0.0 if STOPPED.is_set() else limit_s)
         status = -signal.SIGALRM if process.exitcode is None else process.exitcode
     finally:
-        if process.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with whatever the tests have started
+        RUNNING.discard(process.pid)
+        end_with_children(process.pid)
         process.join()
         process.close()
     return status, forked.text_of(output), time.monotonic() - started
+
+
+def end_with_children(pid: int) -> None:
+    """With whatever the tests have started; a process that has just begun has no group yet."""
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            end(pid, signal.SIGKILL)
+            return
+
+
+def end_when_asked() -> None:
+    """A run that is told to end takes along the processes that run tests, which do not hear of it themselves."""
+
+    def end(number: int, _: object) -> None:
+        STOPPED.set()
+        for pid in tuple(RUNNING):
+            end_with_children(pid)
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
 
 
 @functools.cache  # sources that change meanwhile count from the next run on
@@ -217,14 +243,14 @@ def _lines_of_part(file: str, tests: list[str], kept: Path) -> dict:
 
 
 def chosen_tests(numbers: set[int], known: Map, file: str, budget_s: float) -> dict[str, float]:
-    """First those of files that bear the name of the module or its package, the quickest first, within the time."""
+    """First those of its package, of which those of files that bear its name, the quickest first, within the time."""
     module, package = Path(file).stem, file.partition("/")[0]
     words = {module.strip("_"), module.replace("_", "")}
 
     def order(number: int) -> tuple[int, float]:
         path = known.tests[number].partition("::")[0]
-        near = 0 if any(word in Path(path).stem for word in words) else 1
-        return near if near == 0 or f"/{package}/" in path else 2, known.seconds[number]
+        far = 0 if f"/{package}/" in path else 2
+        return far + (not any(word in Path(path).stem for word in words)), known.seconds[number]
 
     chosen: dict[str, float] = {}
     files: set[str] = set()
@@ -314,7 +340,7 @@ def random_trials(mutants: dict[str, list[Mutant]], known: Map, budget_s: float)
             if reach.is_definition(mutant):
                 tests = tests_of_defaults(mutant.function, known) | tests
             text = (SOURCE / mutant.file).read_text("utf-8")
-            compiled = any(file == mutant.file for file, _ in reach.kernels.values())
+            compiled = any(file == mutant.file for places in reach.kernels.values() for file, _ in places)
             same = (tests, len(numbers), compiled)
             trials.append(
                 Trial(package, mutant.name, mutant.key, mutant.file, mutant.applied_to(text), *same)
@@ -402,6 +428,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", default=["tests"], help="folders or files of tests")
     parser.add_argument("--out", type=Path, help="a file for the outcomes")
     options = parser.parse_args()
+    end_when_asked()
     deadline = time.monotonic() + 60.0 * options.minutes
     global MEMORY_LIMIT
     MEMORY_LIMIT = options.memory << 30
@@ -428,7 +455,9 @@ def try_all(trials: list[Trial], jobs: int, deadline: float, out: Path | None) -
     results: list[Outcome] = []
 
     def attempt(trial: Trial) -> Outcome | None:
-        return judged(outcome_of(trial)) if time.monotonic() < deadline else None
+        if STOPPED.is_set() or time.monotonic() >= deadline:
+            return None
+        return judged(outcome_of(trial))
 
     with ThreadPoolExecutor(jobs) as pool:
         for done in as_completed([pool.submit(attempt, trial) for trial in trials]):

@@ -18,3 +18,13 @@ def regression(n=40, p=60, *, noise=0.5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     return X, X[:, : min(p, 4)].sum(axis=1) + noise * rng.normal(size=n) + 3.0
+
+
+def plain(kernel):
+    """The function behind a kernel, not compiled; a compiled caller leaves a compiled one in its module."""
+    return getattr(kernel, "zeronorm_kernel", kernel).function
+
+
+def compiled(kernel):
+    """The kernel itself, also where a compiled caller has put something else into its module."""
+    return getattr(kernel, "zeronorm_kernel", kernel)

@@ -1,0 +1,163 @@
+"""Selections as indices, pieces to read, and the order of many numbers by falling value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zeronorm.design import index
+from zeronorm.design.index import (
+    as_index,
+    as_selector,
+    as_slice,
+    by_falling_value,
+    compose,
+    is_run,
+    spans_of,
+)
+
+
+def listed(found):
+    return list(found) if isinstance(found, range) else found.tolist()
+
+
+SELECTIONS = [
+    slice(None),
+    slice(2, 7),
+    slice(1, 9, 3),
+    slice(8, 1, -2),
+    slice(None, None, -1),
+    slice(5, 2),
+    [3, 1, 1, 9],
+    [-1, -10, 4],
+    [2, 3, 4],
+    [2, 3, 5],
+    [4, 3, 2],
+    [],
+    np.arange(10) % 3 == 0,
+    (np.arange(10) > 3) & (np.arange(10) < 8),
+    np.zeros(10, dtype=bool),
+    np.array([7], dtype=np.uint8),
+]
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_an_index_selects_what_numpy_does(selection):
+    values = np.arange(10)
+    chosen = values[selection] if len(np.atleast_1d(selection)) else values[:0]
+    found = as_index(selection, 10, "column")
+    assert listed(found) == chosen.tolist()
+    np.testing.assert_array_equal(values[as_selector(found)], chosen)
+    consecutive = chosen.size == 0 or chosen.tolist() == list(range(chosen[0], chosen[0] + chosen.size))
+    if consecutive:
+        assert isinstance(found, range)
+    assert is_run(found) == (isinstance(found, range) and found.step == 1)
+    for inner in [*SELECTIONS[:6], [0], [-1], [1, 0]]:
+        if isinstance(inner, list) and chosen.size < 2:
+            continue
+        part = compose(found, as_index(inner, chosen.size, "column"))
+        assert listed(part) == chosen[inner].tolist()
+
+
+def test_positions_that_do_not_exist_are_refused():
+    assert listed(as_index([-10, 9], 10, "row")) == [0, 9]
+    for wrong, named in (([10], 10), ([0, -11], -11), ([-11, 10], -11), ([-10, 10], 10)):
+        with pytest.raises(IndexError, match=rf"The row {named} does not exist: there are 10 rows"):
+            as_index(wrong, 10, "row")
+    with pytest.raises(IndexError, match="9 entries"):
+        as_index(np.ones(10, dtype=bool), 9, "row")
+    with pytest.raises(IndexError, match="2 dimensions"):
+        as_index([[1]], 10, "row")
+    with pytest.raises(IndexError, match="float64"):
+        as_index([1.0], 10, "row")
+    mine = np.array([3, 1])
+    found = as_index(mine, 10, "row")
+    mine[0] = 7
+    assert found.tolist() == [3, 1]
+
+
+def test_an_empty_range_is_an_empty_slice():
+    assert as_slice(range(5, 3)) == slice(5, 5, 1)
+    assert as_slice(range(2, 9, 3)) == slice(2, 9, 3)
+
+
+@pytest.mark.parametrize("gap", [0, 1, 2, 3, 100])
+def test_pieces_hold_all_places_and_no_gap_that_is_too_large(gap):
+    for places in ([4, 5, 9, 1, 9, 12], [7], [3, 1], range(0, 12, 4), [], np.array([20, 0, 10])):
+        spans, pick = spans_of(places if isinstance(places, range) else np.array(places, dtype=np.intp), gap)
+        read = [k for start, stop in spans for k in range(start, stop)]
+        assert [read[k] for k in pick] == list(places)
+        wanted = sorted({int(k) for k in places})
+        assert [start for start, _ in spans] == [
+            k for n, k in enumerate(wanted) if n == 0 or k - wanted[n - 1] > gap
+        ]
+        assert all(start in wanted and stop - 1 in wanted for start, stop in spans)
+    assert spans_of(range(3, 8), gap) == ([(3, 8)], None)
+    assert spans_of(range(3, 3), gap) == ([(3, 3)], None)
+
+
+# -- By falling value --
+
+
+def test_few_numbers_by_falling_value():
+    values = np.array([1.0, np.nan, 3.0, -2.0, 0.0])
+    order, falling = by_falling_value(values)
+    assert order.tolist() == [2, 0, 4, 3, 1]
+    np.testing.assert_array_equal(falling, values[order])
+
+
+MANY = index.MANY
+
+
+@pytest.mark.parametrize("kind", ["normal", "signs", "last bits", "few values", "sorted", "huge and tiny"])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_many_numbers_by_falling_value(kind, n_threads, monkeypatch):
+    monkeypatch.setattr(index, "available_threads", lambda: n_threads)
+    rng = np.random.default_rng(0)
+    n = 3 * MANY + 7
+    values = {
+        "normal": lambda: rng.normal(size=n),
+        "signs": lambda: rng.choice([-1.0, -0.0, 0.0, 1.0], n) * rng.uniform(size=n),
+        "last bits": lambda: 1.0 + rng.integers(0, 2**20, n) * 2.0**-52,
+        "few values": lambda: rng.integers(-3, 4, n).astype(float),
+        "sorted": lambda: -np.arange(n) / 7.0,
+        "huge and tiny": lambda: rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n),
+    }[kind]()
+    order, falling = by_falling_value(values)
+    np.testing.assert_array_equal(np.sort(order), np.arange(n))
+    np.testing.assert_array_equal(falling, values[order])
+    assert np.all(falling[:-1] >= falling[1:])
+    assert values.flags.writeable  # and its values are those from before
+    np.testing.assert_array_equal(-np.sort(-values), falling)
+    if kind == "few values":  # equal ones stay in their order
+        assert all(np.all(np.diff(order[falling == v]) > 0) for v in range(-3, 4))
+
+
+def test_a_missing_number_among_many_comes_last():
+    values = np.random.default_rng(1).normal(size=MANY + 3)
+    values[5] = np.nan
+    order, falling = by_falling_value(values)
+    assert order[-1] == 5
+    assert np.all(falling[:-2] >= falling[1:-1])
+
+
+def test_numbers_that_are_nearly_sorted_are_put_right():
+    falling = np.array([5.0, 7.0, 6.0, 4.0, 4.0, 9.0])
+    order = np.arange(6)
+    assert index._put_right(order, falling)
+    assert (falling.tolist(), order.tolist()) == ([9.0, 7.0, 6.0, 5.0, 4.0, 4.0], [5, 1, 2, 0, 3, 4])
+    rising = np.arange(40.0)
+    assert not index._put_right(np.arange(40), rising)  # that would take too many moves
+
+
+def test_the_moves_of_an_insertion_are_counted():
+    """Eight for each number and eight more."""
+    values, order = np.arange(17.0), np.arange(17)  # 0 + 1 + ... + 16 = 136 moves, 8 · 16 + 8 allowed
+    assert not index._insert(order, values.copy(), 0, 1, 17, False)
+    assert index._insert(np.arange(16), np.arange(16.0), 0, 1, 16, False)
+    lowest = np.array([1.0, 2.0, 3.0])
+    assert index._insert(np.arange(3), lowest, 1, 1, 3, False)
+    assert lowest.tolist() == [1.0, 3.0, 2.0]  # not beyond the lowest place
+    first = np.array([5.0, 9.0, 3.0, 8.0])
+    assert index._insert(np.arange(4), first, 0, 1, 4, True)
+    assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # up to the first that is in its place
