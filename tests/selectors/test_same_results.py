@@ -313,9 +313,9 @@ def cases():
             yield from (f"{method.name}/0/{tasks[0]}/{name}" for name in CONSTRAINTS if name in known)
             if has_fit_parameter(first, "sample_weight"):
                 yield f"{method.name}/0/{tasks[0]}/sample_weight"
-            yield from (f"{method.name}/{place}/other" for place in range(len(OTHERS.get(method.name, ()))))
+            on_others = [f"{method.name}/{place}/other" for place in range(len(OTHERS.get(method.name, ())))]
             kinds = [kind for kind in DATA if kind != "wide" or first.__sklearn_tags__().input_tags.sparse]
-            on_others = [f"{method.name}/0/{tasks[0]}/{kind}" for kind in kinds]
+            on_others += [f"{method.name}/0/{tasks[0]}/{kind}" for kind in kinds]
             yield from (case for case in on_others if case not in LEFT_OUT)
 
 
