@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,9 @@ class LogisticSubsets:
     def _load(self, missing: IntArray) -> None:
         start, end = self.n_stored, self.n_stored + missing.size
         if end > len(self._stored):
-            grown = np.empty((max(end, 3 * len(self._stored) // 2), self.design.n_samples))
+            # Old and new are held for a moment: long columns, which take long to compute anyway, get less to spare.
+            spare = len(self._stored) // (2 if self._stored.nbytes <= SMALL_COPY_BYTES else 8)
+            grown = np.empty((max(end, len(self._stored) + spare), self.design.n_samples))
             grown[:start] = self._stored[:start]
             self._stored = grown
         self._stored[start:end] = self.design.block(missing).T
@@ -164,8 +167,12 @@ COLLINEAR = 1e-9  # share of its curvature that must remain of a feature given t
 class Candidates:
     """Features that may enter, sorted, with their values and the squares of these, one feature per row."""
 
-    def __init__(self, columns: IntArray, values: FloatArray, squares: FloatArray) -> None:
-        self.columns, self._values, self._squares = columns, values, squares
+    def __init__(self, columns: IntArray, values: FloatArray) -> None:
+        self.columns, self._values = columns, values
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        return np.asarray(self._values * self._values)
 
     @classmethod
     def of(cls, model: LogisticSubsets, columns: IntArray) -> Candidates | SparseCandidates:
@@ -174,11 +181,10 @@ class Candidates:
         stored = model.design.stored_columns(columns) if large else None
         if stored is not None:
             return SparseCandidates(columns, *stored)
-        values = model.rows(columns)
-        return cls(columns, values, values * values)
+        return cls(columns, model.rows(columns))
 
     def take(self, kept: IntArray) -> Candidates:
-        return Candidates(self.columns[kept], self._values[kept], self._squares[kept])
+        return Candidates(self.columns[kept], self._values[kept])
 
     def products(self, vectors: FloatArray) -> FloatArray:
         """Of each vector, a row, with each feature; stacks of vectors give stacks of products, features first."""
