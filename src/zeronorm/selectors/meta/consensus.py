@@ -73,8 +73,9 @@ class Consensus(SplittingSelector):
     leave one after the other, the least missed first: without feature j the objective rises by
     :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}`, with weights :math:`W = H^{-1}X^\top T` of the standardised features and
     :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one that predicts samples left out best, 300
-    times for a real target. Columns that are the same up to sign, shift and scale (1 - g beside g, Fahrenheit beside
-    Celsius) tell nothing new: the second one goes behind the first m.
+    times for a real target, where few samples would mislead it; near copies may stand side by side there. Columns that
+    are the same up to sign, shift and scale (1 - g beside g, Fahrenheit beside Celsius) tell nothing new: the second
+    one goes behind the first m.
 
     With ``weights="stability"`` a selector counts as much as the sets of its q best features on different
     halves overlap (mean share of common features, corrected for chance).
