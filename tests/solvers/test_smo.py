@@ -375,7 +375,7 @@ def test_the_way_is_the_same_everywhere(shape, kind, C, n_steps, n_free):
     n_iter, violation, status, alpha, f = solved(dual, K)
     assert (n_iter, status) == (n_steps, smo.CONVERGED)
     assert np.sum((alpha > 0.0) & (alpha < dual.upper)) == n_free
-    assert violation < 1e-10
+    assert violation < 1e-8  # far below the 1e-6 that were asked for: the last step is a Newton step
     assert dual.gap(alpha, f, dual.bias(alpha, f)) <= 1e-9 * dual.objective(alpha, f)
 
 

@@ -12,7 +12,7 @@ from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.registry import register
 from zeronorm.selection.problem import EmptyAnswerWarning
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta.consensus import PENALTY
+from zeronorm.selectors.meta import consensus as module
 
 
 @register("test-fixed-order", family="filters", tasks=("binary", "multiclass"), reference="")
@@ -223,7 +223,9 @@ def test_near_copies_do_not_fill_the_first_places():
     copies = first[:, None] + 0.05 * rng.normal(size=(200, 5))
     X = np.column_stack([copies, second, rng.normal(size=(200, 20))])
     assert set(Consensus([FisherScore()], refine=0).fit(X, y).path_.order[:5].tolist()) == {0, 1, 2, 3, 4}
-    assert 5 in Consensus([FisherScore()], refine=20).fit(X, y).path_.order[:3]
+    for task, target in (("classification", y), ("regression", first + 0.7 * second)):
+        found = Consensus([FisherScore(task=task)], task=task, refine=20).fit(X, target)
+        assert 5 in found.path_.order[:3]
 
 
 def test_a_copy_or_mirror_image_takes_no_place_of_another_feature():
@@ -250,19 +252,19 @@ def test_the_order_of_given_selectors_and_of_frequencies_is_left_as_it_is():
     assert of_default[0] == of_default[1] != of_default[2]
 
 
-def test_each_kind_of_target_has_its_own_penalty(monkeypatch):
+def test_few_samples_of_a_real_target_have_a_larger_penalty(monkeypatch):
     X, y = noise(40, 60)
     target = X[:, :20].sum(axis=1) + y
 
     def orders():
-        return [
-            Consensus(task=task).fit(X, t).path_.order for task, t in zip(PENALTY, (y, target), strict=True)
-        ]
+        tasks = (("classification", X, y), ("regression", X[:, :39], target), ("regression", X, target))
+        return [Consensus(task=task).fit(features, t).path_.order for task, features, t in tasks]
 
-    classes, real = orders()
-    monkeypatch.setitem(PENALTY, "regression", 3.0)
-    classes_again, real_with_less = orders()
-    np.testing.assert_array_equal(classes, classes_again)
+    *others, real = orders()
+    monkeypatch.setattr(module, "PENALTY_OF_FEW", 3.0)
+    *others_again, real_with_less = orders()
+    for order, again in zip(others, others_again, strict=True):
+        np.testing.assert_array_equal(order, again)
     assert real.tolist() != real_with_less.tolist()
     correlation = np.abs(np.corrcoef(X.T, target)[-1, :-1])
     first = [np.mean(correlation[order[:10]]) for order in (real, real_with_less)]

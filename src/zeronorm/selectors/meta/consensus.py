@@ -36,8 +36,9 @@ DEFAULT_METHODS = {
 }
 SHORTLIST = 100  # features that are put in order jointly; 60 and 200 are nearly as good on the tuning data
 # The samples that set the price for the shortlist chose the shortlist too, so it is too high. The factors were chosen
-# on tuning data: among 0.3, 1, 3 and 10 for classes, among 3, 10, 30, 100, 300 and 1000 for a real target.
-PENALTY = {"classification": 3.0, "regression": 300.0}
+# on tuning data: among 0.3, 1, 3 and 10 for classes, among 3, 10, 30, 100, 300 and 1000 for a real target with no more
+# samples than features.
+PENALTY, PENALTY_OF_FEW = 3.0, 300.0
 # Multiplications of one elimination. From here on features leave it in tenths, not one by one, and machines on tall
 # data have the squared loss, for which Newton's method needs a quarter to an eighth of the time.
 MUCH_WORK = 2e8
@@ -72,10 +73,10 @@ class Consensus(SplittingSelector):
     side by side. So with ``refine=m`` the first m features are put in order once more, by ridge regressions that they
     leave one after the other, the least missed first: without feature j the objective rises by
     :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}`, with weights :math:`W = H^{-1}X^\top T` of the standardised features and
-    :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one that predicts samples left out best, 300
-    times for a real target, where few samples would mislead it; near copies may stand side by side there. Columns that
-    are the same up to sign, shift and scale (1 - g beside g, Fahrenheit beside Celsius) tell nothing new: the second
-    one goes behind the first m.
+    :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one that predicts samples left out best; 300
+    times for a real target with no more samples than features, where few samples would mislead it, so that near copies
+    may stand side by side. Columns that are the same up to sign, shift and scale (1 - g beside g, Fahrenheit beside
+    Celsius) tell nothing new: the second one goes behind the first m.
 
     With ``weights="stability"`` a selector counts as much as the sets of its q best features on different
     halves overlap (mean share of common features, corrected for chance).
@@ -294,7 +295,8 @@ def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> Selection
     targets = problem.around_zero().targets()
     targets = targets - np.average(targets, axis=0, weights=weight)
     price = automatic_price(replace(problem, design=design)).raw
-    factor = PENALTY["regression" if problem.task == "regression" else "classification"]
+    are_few = problem.task == "regression" and problem.n_samples <= problem.n_features
+    factor = PENALTY_OF_FEW if are_few else PENALTY
     pull = design.transpose_dot(weight[:, None] * targets)
     kept = distinct[least_missed_last(design.sandwich(weight), pull, factor / price)]
     order = path.order.copy()
