@@ -731,6 +731,16 @@ def test_effects_of_classes_of_unequal_size_by_hand():
     assert (found.kind, np.isnan(found.fold_change).all()) == ("eta_squared", True)
 
 
+def test_a_feature_with_one_value_in_each_class_is_not_one_without_effect():
+    y = np.arange(12) % 2
+    X = np.column_stack([np.random.default_rng(0).normal(size=12), y, 1.0 - y])
+    found = univariate_effects(table_of(X, y))
+    assert found.difference[1:].tolist() == [np.inf, -np.inf]
+    assert (found.p_value[1:] < 1e-12).all()
+    result = zeronorm.select(X, y, method="fisher", features=1, cv=2)
+    assert (result.selected[0].effect, result.selected[0].direction) == (None, "higher in 1")
+
+
 def test_features_without_an_effect_in_words():
     one = SimpleNamespace(effect_kind="", class_means=None)
     two = SimpleNamespace(effect_kind="cohens_d", class_means={"a": 1.0, "b": 2.0})

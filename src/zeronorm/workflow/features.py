@@ -108,9 +108,9 @@ def _correlations(table: Table) -> Effects:
 
 
 def _finished(means: Any, difference: Any, kind: str, fold: Any, p_value: Any) -> Effects:
-    """Features without variation show no effect: p = 1."""
+    """Features without variation show no effect: p = 1. Those that vary between the classes alone have no bound."""
     p_value = np.where(np.isfinite(p_value), p_value, 1.0)
-    difference = np.where(np.isfinite(difference), difference, 0.0)
+    difference = np.where(np.isnan(difference), 0.0, difference)
     return Effects(means, difference, kind, fold, p_value, adjust_p_values(p_value, "benjamini-hochberg"))
 
 

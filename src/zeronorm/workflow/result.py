@@ -39,7 +39,8 @@ class SelectedFeature:
     class_means : mean per class (the share of ones for a column of zeros and ones); None for regression.
     direction : where the feature is high, in words.
     effect, effect_kind : Cohen's d ("cohens_d"), "eta_squared" with more than two classes, or the
-        "correlation" with the target in regression.
+        "correlation" with the target in regression. None for a feature with one value in each class, whose Cohen's d
+        has no bound.
     fold_change : ratio of the class means, where all values are positive and there are two classes.
     p_value, q_value : of the feature alone, and adjusted for the false discovery rate over all features. They
         come after selection on the same samples: orientation, not evidence.
