@@ -17,6 +17,7 @@ from zeronorm.resampling.estimators import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method, thinned
 from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
+from zeronorm.selectors.meta.selector_cv import choose_size
 
 
 def problem(seed=0, n_samples=60, n_features=20):
@@ -289,3 +290,17 @@ def test_the_folds_and_what_they_say_are_kept():
     alone = AutoSelector(["fisher"], cv=3, random_state=1).fit(X, y)
     assert alone.verdict() == "One method (fisher) was given."
     assert alone.chosen_ == "fisher"
+
+
+def test_a_target_of_noise_takes_few_features():
+    """Ridge regression with a chosen penalty does as little harm with all of the features as with one of them."""
+    for seed in (2, 3, 7):  # 48, 48 and 60 of 60 features without the rule
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(80, 60)), rng.normal(size=80)
+        assert AutoSelector(task="regression", random_state=0).fit(X, y).n_features_ == 1
+
+
+def test_a_size_that_is_no_better_than_no_feature():
+    scores = np.array([[-0.4, 0.0, 0.1], [-0.2, 0.1, 0.2], [-0.3, -0.1, 0.0]])  # the last has 0.1 ± 0.06
+    assert [choose_size(scores, "one_se", least) for least in (None, 0.0, 0.05)] == [2, 2, 0]
+    assert choose_size(scores, "best", 0.05) == 2

@@ -104,7 +104,8 @@ class AutoSelector(SplittingSelector):
     scoring
         None: the estimator's own ``score``; for a real target the share of the variance that is explained, at least -1.
     rule
-        It chooses the number of features; see ``SelectorCV``.
+        It chooses the number of features; see ``SelectorCV``. With "one_se" and a real target the smallest number is
+        chosen where none predicts better than the mean of the target by more than one standard error.
     sizes
         None: twenty, equally spaced on a logarithmic scale up to all features, a thousand at most.
     n_jobs
@@ -201,7 +202,8 @@ class AutoSelector(SplittingSelector):
         if self.scoring is None and problem.task == "regression":
             scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
         self.method_scores_ = {name: found.mean(axis=1) for name, found in scores.items()}
-        at = {name: choose_size(found, self.rule) for name, found in scores.items()}
+        no_features = 0.0 if self.scoring is None and problem.task == "regression" else None
+        at = {name: choose_size(found, self.rule, no_features) for name, found in scores.items()}
         self.method_sizes_ = {name: int(sizes[place]) for name, place in at.items()}
         self.chosen_ = choose_method(self.method_scores_)
         self.cv_results_ = summary(sizes, scores[self.chosen_], selected[self.chosen_], splits)

@@ -191,13 +191,19 @@ def plan_of_sizes(
     )
 
 
-def choose_size(scores: FloatArray, rule: str) -> int:
-    """Place of the chosen size in ascending sizes; ``scores`` has one row per fold, greater is better."""
+def choose_size(scores: FloatArray, rule: str, no_features: float | None = None) -> int:
+    """Place of the chosen size in ascending sizes; ``scores`` has one row per fold, greater is better.
+
+    ``no_features`` is the score without any feature: a judge that shrinks its weights reaches it with useless ones too.
+    """
     mean = scores.mean(axis=0)
     best = _first_at_least(mean, float(mean.max()))
     if rule == "best" or len(scores) < 2:
         return best
-    return _first_at_least(mean, float(mean[best]) - float(_standard_error(scores)[best]))
+    good_enough = float(mean[best]) - float(_standard_error(scores)[best])
+    if no_features is not None and good_enough <= no_features:
+        return 0
+    return _first_at_least(mean, good_enough)
 
 
 def _first_at_least(mean: FloatArray, threshold: float) -> int:
