@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -11,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import available_threads, one_thread, require_memory, run_in_threads
+from zeronorm._threads import (
+    available_threads,
+    one_thread,
+    one_thread_for_products,
+    require_memory,
+    run_in_threads,
+)
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import column_kernels
 from zeronorm.design.index import Index, Selection, as_index, as_selector
@@ -31,6 +38,7 @@ _BYTES_FILLED_BY_A_THREAD = 2 << 20
 _DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
 
 
+_SUMS_WAITING = 6  # of the columns that threads have read
 Place = TypeVar("Place")
 Part = TypeVar("Part")
 Converter = Callable[[Any, "NDArray[Any] | None"], "Design"]
@@ -203,7 +211,19 @@ class Design(ABC):
 
     def _sources(self) -> Iterator[tuple[slice, Design]]:
         """Yield all columns in order as designs in memory: this one, or what is read of it at a time."""
-        yield slice(0, self.n_features), self
+        return self._from_sources(lambda columns, source: (columns, source))
+
+    def _from_sources(self, work: Callable[[slice, Design], Part], waiting: int = 0) -> Iterator[Part]:
+        """Yield, in order, what ``work`` makes of each of the `_sources`; in threads where these are read.
+
+        Up to ``waiting`` results, which should be small, may be ready before it is their turn.
+        """
+        yield work(slice(0, self.n_features), self)
+
+    @property
+    def _is_summed_where_read(self) -> bool:
+        """Whether threads that read blocks of the columns have room for a Gram matrix each."""
+        return False
 
     def _scratch_width(self) -> int:
         return self._block_width()
@@ -256,9 +276,19 @@ class Design(ABC):
 
     def _gram_of_blocks(self, scale_sq: FloatArray | None) -> FloatArray:
         result = column_kernels.symmetric_accumulator(self.n_samples)
-        for outer, source in self._sources():
-            own_scale = None if scale_sq is None else np.sqrt(scale_sq[outer])
-            source._add_gram(result, own_scale)
+
+        def added(outer: slice, source: Design, total: FloatArray | None = None) -> FloatArray:
+            total = column_kernels.symmetric_accumulator(self.n_samples) if total is None else total
+            source._add_gram(total, None if scale_sq is None else np.sqrt(scale_sq[outer]))
+            return total
+
+        if self._is_summed_where_read:
+            with one_thread_for_products():
+                for part in self._from_sources(added, _SUMS_WAITING):
+                    result += part
+        else:
+            for outer, source in self._sources():
+                added(outer, source, result)
         return column_kernels.symmetric_result(result)
 
     def _add_gram(self, result: FloatArray, scale: FloatArray | None) -> None:
@@ -463,18 +493,27 @@ class Design(ABC):
         )
 
 
-def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:
-    """Yield what is read at each place; ``ahead``: while one part is used, the next is read."""
+def read_in_turn(
+    read: Callable[[Place], Part], places: Sequence[Place], *, ahead: int, waiting: int = 0
+) -> Iterator[Part]:
+    """Yield what is read at each place; while one part is used, so many of the next are read side by side.
+
+    Parts are yielded in order: a slow one would stop all threads, were there no parts that may wait for it.
+    """
     if not ahead or len(places) < 2:
         yield from map(read, places)
         return
-    with ThreadPoolExecutor(1) as reader:
-        waiting = reader.submit(read, places[0])
-        for following in places[1:]:
-            part = waiting.result()
-            waiting = reader.submit(read, following)
+    readers = ThreadPoolExecutor(ahead)
+    try:
+        parts = deque(readers.submit(read, place) for place in places[: ahead + waiting])
+        for following in places[ahead + waiting :]:
+            part = parts.popleft().result()
+            parts.append(readers.submit(read, following))
             yield part
-        yield waiting.result()
+        while parts:
+            yield parts.popleft().result()
+    finally:
+        readers.shutdown(cancel_futures=True)  # after an error, or an interrupt, nothing more is read
 
 
 def _vector(values: ArrayLike, size: int, name: str) -> FloatArray:

@@ -13,26 +13,28 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._threads import available_threads, one_thread_for_products
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design, read_in_turn
-from zeronorm.design.column_kernels import outer_square_parts
+from zeronorm.design.base import Design, Part, read_in_turn
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_index, as_selector, compose, is_run, spans_of
 from zeronorm.design.stats import StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
+_MOST_BLOCKS_AHEAD = (
+    6  # read, or read and used, side by side: one waits for the disk while others are computed with
+)
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
 _CONVERTED_BYTES = 4 << 20
-_PAIRS_PER_PART = 1 << 25  # of a product that threads share
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
 
 class ChunkedDesign(Design):
     """Columns in files, read block by block as they are needed and never all at once.
 
-    Each file holds all samples of some features; several files stand side by side. The next block is read
-    while one is used. A Parquet file is decoded again at every reading: for methods that read the data many
+    Each file holds all samples of some features; several files stand side by side. The next blocks are
+    read while one is used. A Parquet file is decoded again at every reading: for methods that read the data many
     times, `pack` it first. A file that changes or disappears raises `DataFileError` at the next reading.
 
     Parameters
@@ -89,9 +91,9 @@ class ChunkedDesign(Design):
         return "C" if self._files[0].by_row else "F"
 
     def _block_width(self) -> int:
-        """A block is used, one is read, and both may be turned or converted on the way."""
+        """Some blocks are read or used side by side, and each may be turned or converted on the way."""
         data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
-        limit = min(self.memory_budget // 8, max(_SMALLEST_BLOCK_BYTES, data_bytes // 16))
+        limit = min(self.memory_budget // 16, max(_SMALLEST_BLOCK_BYTES, data_bytes // 32))
         width = max(1, limit // (8 * max(1, self.n_samples)))
         at_once = max(file.columns_at_once for file in self._files)
         return width - width % at_once if width > at_once else width
@@ -114,16 +116,35 @@ class ChunkedDesign(Design):
 
     def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
         """Yield all columns in order, as they are stored."""
+        return self._from_parts(lambda columns, part: (columns, part))
+
+    def _from_parts(self, work: Callable[[slice, DenseDesign], Part], waiting: int = 0) -> Iterator[Part]:
         if self._is_worth_keeping and not self._kept.has(self._columns):
             self._keep()
-        for columns, part in self._arrays():
-            yield columns, _PartOfFiles(part)
+        return self._from_arrays(lambda columns, part: work(columns, _PartOfFiles(part)), waiting)
 
-    _sources = _parts
+    _from_sources = _from_parts
 
-    def _arrays(self) -> Iterator[tuple[slice, NDArray[Any]]]:
-        slices, ahead = list(self._column_slices()), self.memory_budget >= BYTES_WORTH_A_THREAD
-        yield from zip(slices, read_in_turn(self._stored, slices, ahead=ahead), strict=True)
+    def _from_arrays(self, work: Callable[[slice, NDArray[Any]], Part], waiting: int = 0) -> Iterator[Part]:
+        """Yield what ``work`` makes of all columns in order, each block in the thread that has read it."""
+        reads_ahead = self.memory_budget >= BYTES_WORTH_A_THREAD
+        ahead = min(_MOST_BLOCKS_AHEAD, 1 + available_threads()) if reads_ahead else 0
+        slices = list(self._column_slices())
+
+        def made(columns: slice) -> Part:
+            return work(columns, self._stored(columns))
+
+        return read_in_turn(made, slices, ahead=ahead, waiting=waiting)
+
+    def _sweep(self, work: Callable[[slice, DenseDesign], None]) -> None:
+        """Let threads work on all columns, each on what it has read."""
+        with one_thread_for_products():
+            for _ in self._from_parts(work, waiting=self.n_features):
+                pass
+
+    @property
+    def _is_summed_where_read(self) -> bool:
+        return 8 * self.n_samples**2 <= _CONVERTED_BYTES and self.memory_budget >= BYTES_WORTH_A_THREAD
 
     def _stored(self, columns: slice) -> NDArray[Any]:
         wanted = self._columns[columns]
@@ -144,8 +165,12 @@ class ChunkedDesign(Design):
 
     def _keep(self) -> None:
         lines = np.empty((self.n_features, self.n_samples), dtype=self.dtype)
-        for columns, part in self._arrays():
+
+        def keep(columns: slice, part: NDArray[Any]) -> None:
             lines[columns] = part.T
+
+        for _ in self._from_arrays(keep, waiting=self.n_features):
+            pass
         self._kept.replace(np.asarray(self._columns, dtype=np.intp), lines)
 
     def _from_memory(self, wanted: Index) -> NDArray[Any] | None:
@@ -160,15 +185,17 @@ class ChunkedDesign(Design):
         return all(part._surely_finite() for _, part in self._parts())
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
-        for columns, part in self._parts():
-            part._accumulate_stats(accumulator, columns.start)
+        self._sweep(lambda columns, part: part._accumulate_stats(accumulator, columns.start))
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_tall:
             return super()._transpose_dot(V)
         result = np.empty((self.n_features, *V.shape[1:]))
-        for columns, part in self._parts():
+
+        def multiply(columns: slice, part: DenseDesign) -> None:
             result[columns] = part._transpose_dot(V)
+
+        self._sweep(multiply)
         return result
 
 
@@ -227,11 +254,8 @@ class _PartOfFiles(DenseDesign):
         return max(1, _CONVERTED_BYTES // (8 * max(1, self.n_samples)))
 
     def _outer_square_parts(self, side: int, depth: int) -> list[range]:
-        """Smaller parts than of data in memory: there is a sum for every block that is read.
-
-        Threads of BLAS would wait for each other more than they multiply.
-        """
-        return outer_square_parts(side, depth, n_bytes=_CONVERTED_BYTES, pairs_per_part=_PAIRS_PER_PART)
+        """One part: other blocks are summed in other threads meanwhile, or the threads of BLAS share this one."""
+        return [range(depth)]
 
 
 class DataFileError(RuntimeError):
@@ -343,6 +367,10 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
     """
     out = np.empty((len(outer), len(inner)), dtype=file.dtype)
     with open(file.path, "rb", buffering=0) as stream:
+        if hasattr(
+            os, "posix_fadvise"
+        ):  # the system reads ahead even where several threads read side by side
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
         if isinstance(inner, range) and inner == range(length) and is_run(outer):
             _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
             return out

@@ -297,17 +297,14 @@ _MOST_PARTS = 16
 _FEWEST_PART_BYTES = 32 << 20
 
 
-def outer_square_parts(
-    side: int, depth: int, *, n_bytes: int | None = None, pairs_per_part: int | None = None
-) -> list[range]:
+def outer_square_parts(side: int, depth: int) -> list[range]:
     """Parts of ``depth`` vectors of length ``side`` whose outer squares are summed apart, one thread for each.
 
-    They follow from the sizes alone, and so does the sum. The matrices of all parts take at most ``n_bytes``, or a
-    quarter of the memory of the vectors; where that leaves one part, the threads of BLAS share the work.
+    They follow from the sizes alone, and so does the sum. The matrices of all parts take at most a quarter of the
+    memory of the vectors; where that leaves one part, the threads of BLAS share the work.
     """
-    room = max(_FEWEST_PART_BYTES, side * depth) if n_bytes is None else n_bytes
-    by_memory = room // max(1, 8 * side**2)
-    n_parts = max(1, min(_MOST_PARTS, by_memory, side**2 * depth // (pairs_per_part or _PAIRS_PER_PART)))
+    by_memory = max(_FEWEST_PART_BYTES, side * depth) // max(1, 8 * side**2)
+    n_parts = max(1, min(_MOST_PARTS, by_memory, side**2 * depth // _PAIRS_PER_PART))
     cuts = [depth * part // n_parts for part in range(n_parts + 1)]
     return [range(start, stop) for start, stop in pairwise(cuts)]
 

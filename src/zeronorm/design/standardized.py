@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design.base import Design
+from zeronorm.design.base import Design, Part
 from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import ColumnStats
 
@@ -130,12 +130,17 @@ class StandardizedDesign(Design):
     def _outer_square_parts(self, side: int, depth: int) -> list[range]:
         return self.base._outer_square_parts(side, depth)
 
-    def _sources(self) -> Iterator[tuple[slice, Design]]:
-        for columns, source in self.base._sources():
+    def _from_sources(self, work: Callable[[slice, Design], Part], waiting: int = 0) -> Iterator[Part]:
+        def of_view(columns: slice, source: Design) -> Part:
             if source is self.base:
-                yield columns, self
-            else:
-                yield columns, _view(source, self._moments.take(range(columns.start, columns.stop)))
+                return work(columns, self)
+            return work(columns, _view(source, self._moments.take(range(columns.start, columns.stop))))
+
+        return self.base._from_sources(of_view, waiting)
+
+    @property
+    def _is_summed_where_read(self) -> bool:
+        return self.base._is_summed_where_read
 
     def _scratch_width(self) -> int:
         return self.base._scratch_width()
