@@ -46,8 +46,10 @@ $(VENV)/.docs: $(VENV)/.dev
 demo: $(VENV)/.demo  ## run the main job on bundled data and end with the path of a report
 	$(BIN)/zeronorm demo --out demo-report --force
 
+# Plain assertions: to rewrite those of all files takes longer than any test. What fails is run again with all details.
 test: $(VENV)/.dev  ## all tests but the slow ones
-	$(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal -q
+	$(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal -q --assert=plain || \
+		{ $(TEST_THREADS) $(BIN)/python -m pytest -m "not slow" --last-failed --last-failed-no-failures none -q; exit 1; }
 
 test-oldest:  ## the contract of every method on the oldest supported dependencies
 	test -x $(VENV)-oldest/bin/python || $(PYTHON) -m venv $(VENV)-oldest
