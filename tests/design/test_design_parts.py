@@ -17,7 +17,7 @@ from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.design import StandardizedDesign, annotated, array_api, chunked, column_kernels, packing, stats
 from zeronorm.design.annotated import design_of_rows
 from zeronorm.design.array_api import ArrayApiDesign, to_device
-from zeronorm.design.base import BACKENDS, read_in_turn, register_backend
+from zeronorm.design.base import BACKENDS, opened, read_in_turn, register_backend, work_in_turn
 from zeronorm.design.chunked import _KeptColumns, _places, open_files, stamp_of
 from zeronorm.design.convert import check_container
 from zeronorm.design.dense import DenseDesign
@@ -401,7 +401,7 @@ def test_a_backend_of_a_package_is_found():
         BACKENDS.pop()
 
 
-@pytest.mark.parametrize("ahead", [0, 1, 3])
+@pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_parts_come_in_their_order(ahead, n):
     read = []
@@ -411,23 +411,52 @@ def test_parts_come_in_their_order(ahead, n):
         return 10 * k
 
     assert list(read_in_turn(place, list(range(n)), ahead=ahead)) == [10 * k for k in range(n)]
-    assert sorted(read) == list(range(n))
+    assert read == list(range(n))
 
 
 def test_the_next_part_is_read_while_one_is_used():
     read = []
-    parts = read_in_turn(lambda k: read.append(k) or k, [0, 1, 2], ahead=1)
+    parts = read_in_turn(lambda k: read.append(k) or k, [0, 1, 2], ahead=True)
     assert next(parts) == 0
     assert next(parts) == 1
     assert set(read) >= {0, 1}
     assert list(parts) == [2]
 
 
-def test_several_parts_are_read_side_by_side():
-    """Three readers meet; one after the other they would wait for each other until the time is over."""
+def test_several_parts_are_worked_on_side_by_side():
+    """Three threads meet; one after the other they would wait for each other until the time is over."""
     meeting = threading.Barrier(3, timeout=5)
-    parts = read_in_turn(lambda k: (meeting.wait(), k)[1], range(6), ahead=3)
-    assert list(parts) == list(range(6))
+    parts = work_in_turn(lambda k: 10 * k, lambda k, raw: (meeting.wait(), k + raw)[1], range(6), n_threads=3)
+    assert list(parts) == [11 * k for k in range(6)]
+
+
+@pytest.mark.parametrize("n_threads", [0, 1, 3])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 9])
+def test_parts_are_read_in_order_and_once(n_threads, n):
+    read = []
+    parts = work_in_turn(
+        lambda k: read.append(k) or -k, lambda k, raw: (k, raw), range(n), n_threads=n_threads
+    )
+    assert list(parts) == [(k, -k) for k in range(n)]
+    assert read == list(range(n))
+
+
+def test_a_thread_that_reads_on_keeps_its_file_open_and_closes_it(tmp_path):
+    path, streams = tmp_path / "x", []
+    path.write_bytes(bytes(range(9)))
+
+    def read(place):
+        with opened(path) as stream:
+            streams.append(stream)
+            stream.seek(place)
+            return stream.read(1)[0]
+
+    assert list(work_in_turn(read, lambda place, value: value, range(9), n_threads=2)) == list(range(9))
+    assert len(set(map(id, streams))) == 1
+    assert streams[0].closed
+    read(0)
+    assert streams[-1] is not streams[0]
+    assert streams[-1].closed
 
 
 # -- Columns that are kept --
@@ -494,7 +523,7 @@ def test_scattered_lines_are_read_with_what_is_between(tmp_path, monkeypatch):
         (10**6, 6 * line, [3, 9, 50], [(7, 4), (1, 4)]),
         (10**6, 5 * line, [3, 9, 50], [(1, 4)] * 3),
         (7 * line, 10**6, [3, 9, 50], [(7, 4), (1, 4)]),
-        (6 * line, 10**6, [3, 9, 50], [(1, 4)] * 3),
+        (6 * line, 10**6, [3, 9, 50], [(1, 4), (6, 4), (1, 4)]),  # read on from the last piece
         (10**6, 10**6, [9, 3, 9], [(7, 4)]),
     ):
         monkeypatch.setattr(chunked, "_CONVERTED_BYTES", converted)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,8 +41,9 @@ _BYTES_FILLED_BY_A_THREAD = 2 << 20
 _DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
 
 
-_SUMS_WAITING = 6  # of the columns that threads have read
+_PARTS_AHEAD = 2  # that are read while others are worked on
 Place = TypeVar("Place")
+Raw = TypeVar("Raw")
 Part = TypeVar("Part")
 Converter = Callable[[Any, "NDArray[Any] | None"], "Design"]
 BACKENDS: list[tuple[Callable[[Any], bool], Converter]] = []
@@ -211,13 +215,10 @@ class Design(ABC):
 
     def _sources(self) -> Iterator[tuple[slice, Design]]:
         """Yield all columns in order as designs in memory: this one, or what is read of it at a time."""
-        return self._from_sources(lambda columns, source: (columns, source))
+        yield slice(0, self.n_features), self
 
-    def _from_sources(self, work: Callable[[slice, Design], Part], waiting: int = 0) -> Iterator[Part]:
-        """Yield, in order, what ``work`` makes of each of the `_sources`; in threads where these are read.
-
-        Up to ``waiting`` results, which should be small, may be ready before it is their turn.
-        """
+    def _from_sources(self, work: Callable[[slice, Design], Part]) -> Iterator[Part]:
+        """Yield, in order, what ``work`` makes of each of the `_sources`; in threads where these are read."""
         yield work(slice(0, self.n_features), self)
 
     @property
@@ -284,7 +285,7 @@ class Design(ABC):
 
         if self._is_summed_where_read:
             with one_thread_for_products():
-                for part in self._from_sources(added, _SUMS_WAITING):
+                for part in self._from_sources(added):
                     result += part
         else:
             for outer, source in self._sources():
@@ -493,27 +494,85 @@ class Design(ABC):
         )
 
 
-def read_in_turn(
-    read: Callable[[Place], Part], places: Sequence[Place], *, ahead: int, waiting: int = 0
-) -> Iterator[Part]:
-    """Yield what is read at each place; while one part is used, so many of the next are read side by side.
+class _Streams(threading.local):
+    """Files that a thread which reads block after block keeps open; None where each reading opens its own."""
 
-    Parts are yielded in order: a slow one would stop all threads, were there no parts that may wait for it.
-    """
+    kept: dict[Path, IO[bytes]] | None = None
+
+
+_STREAMS = _Streams()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file for reading without a buffer. Read on in one stream, the system is ahead; in a new one it starts anew."""
+    kept = _STREAMS.kept
+    if kept is None:
+        with open(path, "rb", buffering=0) as stream:
+            yield stream
+    else:
+        if path not in kept:
+            kept[path] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by the one who started the thread
+        yield kept[path]
+
+
+@contextmanager
+def _reading_thread() -> Iterator[ThreadPoolExecutor]:
+    """One thread that keeps its files open; after an error, or an interrupt, nothing more is read."""
+    kept: dict[Path, IO[bytes]] = {}
+    reader = ThreadPoolExecutor(1, initializer=lambda: setattr(_STREAMS, "kept", kept))
+    try:
+        yield reader
+    finally:
+        reader.shutdown(cancel_futures=True)
+        for stream in kept.values():
+            stream.close()
+
+
+def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:
+    """Yield what is read at each place; ``ahead``: while one part is used, the next is read."""
     if not ahead or len(places) < 2:
         yield from map(read, places)
         return
-    readers = ThreadPoolExecutor(ahead)
-    try:
-        parts = deque(readers.submit(read, place) for place in places[: ahead + waiting])
-        for following in places[ahead + waiting :]:
-            part = parts.popleft().result()
-            parts.append(readers.submit(read, following))
+    with _reading_thread() as reader:
+        waiting = reader.submit(read, places[0])
+        for following in places[1:]:
+            part = waiting.result()
+            waiting = reader.submit(read, following)
             yield part
-        while parts:
-            yield parts.popleft().result()
-    finally:
-        readers.shutdown(cancel_futures=True)  # after an error, or an interrupt, nothing more is read
+        yield waiting.result()
+
+
+def work_in_turn(
+    read: Callable[[Place], Raw],
+    work: Callable[[Place, Raw], Part],
+    places: Sequence[Place],
+    *,
+    n_threads: int,
+) -> Iterator[Part]:
+    """Yield, in order, what ``work`` makes of what is read at each place: one thread reads, ``n_threads`` work."""
+    if not n_threads or len(places) < 2:
+        for place in places:
+            yield work(place, read(place))
+        return
+    workers = ThreadPoolExecutor(n_threads)
+    with _reading_thread() as reader:
+        try:
+            coming = deque(reader.submit(read, place) for place in places[:_PARTS_AHEAD])
+            made: deque[Future[Part]] = deque()
+            for number, place in enumerate(places):
+                part = coming.popleft().result()
+                coming.extend(
+                    reader.submit(read, next_one) for next_one in places[number + _PARTS_AHEAD :][:1]
+                )
+                made.append(workers.submit(work, place, part))
+                del part
+                while len(made) > n_threads + 1:
+                    yield made.popleft().result()
+            while made:
+                yield made.popleft().result()
+        finally:
+            workers.shutdown(cancel_futures=True)
 
 
 def _vector(values: ArrayLike, size: int, name: str) -> FloatArray:

@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 
 from zeronorm._threads import available_threads, one_thread_for_products
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design, Part, read_in_turn
+from zeronorm.design.base import Design, Part, opened, read_in_turn, work_in_turn
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_index, as_selector, compose, is_run, spans_of
 from zeronorm.design.stats import StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
-_MOST_BLOCKS_AHEAD = (
-    6  # read, or read and used, side by side: one waits for the disk while others are computed with
-)
+_MOST_WORKERS = 6  # threads that work while one reads; more would wait for the disk
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
+_MOST_AT_ONCE = 8 << 20  # bytes as float64, of columns that are stored one after the other
 _CONVERTED_BYTES = 4 << 20
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
@@ -94,6 +93,10 @@ class ChunkedDesign(Design):
         """Some blocks are read or used side by side, and each may be turned or converted on the way."""
         data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
         limit = min(self.memory_budget // 16, max(_SMALLEST_BLOCK_BYTES, data_bytes // 32))
+        if self._order == "F":
+            limit = min(
+                limit, _MOST_AT_ONCE
+            )  # what was just read is still in the cache; rows are cut too short
         width = max(1, limit // (8 * max(1, self.n_samples)))
         at_once = max(file.columns_at_once for file in self._files)
         return width - width % at_once if width > at_once else width
@@ -116,35 +119,37 @@ class ChunkedDesign(Design):
 
     def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
         """Yield all columns in order, as they are stored."""
-        return self._from_parts(lambda columns, part: (columns, part))
-
-    def _from_parts(self, work: Callable[[slice, DenseDesign], Part], waiting: int = 0) -> Iterator[Part]:
-        if self._is_worth_keeping and not self._kept.has(self._columns):
-            self._keep()
-        return self._from_arrays(lambda columns, part: work(columns, _PartOfFiles(part)), waiting)
-
-    _from_sources = _from_parts
-
-    def _from_arrays(self, work: Callable[[slice, NDArray[Any]], Part], waiting: int = 0) -> Iterator[Part]:
-        """Yield what ``work`` makes of all columns in order, each block in the thread that has read it."""
-        reads_ahead = self.memory_budget >= BYTES_WORTH_A_THREAD
-        ahead = min(_MOST_BLOCKS_AHEAD, 1 + available_threads()) if reads_ahead else 0
+        self._keep_if_worth_it()
         slices = list(self._column_slices())
+        for columns, part in zip(
+            slices, read_in_turn(self._stored, slices, ahead=self._reads_ahead), strict=True
+        ):
+            yield columns, _PartOfFiles(part)
 
-        def made(columns: slice) -> Part:
-            return work(columns, self._stored(columns))
+    _sources = _parts
 
-        return read_in_turn(made, slices, ahead=ahead, waiting=waiting)
+    def _from_sources(self, work: Callable[[slice, DenseDesign], Part]) -> Iterator[Part]:
+        self._keep_if_worth_it()
+        return self._from_arrays(lambda columns, part: work(columns, _PartOfFiles(part)))
+
+    def _from_arrays(self, work: Callable[[slice, NDArray[Any]], Part]) -> Iterator[Part]:
+        """Yield what ``work`` makes of all columns in order."""
+        n_threads = min(_MOST_WORKERS, available_threads()) if self._reads_ahead else 0
+        return work_in_turn(self._stored, work, list(self._column_slices()), n_threads=n_threads)
+
+    @property
+    def _reads_ahead(self) -> bool:
+        return self.memory_budget >= BYTES_WORTH_A_THREAD
 
     def _sweep(self, work: Callable[[slice, DenseDesign], None]) -> None:
-        """Let threads work on all columns, each on what it has read."""
+        """Let threads work on all columns."""
         with one_thread_for_products():
-            for _ in self._from_parts(work, waiting=self.n_features):
+            for _ in self._from_sources(work):
                 pass
 
     @property
     def _is_summed_where_read(self) -> bool:
-        return 8 * self.n_samples**2 <= _CONVERTED_BYTES and self.memory_budget >= BYTES_WORTH_A_THREAD
+        return 8 * self.n_samples**2 <= _CONVERTED_BYTES and self._reads_ahead
 
     def _stored(self, columns: slice) -> NDArray[Any]:
         wanted = self._columns[columns]
@@ -163,13 +168,15 @@ class ChunkedDesign(Design):
         n_bytes = self.n_samples * self.n_features * self.dtype.itemsize
         return 2 * n_bytes <= self.memory_budget and 0 < self.n_features < self._starts[-1]
 
-    def _keep(self) -> None:
+    def _keep_if_worth_it(self) -> None:
+        if not self._is_worth_keeping or self._kept.has(self._columns):
+            return
         lines = np.empty((self.n_features, self.n_samples), dtype=self.dtype)
 
         def keep(columns: slice, part: NDArray[Any]) -> None:
             lines[columns] = part.T
 
-        for _ in self._from_arrays(keep, waiting=self.n_features):
+        for _ in self._from_arrays(keep):
             pass
         self._kept.replace(np.asarray(self._columns, dtype=np.intp), lines)
 
@@ -366,11 +373,7 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
     outer, inner : the lines, and the places in each of them
     """
     out = np.empty((len(outer), len(inner)), dtype=file.dtype)
-    with open(file.path, "rb", buffering=0) as stream:
-        if hasattr(
-            os, "posix_fadvise"
-        ):  # the system reads ahead even where several threads read side by side
-            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+    with opened(file.path) as stream:
         if isinstance(inner, range) and inner == range(length) and is_run(outer):
             _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
             return out
@@ -399,15 +402,19 @@ def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, ou
     between = np.empty((most, out.shape[1]), dtype=out.dtype)
     is_sorted = np.array_equal(back, np.arange(len(out)))
     found = out if is_sorted else np.empty((chosen.size, out.shape[1]), dtype=out.dtype)
-    begin = 0
-    cuts = [*(np.flatnonzero(np.diff(chosen) > _LARGEST_GAP // line_bytes) + 1).tolist(), chosen.size]
+    gap = _LARGEST_GAP // line_bytes
+    begin, after = 0, -gap - most
+    cuts = [*(np.flatnonzero(np.diff(chosen) > gap) + 1).tolist(), chosen.size]
     while begin < chosen.size:
-        reach = int(np.searchsorted(chosen, chosen[begin] + most))
+        first = int(chosen[begin])
+        # What is close to the last piece is read on from there: the system reads ahead where there is no gap.
+        first = after if first - after < min(gap, most) else first
+        reach = int(np.searchsorted(chosen, first + most))
         end = min(reach, cuts[bisect.bisect_right(cuts, begin)])
-        first, lines = int(chosen[begin]), chosen[begin:end] - chosen[begin]
+        lines = chosen[begin:end] - first
         _read_into(stream, file, offset + first * line_bytes, between[: lines[-1] + 1])
         np.take(between, lines, axis=0, out=found[begin:end], mode="clip")
-        begin = end
+        begin, after = end, int(chosen[end - 1]) + 1
     if not is_sorted:
         np.take(found, back, axis=0, out=out, mode="clip")
 

@@ -13,10 +13,10 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -226,10 +226,15 @@ class PackedFile(ColumnFile):
         self.require_unchanged()
         found = read_lines(self, _HEAD_BYTES, self.shape[0], columns, rows)
         in_one_piece = isinstance(rows, range) and rows == range(self.shape[0]) and is_run(columns)
-        for piece in np.unique(np.asarray(columns, dtype=np.intp) // self._width).tolist():
+        for piece in self._pieces(columns):
             if piece not in self._checked:
                 self._check(piece, found if in_one_piece else found[:0], columns)
         return found.T
+
+    def _pieces(self, columns: Index) -> Sequence[int]:
+        if is_run(columns) and len(columns):
+            return range(int(columns[0]) // self._width, int(columns[-1]) // self._width + 1)
+        return cast("list[int]", np.unique(np.asarray(columns, dtype=np.intp) // self._width).tolist())
 
     def _check(self, piece: int, found: NDArray[Any], present: Index) -> None:
         """Compare a piece with its checksum; ``found`` are whole columns that were just read."""

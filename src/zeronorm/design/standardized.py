@@ -130,13 +130,17 @@ class StandardizedDesign(Design):
     def _outer_square_parts(self, side: int, depth: int) -> list[range]:
         return self.base._outer_square_parts(side, depth)
 
-    def _from_sources(self, work: Callable[[slice, Design], Part], waiting: int = 0) -> Iterator[Part]:
-        def of_view(columns: slice, source: Design) -> Part:
-            if source is self.base:
-                return work(columns, self)
-            return work(columns, _view(source, self._moments.take(range(columns.start, columns.stop))))
+    def _sources(self) -> Iterator[tuple[slice, Design]]:
+        for columns, source in self.base._sources():
+            yield columns, self._view_of(columns, source)
 
-        return self.base._from_sources(of_view, waiting)
+    def _from_sources(self, work: Callable[[slice, Design], Part]) -> Iterator[Part]:
+        return self.base._from_sources(lambda columns, source: work(columns, self._view_of(columns, source)))
+
+    def _view_of(self, columns: slice, source: Design) -> Design:
+        if source is self.base:
+            return self
+        return _view(source, self._moments.take(range(columns.start, columns.stop)))
 
     @property
     def _is_summed_where_read(self) -> bool:

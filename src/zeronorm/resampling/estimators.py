@@ -179,7 +179,7 @@ class _TallMachine(SVC):  # type: ignore[misc]
         assert_all_finite(X)
         labels = np.where(y == self.classes_[1], 1.0, -1.0)
         problem = BoxDual.classification(labels, np.full(len(labels), float(self.C)), squared=False)
-        solution = solve_linear_loss(as_design(X.astype(np.float64, copy=False)), problem)
+        solution = solve_linear_loss(as_design(X.astype(np.float64, copy=False)), problem, beyond=False)
         return solution if solution.converged else None
 
     @property

@@ -227,13 +227,15 @@ def solve_linear_loss(
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
+    beyond: bool = True,
 ) -> TallSolution:
     """Solve for weights and bias; the result carries dual variables and the duality gap.
 
     ``start`` holds weights, bias and dual variables of a similar problem, which save about a third of the iterations.
+    ``beyond``: go on below ``tol`` while each step still gains, for those who compare weights with each other.
     """
     in_play = problem.upper > 0.0
-    method = _InteriorPoint(design, problem.restricted(in_play))
+    method = _InteriorPoint(design, problem.restricted(in_play), EXTRA_PRECISION if beyond else 1.0)
     status, n_iter = Status.ITERATION_LIMIT, 0
     # A step may run out of the range of numbers; it is noticed where the system is factored.
     with np.errstate(over="ignore", invalid="ignore"), one_thread_for_little_work(*design.shape):
@@ -254,15 +256,17 @@ def solve_linear_loss(
         return replace(solution, status=Status.CONVERGED)
     if start is None or status is Status.UNBOUNDED:
         return solution
-    return solve_linear_loss(design, problem, tol=tol, max_iter=max_iter)  # a start too close to a bound
+    # A start too close to a bound.
+    return solve_linear_loss(design, problem, tol=tol, max_iter=max_iter, beyond=beyond)
 
 
 class _InteriorPoint:
     """Mehrotra's predictor-corrector steps for one problem."""
 
-    def __init__(self, design: Design, problem: BoxDual) -> None:
+    def __init__(self, design: Design, problem: BoxDual, extra_precision: float = EXTRA_PRECISION) -> None:
         self.design = design
         self.problem = problem
+        self.extra_precision = extra_precision
         self.soft = np.isfinite(problem.upper)
         self.price = np.where(self.soft, problem.upper, 0.0)
         self.n_products = problem.sign.size + int(self.soft.sum())
@@ -341,7 +345,7 @@ class _InteriorPoint:
         # Rounding keeps the balance from getting better while the gap closes further; steps beyond would lead away.
         gains = gap <= 0.5 * previous_gap and error <= 0.5 * self.error
         self.error = error
-        if error <= tol * EXTRA_PRECISION or (error <= tol and not gains):
+        if error <= tol * self.extra_precision or (error <= tol and not gains):
             return Status.CONVERGED
         if not self.soft.all() and self._outgrows(point, tol):
             return Status.UNBOUNDED
