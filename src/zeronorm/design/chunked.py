@@ -135,7 +135,18 @@ class ChunkedDesign(Design):
     def _from_arrays(self, work: Callable[[slice, NDArray[Any]], Part]) -> Iterator[Part]:
         """Yield what ``work`` makes of all columns in order."""
         n_threads = min(_MOST_WORKERS, available_threads()) if self._reads_ahead else 0
-        return work_in_turn(self._stored, work, list(self._column_slices()), n_threads=n_threads)
+        is_one = len(self._files) == 1 and not self._kept.has(self._columns)
+
+        def checked(columns: slice, part: NDArray[Any]) -> Part:
+            if is_one:
+                self._files[0].check(self._rows, self._columns[columns], part)
+            return work(columns, part.astype(self.dtype, copy=False))
+
+        read = self._unchecked if is_one else self._stored
+        return work_in_turn(read, checked, list(self._column_slices()), n_threads=n_threads)
+
+    def _unchecked(self, columns: slice) -> NDArray[Any]:
+        return self._files[0].read_unchecked(self._rows, self._columns[columns])
 
     @property
     def _reads_ahead(self) -> bool:
@@ -308,6 +319,13 @@ class ColumnFile(ABC):
     @abstractmethod
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
         """Return the rows of the columns."""
+
+    def read_unchecked(self, rows: Index, columns: Index) -> NDArray[Any]:
+        """The same, where `check` is left to another thread."""
+        return self.read(rows, columns)
+
+    def check(self, rows: Index, columns: Index, found: NDArray[Any]) -> None:  # noqa: B027 - most have no checksums
+        """Raise an error when the values are not those that were written."""
 
     def by_column(self, memory_budget: int, width: int) -> ColumnFile:
         """Return a file that can be read by ``width`` columns at a time without decoding it many times over."""

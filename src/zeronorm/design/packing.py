@@ -223,13 +223,21 @@ class PackedFile(ColumnFile):
         self.columns_at_once, self.known_finite = self._width, bool(index.get("finite", False))
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
+        found = self.read_unchecked(rows, columns)
+        self.check(rows, columns, found)
+        return found
+
+    def read_unchecked(self, rows: Index, columns: Index) -> NDArray[Any]:
         self.require_unchanged()
-        found = read_lines(self, _HEAD_BYTES, self.shape[0], columns, rows)
+        return read_lines(self, _HEAD_BYTES, self.shape[0], columns, rows).T
+
+    def check(self, rows: Index, columns: Index, found: NDArray[Any]) -> None:
+        if len(self._checked) == len(self._checksums):
+            return
         in_one_piece = isinstance(rows, range) and rows == range(self.shape[0]) and is_run(columns)
         for piece in self._pieces(columns):
             if piece not in self._checked:
-                self._check(piece, found if in_one_piece else found[:0], columns)
-        return found.T
+                self._check(piece, found.T if in_one_piece else found.T[:0], columns)
 
     def _pieces(self, columns: Index) -> Sequence[int]:
         if is_run(columns) and len(columns):
