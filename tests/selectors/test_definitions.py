@@ -434,8 +434,15 @@ def test_copies_fill_up_in_order():
 
 @pytest.mark.parametrize(
     ("params", "zero_tol"),
-    [({}, 1e-3), ({"q": 0.99}, 1e-3), ({"q": 1.0}, 1e-4), ({"q": 1.99}, 1e-4), ({"q": 2.0}, 0.0), ({"zero_tol": 0.3}, 0.3)],
-)  # fmt: skip
+    [
+        ({}, 1e-3),
+        ({"q": 0.99}, 1e-3),
+        ({"q": 1.0}, 1e-4),
+        ({"q": 1.99}, 1e-4),
+        ({"q": 2.0}, 0.0),
+        ({"zero_tol": 0.3}, 0.3),
+    ],
+)
 def test_what_counts_as_zero_by_exponent(params, zero_tol):
     assert zeronorm.ZeroNormSVM(**params)._zero_tol() == zero_tol
 

@@ -20,11 +20,11 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import fcbf, gflip
 from zeronorm.selectors.filters.relief import column_ranges
-from zeronorm.selectors.greedy import gram_schmidt, perceptron_rfe
+from zeronorm.selectors.greedy import grafting, gram_schmidt, perceptron_rfe
 from zeronorm.selectors.meta import auto
 from zeronorm.selectors.scaling.jcfo import SparseProbit
 from zeronorm.selectors.scaling.max_entropy_discrimination import MaxEntropyDiscrimination
-from zeronorm.selectors.sparsity import lasso
+from zeronorm.selectors.sparsity import arom, fsv, lasso
 from zeronorm.selectors.sparsity.sparse_kernel_fisher import _Fisher
 from zeronorm.selectors.stochastic import ofw
 from zeronorm.solvers.lasso import LassoStep
@@ -547,3 +547,224 @@ def test_features_pass_the_filter_at_the_threshold():
     np.testing.assert_allclose(key, [5.0, 0.0, 5.0, 5.0, 0.0, 2.5])
     np.testing.assert_array_equal(several.e_values_, key)
     assert n_passing == 4
+
+
+# -- Iterations --
+
+
+def alma(X, y, power, accuracy, max_epochs):
+    """ALMA of Gentile 2001, line by line: rows of unit norm, the dual weights computed afresh every time."""
+    rows = X / np.linalg.norm(X, power, axis=1)[:, None]
+    theta, k = np.zeros(X.shape[1]), 1
+
+    def weights():
+        length = np.linalg.norm(theta, power)
+        return np.sign(theta) * np.abs(theta) ** (power - 1.0) / (length ** (power - 2.0) if length else 1.0)
+
+    n_epochs, is_clean = 0, False
+    while n_epochs < max_epochs and not is_clean:
+        before = k
+        for row, label in zip(rows, y, strict=True):
+            if label * (weights() @ row) <= (1.0 - accuracy) * np.sqrt(8.0 * (power - 1.0) / k) / accuracy:
+                theta = theta + np.sqrt(2.0 / ((power - 1.0) * k)) * label * row
+                theta = theta / max(1.0, np.linalg.norm(theta, power))
+                k += 1
+        n_epochs, is_clean = n_epochs + 1, k == before
+    length = np.linalg.norm(theta, power)
+    unit = np.sign(theta) * (np.abs(theta) / length) ** (power - 1.0)
+    return unit, float(np.min(y * (rows @ unit))), k - 1, n_epochs, is_clean
+
+
+@pytest.mark.parametrize("power", [2.0, 3.5])
+@pytest.mark.parametrize(("accuracy", "max_epochs"), [(0.5, 30), (0.9, 3)])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_the_large_margin_perceptron_line_by_line(power, accuracy, max_epochs, is_stored):
+    y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    X = np.round(noise(12, 4) + 3.0 * y[:, None] * [1.0, 0.0, 0.0, 1.0]) * (noise(12, 4, 1) > -0.7)
+    shift = np.array([0.5, 0.0, -0.25, 0.1])
+    rows = perceptron_rfe.SparseRows(sparse.csr_array(X), shift) if is_stored else X - shift
+    found = perceptron_rfe.solve_alma(rows, y, power=power, accuracy=accuracy, max_epochs=max_epochs)
+    weights, margin, n_corrections, n_epochs, is_clean = alma(X - shift, y, power, accuracy, max_epochs)
+    np.testing.assert_allclose(found.weights, weights, atol=1e-9)
+    assert found.margin == pytest.approx(margin, abs=1e-9)
+    assert (found.n_corrections, found.n_epochs, found.is_clean) == (n_corrections, n_epochs, is_clean)
+
+
+class Falling:
+    """A model that loses features at known iterations and comes to rest."""
+
+    def __init__(self, rises, leaving):
+        self.rises, self.leaving = iter(rises), leaving
+        self.features, self.objective, self.n_steps, self.n_climbs = np.arange(4), -10.0, 0, 0
+
+    @property
+    def scale(self):
+        return 1.0 + self.features + 0.1 * self.n_steps
+
+    def step(self):
+        self.n_steps += 1
+        rise = next(self.rises)
+        self.objective += rise
+        return rise
+
+    def prune(self):
+        gone = self.leaving.get(self.n_steps)
+        self.features = self.features[self.features != gone] if gone is not None else self.features
+        return gone is not None
+
+    def climb(self, tol):
+        self.n_climbs += 1
+        self.objective += 1.0
+        return True
+
+
+def test_an_iteration_ends_where_nothing_rises_and_nothing_leaves():
+    """A rise of 0.009 or less at an objective of about -8 with the tolerance 0.001."""
+    selector = zeronorm.JCFO(tol=1e-3, max_iter=9)
+    model = Falling([1.0, 1.0, 0.001, 0.02, 0.008], {1: 0, 3: 3})
+    left_at, converged = selector._iterate(model, problem_of([0, 1], noise(2, 4)))
+    assert (converged, model.n_steps, model.n_climbs) == (True, 5, 1)
+    np.testing.assert_allclose(np.diff(selector.objective_), [1.0, 1.0, 0.001, 0.02, 0.008, 1.0])
+    scale = np.array([1.0, 2.5, 3.5, 4.2])
+    np.testing.assert_allclose(left_at, (np.array([1, 6, 6, 3]) + scale / (1.0 + scale)) / 7.0)
+    short = zeronorm.JCFO(tol=1e-3, max_iter=2)
+    model = Falling([1.0, 1.0], {1: 0})
+    left_at, converged = short._iterate(model, problem_of([0, 1], noise(2, 4)))
+    assert (converged, model.n_climbs, len(short.objective_)) == (False, 0, 3)
+    scale = np.array([1.0, 2.1, 3.1, 4.1])
+    np.testing.assert_allclose(left_at, (np.array([1, 2, 2, 2]) + scale / (1.0 + scale)) / 3.0)
+
+
+def growth_of(penalty_l1, penalty_l0=0.0):
+    X, y = noise(20, 3), noise(20, 1, 1)[:, 0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    objective = grafting.PenalizedLoss(
+        grafting.LOSSES["squared_error"], y, np.full(20, 0.05), penalty_l1, 0.0
+    )
+    return grafting._Growth(as_design(X), objective, penalty_l0, 1e-9), X, y
+
+
+def test_a_model_grows_by_the_steepest_feature_while_that_pays():
+    growth, X, y = growth_of(0.0)
+    slope = X.T @ (y - y.mean()) / 20
+    np.testing.assert_allclose(np.abs(growth.gradient) / np.abs(slope), growth.gradient[0] / -slope[0])
+    steepest = np.abs(growth.gradient)
+    assert growth.step()
+    assert growth.active == [np.argmax(steepest)]
+    weight = np.linalg.lstsq(X[:, growth.active], y - y.mean(), rcond=None)[0]
+    np.testing.assert_allclose(growth.model.w, weight, atol=1e-7)
+    path = growth.path()
+    rest = np.abs(growth.gradient) / np.abs(growth.gradient).max()
+    rest[growth.active] = 2.0
+    assert path.order.tolist() == np.argsort(-rest).tolist()
+    assert (path.own_size, path.n_iter, path.converged) == (1, 1, True)
+    np.testing.assert_allclose(path.objective, [growth.model.value])
+    highest = float(steepest.max())
+    assert not growth_of(highest * 1.0001)[0].step()  # the penalty holds it back
+    assert growth_of(highest * 0.9999)[0].step()
+    gain = growth_of(0.0)[0].model.value - growth.model.value
+    assert not growth_of(0.0, 1.001 * gain)[0].step()  # a feature costs more than it gains
+    assert growth_of(0.0, 0.999 * gain)[0].step()
+
+
+# -- Programs and prices --
+
+
+@pytest.mark.parametrize(
+    ("params", "price", "is_correlated"),
+    [
+        ({}, 1.0, True),
+        ({}, INF, False),
+        ({"norm": "l1"}, 1.0, False),
+        ({"scaling": "paper"}, 1.0, False),
+        ({"start": "equal"}, 1.0, False),
+        ({"start": "correlation", "norm": "l1"}, INF, True),
+    ],
+)
+@pytest.mark.parametrize(
+    ("multi_class", "pairing"), [("coupled", "one_vs_rest"), ("one_vs_one", "one_vs_one")]
+)
+def test_where_rescaling_starts(params, price, is_correlated, multi_class, pairing, monkeypatch):
+    asked = []
+    monkeypatch.setattr(arom, "correlated_start", lambda *given: asked.append(given))
+    selector = zeronorm.AROM(multi_class=multi_class, **params)
+    selector.C_ = price
+    assert selector._start("problem", "units", 3) is None
+    assert asked == ([("problem", "units", pairing, 3)] if is_correlated else [])
+
+
+def test_supports_of_programs_in_the_order_of_their_end():
+    def program(size):
+        return SimpleNamespace(size=np.asarray(size))
+
+    steps = [program([4.0, 2.0, 1.0, 0.0]), program([0.0, 1.0, 2.0, 1e-12])]
+    path = fsv._path_of_programs(steps, np.array([1.0, 1.0, 1.0, 0.5]), False)
+    np.testing.assert_allclose(path.scores, [1.5, 2.25, 2.5, 0.25])
+    assert path.order.tolist() == [2, 1, 0, 3]
+    assert (path.own_size, path.n_iter, path.converged) == (2, 2, False)
+    nothing = fsv._path_of_programs([program(np.zeros(4))], np.array([1.0, 4.0, 2.0, 0.0]), True)
+    np.testing.assert_allclose(nothing.scores, [0.125, 0.5, 0.25, 0.0])
+    assert (nothing.own_size, nothing.converged) == (0, True)
+
+
+def test_settings_that_a_checkpoint_must_agree_on(monkeypatch):
+    monkeypatch.setattr(ofw, "Checkpoint", lambda path, settings: (path, settings))
+    monkeypatch.setattr(ofw, "data_digest", lambda design, codes: f"{design} {codes}")
+    experiment = SimpleNamespace(describe=lambda: {"learner": "a"}, codes="codes")
+    steps, state = SimpleNamespace(describe=lambda: {"step_size": 2.0}), SimpleNamespace(seed=5)
+    selector = OptimalFeatureWeighting(checkpoint="file", noise=0.3, tol=0.1, window=4)
+    selector.batch_size_, selector.max_iter_ = 6, 70
+    path, settings = selector._open_checkpoint(experiment, steps, state, "design")
+    assert path == "file"
+    assert settings == {
+        "learner": "a",
+        "step_size": 2.0,
+        "method": selector.method,
+        "noise": 0.3,
+        "batch_size": 6,
+        "tol": 0.1,
+        "window": 4,
+        "max_iter": 70,
+        "data": "design codes",
+    }
+    selector.random_state = 0
+    assert selector._open_checkpoint(experiment, steps, state, "design")[1]["seed"] == 5
+    selector.checkpoint = None
+    assert selector._open_checkpoint(experiment, steps, state, "design") is None
+
+
+@pytest.mark.parametrize(
+    ("selectors", "is_sparse", "has_gaps"),
+    [
+        (("fisher", "golub"), True, False),
+        (("relief",), True, True),
+        (("relief", "fisher"), True, False),
+        (("interval", "fisher"), False, False),
+    ],
+)
+def test_a_choice_takes_what_all_its_methods_take(selectors, is_sparse, has_gaps):
+    selector = auto.AutoSelector(selectors=selectors)
+    assert (selector._accepts_sparse, selector._allow_nan) == (is_sparse, has_gaps)
+
+
+def known_path():
+    return auto.KnownPath(SelectionPath(order=np.arange(3)))
+
+
+def test_methods_are_configured_as_the_whole():
+    selector = auto.AutoSelector(task="regression", always_keep=[1], feature_groups=[0, 0, 1])
+    copy = selector._configured(zeronorm.LassoSelector(n_alphas=5))
+    assert (copy.task, copy.always_keep, copy.feature_groups, copy.n_alphas) == (
+        "regression",
+        [1],
+        [0, 0, 1],
+        5,
+    )
+    with pytest.raises(ValueError, match="'feature_groups' parameter of AutoSelector needs methods"):
+        selector._configured(known_path())
+    assert isinstance(auto.AutoSelector()._configured(known_path()), auto.KnownPath)
+    classes = problem_of([0, 1, 2, 0], task="multiclass", classes=np.arange(3))
+    both = auto.AutoSelector(selectors=("golub", "fisher", ("own", known_path())))
+    assert [name for name, _ in both._candidates(classes)] == ["fisher", "own"]
+    with pytest.raises(ValueError, match=r"holds no method for a multiclass target\. Got \['golub'\]"):
+        auto.AutoSelector(selectors=("golub",))._candidates(classes)
