@@ -16,11 +16,11 @@ from zeronorm import RFE, RFECV, FisherScore, OptimalFeatureWeighting, as_design
 from zeronorm.engines.weighting.steps import AdaptiveSteps, GivenSteps
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.filters import gram_schmidt_relief
+from zeronorm.selectors.filters import gram_schmidt_relief, interval, relief
 from zeronorm.selectors.greedy import rfe, rfecv, tree
-from zeronorm.selectors.meta import auto
+from zeronorm.selectors.meta import auto, consensus, probe_selector, selector_cv
 from zeronorm.selectors.meta.consensus import Consensus
-from zeronorm.selectors.scaling import ard, kernel_multiplicative_update
+from zeronorm.selectors.scaling import adaptive_scaling, ard, kernel_multiplicative_update
 from zeronorm.selectors.sparsity import fsv, l1_svm, logistic_lasso, potential_svm
 from zeronorm.solvers.lasso import BoxLassoSolution
 
@@ -609,3 +609,156 @@ def test_a_share_of_the_samples_is_the_least_size_of_a_leaf():
         np.testing.assert_array_equal(nodes.threshold, wanted.threshold)
         counts = np.bincount(list(nodes.paths(data))[-1])
         assert counts[counts > 0].min() >= size
+
+
+# -- Paths and probes --
+
+
+def test_a_path_of_intervals_grows_outwards():
+    path = interval._path([(0, 8), (2, 6), (3, 5)], [0.3, 0.2, 0.4], 8, 1)
+    assert path.order.tolist() == [3, 4, 2, 5, 1, 6, 0, 7]
+    assert (path.own_size, path.n_iter) == (4, 3)
+    assert path.visited_sizes.tolist() == [8, 4, 2]
+    assert path.objective.tolist() == [0.3, 0.2, 0.4]
+    one = interval._path([(0, 3)], [0.5], 3, 0)
+    assert (one.order.tolist(), one.own_size) == ([1, 0, 2], 3)
+
+
+@pytest.mark.parametrize(("cv", "n_splits", "n_folds"), [(None, 10, 2), (3, 3, 3)])
+def test_splits_of_an_interval_keep_groups_whole(cv, n_splits, n_folds):
+    y, groups = np.arange(24) % 2, np.arange(24) // 4
+    problem = problem_of(
+        y, noise(24), classes=np.arange(2), sample_groups=groups, rng=np.random.default_rng(0)
+    )
+    splits = zeronorm.IntervalSelector(cv=cv)._splits(problem, y)
+    assert len(splits) == n_splits
+    for first in range(0, n_splits, n_folds):
+        tested = np.concatenate([test for _, test in splits[first : first + n_folds]])
+        assert sorted(tested) == list(range(24))
+    for train, test in splits:
+        assert not set(groups[train]) & set(groups[test])
+    assert (
+        len({tuple(test) for _, test in splits}) > n_folds or cv is not None
+    )  # each repeat has a seed of its own
+
+
+def test_features_are_kept_apart_from_better_ones_that_stay():
+    path = SelectionPath(order=np.array([2, 3, 0, 4, 1, 5]))
+    found = relief.keep_apart(path, 2, np.array([False, False, False, False, True, False]))
+    assert found.order.tolist() == [2, 0, 5, 3, 4, 1]
+    assert found.own_size == 3
+    same = relief.keep_apart(path, 1, np.zeros(6, dtype=bool))
+    assert (same.order.tolist(), same.own_size) == (path.order.tolist(), 6)
+
+
+@pytest.mark.parametrize(("n_probes", "p"), [(1200, 3), (513, 4), (2, 5)])
+def test_probes_come_from_all_columns_equally_often(n_probes, p):
+    X = noise(9, p)
+    probes = probe_selector.draw_probes(as_design(X), n_probes, "permuted", np.random.default_rng(0))
+    assert probes.shape == (9, n_probes)
+    sources = {tuple(np.sort(column)): k for k, column in enumerate(X.T)}
+    drawn = np.bincount([sources[tuple(np.sort(probe))] for probe in probes.T], minlength=p)
+    assert drawn.max() - drawn.min() <= 1
+    assert len({tuple(probe) for probe in probes.T}) > 0.9 * n_probes
+    normal = probe_selector.draw_probes(
+        as_design(X * 10.0 + 50.0), 60 * p, "gaussian", np.random.default_rng(0)
+    )
+    np.testing.assert_allclose(normal.mean(axis=0).mean(), (X * 10.0 + 50.0).mean(), atol=3.0)
+    np.testing.assert_allclose(normal.std(axis=0).mean() / (10.0 * X.std(axis=0)).mean(), 1.0, atol=0.15)
+
+
+def test_columns_in_random_order_are_scored_in_their_own():
+    X, y = noise(30, 5) + np.eye(5)[2] * (np.arange(30) % 2)[:, None], np.arange(30) % 2
+    selector = zeronorm.ProbeSelector(FisherScore())
+    path, scores, position = selector._fit_shuffled(as_design(X), y, np.random.default_rng(3))
+    alone = FisherScore().fit(X, y)
+    np.testing.assert_allclose(scores, alone.path_.scores)
+    assert np.argsort(position).tolist() == alone.path_.order.tolist()
+    assert path.order.tolist() != alone.path_.order.tolist()
+
+
+@pytest.mark.parametrize("gain", ["residual", "joint"])
+@pytest.mark.parametrize("kept", [None, [0], [0, 4]])
+def test_the_error_of_every_size_on_the_way_of_forward_selection(gain, kept):
+    X = noise(30, 5)
+    y = X[:, 1] - 0.5 * X[:, 3] + 0.3 * noise(30, 1, 1)[:, 0]
+    path = zeronorm.ForwardLeastSquares(4, gain=gain, task="regression", always_keep=kept).fit(X, y).path_
+    sizes = list(range(max(1, len(kept or [])), 5))
+    assert path.visited_sizes.tolist() == sizes
+    assert path.n_iter == 4 - len(kept or [])
+    left = []
+    for size in sizes:
+        columns = np.column_stack([np.ones(30), X[:, path.order[:size]]])
+        rest = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+        left.append(rest @ rest)
+    np.testing.assert_allclose(path.objective / path.objective[0], np.asarray(left) / left[0])
+    asked = zeronorm.ForwardLeastSquares(task="regression").fit(X, y)
+    assert asked.n_iter_ == 2  # half of five
+
+
+def test_of_several_targets_a_feature_enters_with_the_first():
+    X, y = noise(40, 4), np.arange(40) % 3
+    X[:, 1] += y == 1
+    X[:, 2] += 2.0 * (y == 2)
+    whole = zeronorm.LassoSelector(method="lars").fit(X, y).path_
+    each = [zeronorm.LassoSelector(method="lars").fit(X, y == c).path_.scores for c in range(3)]
+    np.testing.assert_allclose(whole.scores, np.max(each, axis=0))
+    assert (whole.own_size, whole.n_iter) == (4, 5)
+
+
+def test_sizes_are_scored_as_the_chooser_says():
+    problem = problem_of([0, 1, 0, 1], sample_groups=np.arange(4))
+    chooser = zeronorm.SelectorCV(FisherScore(), scoring="accuracy")
+    plan = selector_cv.plan_of_sizes(chooser, problem, "X", problem.y, np.array([1, 3]), 5)
+    assert (plan.X, plan.sizes, plan.seed, plan.is_strict, plan.lifts_sizes) == ("X", (1, 3), 5, True, True)
+    assert plan.y is problem.y
+    assert plan.groups is problem.sample_groups
+    assert [metric.name for metric in plan.metrics] == ["accuracy"]
+    given = zeronorm.SelectorCV(FisherScore(), sizes=[2], estimator=LogisticRegression())
+    plan = selector_cv.plan_of_sizes(given, problem, "X", problem.y, np.array([2]), 5)
+    assert plan.estimator is given.estimator
+    assert plan.unset_in_estimator == ["random_state"]
+    assert not plan.lifts_sizes
+
+
+@pytest.mark.parametrize(
+    ("p", "refine", "n_refined"), [(1, "auto", 0), (2, "auto", 2), (3, 2, 2), (3, 1, 0), (3, 9, 3)]
+)
+def test_two_features_can_be_put_in_order(p, refine, n_refined, monkeypatch):
+    asked = [0]
+
+    def refined(path, problem, count):
+        asked.append(count)
+        return path
+
+    monkeypatch.setattr(consensus, "_refined", refined)
+    monkeypatch.setattr(consensus, "default_roster", lambda *given: [("fisher", FisherScore())])
+    Consensus(refine=refine).fit(noise(12, p), np.arange(12) % 2)
+    assert asked[-1] == n_refined
+
+
+def test_the_norm_of_factors_by_default_is_half_way():
+    """Between one factor of length √m and m factors of one, in the logarithm."""
+    for m, q in ((9, 1.0), (16, 0.5), (25, 2.0)):
+        ends = np.sqrt(m), m ** (1.0 / q)
+        assert adaptive_scaling.default_norm(m, q) == pytest.approx(np.sqrt(ends[0] * ends[1]))
+    design = as_design(noise(6, 3))
+    factors = adaptive_scaling.NormedFactors(SimpleNamespace(design=design), 0.5, 7.0)
+    scale = np.sqrt(factors.scale_sq(np.array([1.5, 0.5, 1.0])))
+    assert (scale**0.5).sum() ** 2 == pytest.approx(7.0)
+    np.testing.assert_allclose(scale**0.5 / (scale**0.5).sum(), [0.5, 1 / 6, 1 / 3])
+
+
+@pytest.mark.parametrize(
+    ("params", "kind"),
+    [
+        ({"learner": "network"}, "NetworkModel"),
+        ({"learner": "svm", "kernel": "linear"}, "LinearFunction"),
+        ({"learner": "svm", "kernel": "poly"}, "KernelModel"),
+        ({"learner": LogisticRegression()}, "NumericalModel"),
+    ],
+)
+def test_which_function_is_differentiated(params, kind):
+    problem = problem_of(np.arange(10) % 2, noise(10), classes=np.arange(2), rng=np.random.default_rng(0))
+    model = zeronorm.SensitivityElimination(random_state=0, **params)._model(problem)
+    assert type(model).__name__ == kind
