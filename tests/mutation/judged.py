@@ -373,4 +373,10 @@ CHANGES_NOTHING: dict[Key, str] = {
         'found = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csc")',
         "sparse.vstack: without format=",
     ): "SciPy stacks parts that are all by column by column",
+    (
+        "selectors/sparsity/sparse_kernel_fisher.py",
+        "_Fisher.__init__",
+        "m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
+        "leave out m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
+    ): "of these numbers only the place of the largest is read, and whether there is one above zero",
 }

@@ -7,17 +7,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import r2_score
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.linear_model import LogisticRegression
 
 import zeronorm
-from zeronorm import RFE, RFECV, FisherScore, OptimalFeatureWeighting, as_design
+from zeronorm import FisherScore, OptimalFeatureWeighting, as_design
 from zeronorm.engines.weighting.steps import AdaptiveSteps, GivenSteps
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import gram_schmidt_relief, interval, relief
-from zeronorm.selectors.greedy import rfe, rfecv, tree
+from zeronorm.selectors.greedy import tree
 from zeronorm.selectors.meta import auto, consensus, probe_selector, selector_cv
 from zeronorm.selectors.meta.consensus import Consensus
 from zeronorm.selectors.scaling import adaptive_scaling, ard, kernel_multiplicative_update
@@ -110,100 +108,6 @@ def test_projected_columns_are_those_of_a_least_squares_fit():
     for chosen in (2, 3):
         columns.project_out(chosen)
     assert not columns.has_room
-
-
-# -- Elimination --
-
-
-@pytest.mark.parametrize("least", [1, 2, 7, 39, 40, 41])
-def test_the_gram_matrix_serves_down_to_the_smallest_size_for_which_it_is_cheaper(least, monkeypatch):
-    asked = []
-
-    def prefers(shape, *, regression):
-        asked.append(regression)
-        return shape[1] >= least
-
-    monkeypatch.setattr(rfe, "prefers_gram", prefers)
-    assert rfe.smallest_gram_size(500, 40, regression=True) == least
-    assert set(asked) == {True}
-    assert rfe.smallest_gram_size(499, 40, regression=False) == 1  # of few samples it always is
-
-
-def test_settings_of_the_machines_inside_an_elimination():
-    selector = RFE(tol=0.01, max_iter=7, multi_class="one_vs_one", loss="squared")
-    for price, inside in ((2.0, 2.0), (0.99e100, 0.99e100), (1e100, INF)):
-        selector.C_, selector.epsilon_ = price, None
-        assert selector._svm_settings() == {
-            "C": inside,
-            "loss": "squared",
-            "epsilon": 0.0,
-            "tol": 0.01,
-            "max_iter": 7,
-            "multi_class": "one_vs_one",
-        }
-    selector.epsilon_ = 0.25
-    assert selector._svm_settings()["epsilon"] == 0.25
-
-
-@pytest.mark.parametrize(("size", "found"), [(None, 3), (2, 2), (7, 7), (0.5, 3), (0.1, 1), (1.0, 7)])
-def test_the_size_of_an_elimination_with_an_estimator(size, found):
-    assert RFE(LogisticRegression(), n_features_to_select=size)._size_as_scikit_learn(7) == found
-    assert RFE(LogisticRegression())._size_as_scikit_learn(1) == 1
-
-
-@pytest.mark.parametrize(
-    ("estimator", "cv", "groups", "kind", "n_folds"),
-    [
-        (LogisticRegression(), None, None, StratifiedKFold, 5),
-        (LogisticRegression(), 3, None, StratifiedKFold, 3),
-        (LinearRegression(), 3, None, KFold, 3),
-        (LogisticRegression(), None, True, StratifiedGroupKFold, 5),
-        (LogisticRegression(), 3, True, StratifiedGroupKFold, 3),
-        (LinearRegression(), None, True, GroupKFold, 5),
-        (LinearRegression(), 4, True, GroupKFold, 4),
-        (LinearRegression(), KFold(3), True, KFold, 3),
-        (None, 2, None, StratifiedKFold, 2),
-    ],
-)
-def test_folds_keep_groups_together_where_a_number_is_given(estimator, cv, groups, kind, n_folds):
-    y = np.arange(20) % 2
-    folds = RFECV(estimator, cv=cv)._folds(y, None if groups is None else np.arange(20) // 2)
-    assert type(folds) is kind
-    assert folds.get_n_splits() == n_folds
-
-
-@pytest.mark.parametrize(
-    ("estimator", "task", "scoring", "found"),
-    [
-        (None, "classification", None, "_accuracy_of_columns"),
-        (None, "classification", "accuracy", "_accuracy_of_columns"),
-        (None, "classification", "f1", None),
-        (None, "classification", "r2", None),
-        (None, "regression", None, "_r2_of_columns"),
-        (None, "regression", "r2", "_r2_of_columns"),
-        (None, "regression", "accuracy", None),
-        (LinearRegression(), "classification", None, "_r2_of_columns"),
-        (LogisticRegression(), "classification", None, "_accuracy_of_columns"),
-    ],
-)
-def test_scores_of_all_sizes_at_once_are_accuracies_or_shares_of_variance(estimator, task, scoring, found):
-    selector = RFECV(estimator, task=task, scoring=scoring)
-    score = selector._score_of_predictions()
-    assert getattr(score, "__name__", None) == found
-    wanted = scoring or ("r2" if found == "_r2_of_columns" else "accuracy")
-    assert selector._scorer()._score_func.__name__ in (f"{wanted}_score", f"{wanted}")
-
-
-def test_shares_of_variance_by_column():
-    y, predicted = noise(7, 1)[:, 0], noise(7, 3, 1)
-    np.testing.assert_allclose(
-        rfecv._r2_of_columns(y, predicted), [r2_score(y, column) for column in predicted.T]
-    )
-    flat = np.array([2.0, 2.0])
-    np.testing.assert_array_equal(rfecv._r2_of_columns(flat, np.array([[2.0, 1.0], [2.0, 2.0]])), [1.0, 0.0])
-    np.testing.assert_array_equal(
-        rfecv._accuracy_of_columns([0, 1, 1], np.array([[0, 1], [1, 1], [0, 1]])), [2 / 3, 2 / 3]
-    )
 
 
 # -- Several methods or machines at once --

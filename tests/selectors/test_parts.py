@@ -87,6 +87,21 @@ def test_how_far_a_solution_is_from_the_optimality_conditions(at_a_time, monkeyp
     np.testing.assert_allclose(lasso._violations(X, y, steps), np.array([0, 0, 0.5, 2.5, 8.0]) / 4.0)
 
 
+@pytest.mark.parametrize("norm_bound", [None, 1.5])
+def test_solutions_of_one_target_on_a_grid_are_exact(norm_bound):
+    X = as_design(noise(30, 6))
+    y = X.block(slice(None))[:, 1] - X.block(slice(None))[:, 4] + 0.3 * noise(30, 1, 1)[:, 0]
+    steps = lasso._grid_path(X, y[:, None], 9, norm_bound, 100)
+    assert lasso._violations(X, y, steps).max() < 1e-9
+    if norm_bound is None:
+        np.testing.assert_allclose(
+            [step.penalty for step in steps], np.abs(X.transpose_dot(y)).max() * np.geomspace(1, 1e-3, 9)
+        )
+    else:
+        assert np.abs(steps[-1].weights).sum() == pytest.approx(norm_bound, rel=1e-6)
+        assert all(np.abs(step.weights).sum() <= norm_bound for step in steps[:-1])
+
+
 @pytest.mark.parametrize("home", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_columns_within_the_classes(home, weighted):
@@ -168,6 +183,17 @@ def test_values_of_a_column_that_are_too_many_for_categories():
         fcbf.SUPERVISED,
         4,
     ]
+
+
+def test_a_relevance_at_the_threshold_is_none():
+    y = np.arange(40) % 2
+    X = np.column_stack(
+        [np.where(np.arange(40) < 6, 1 - y, y), np.arange(40) // 2 % 2 * (np.arange(40) < 24 + 8 * y)]
+    )
+    scores = zeronorm.FCBF(bins=None).fit(X, y).scores_
+    assert scores[0] > scores[1] > 0.0
+    for threshold, size in ((scores[1], 1), (np.nextafter(scores[1], 0.0), 2)):
+        assert zeronorm.FCBF(bins=None, threshold=float(threshold)).fit(X, y).path_.own_size == size
 
 
 def test_equal_relevance_is_decided_by_the_second_score():
