@@ -186,7 +186,7 @@ def test_values_of_a_column_that_are_too_many_for_categories():
 
 
 def test_a_relevance_at_the_threshold_is_none():
-    """Two columns that know nothing of each other: of ten samples in each cell 1, 4, 7 and 9 are of the second class."""
+    """Two columns that know nothing of each other: 1, 4, 7 and 9 of ten in each cell are of the second class."""
     X = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 10, axis=0)
     y = np.concatenate([np.arange(10) < count for count in (1, 4, 7, 9)]).astype(int)
     scores = zeronorm.FCBF(bins=None).fit(X, y).scores_
