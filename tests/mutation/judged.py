@@ -379,4 +379,16 @@ CHANGES_NOTHING: dict[Key, str] = {
         "m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
         "leave out m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
     ): "of these numbers only the place of the largest is read, and whether there is one above zero",
+    (
+        "selectors/sparsity/lasso.py",
+        "_descend",
+        "above = max(2.0 * penalty - min(before, 2.0 * penalty), 0.5 * penalty)",
+        "2.0 → 4.0",
+    ): "which columns are read first; those that are missing are found afterwards",
+    (
+        "selectors/filters/interval.py",
+        "IntervalSelector._splits",
+        'seed, is_labelled = int(problem.rng.integers(2**31 - 1)), problem.task != "regression"',
+        "** → *",
+    ): "other seeds, which all are valid",
 }

@@ -793,3 +793,43 @@ def test_methods_are_configured_as_the_whole():
     assert [name for name, _ in both._candidates(classes)] == ["fisher", "own"]
     with pytest.raises(ValueError, match=r"holds no method for a multiclass target\. Got \['golub'\]"):
         auto.AutoSelector(selectors=("golub",))._candidates(classes)
+
+
+# -- Repairs of a path --
+
+
+def test_a_path_is_repaired_from_the_first_step_that_is_wrong(monkeypatch):
+    X, y = as_design(np.eye(4)), np.array([8.0, -4.0, 2.0, 1.0])
+
+    def at(penalty):
+        weights = np.sign(y) * np.maximum(np.abs(y) - penalty, 0.0)
+        return LassoStep.of(penalty, np.arange(4), weights)
+
+    right = [at(penalty) for penalty in (8.0, 4.0, 2.0, 1.0)]
+    wrong = [*right[:2], *(LassoStep(s.penalty, s.columns[1:], s.weights[1:]) for s in right[2:])]
+    monkeypatch.setattr(lasso, "follow_lasso_path", lambda X, pull, **limits: wrong)
+    steps, optimal = zeronorm.LassoSelector(task="regression")._path_of_one_target(X, y[:, None], y, 9)
+    assert optimal
+    assert [step.penalty for step in steps] == [8.0, 4.0, 2.0, 1.0]
+    for found, wanted in zip(steps, right, strict=True):
+        assert found.columns.tolist() == wanted.columns.tolist()
+        np.testing.assert_allclose(found.weights, wanted.weights, atol=1e-9)
+    monkeypatch.setattr(lasso, "follow_lasso_path", lambda X, pull, **limits: right)
+    same, optimal = zeronorm.LassoSelector(task="regression")._path_of_one_target(X, y[:, None], y, 9)
+    assert (same, optimal) == (right, True)
+
+
+def test_a_bound_beyond_the_grid_ends_at_the_smallest_penalty():
+    y = np.array([80.0, -40.0, 20.0, 10.0])[:, None]
+    steps = lasso._grid_path(as_design(np.eye(4)), y, 3, 1e6, 9)
+    np.testing.assert_allclose(
+        [step.penalty for step in steps], 80.0 * np.array([1.0, 10.0**-1.5, 1e-3, 1e-6])
+    )
+    assert lasso._joining(np.array([1.0, 2.0, 1.0 + 1e-9]), 1.0, np.arange(0)).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("cls", [zeronorm.Relief, zeronorm.GramSchmidtRelief])
+def test_the_order_of_columns_matters_where_neighbours_are_kept_apart(cls):
+    assert not cls()._depends_on_column_order
+    assert cls(min_separation=2)._depends_on_column_order
+    assert zeronorm.IntervalSelector()._depends_on_column_order

@@ -14,6 +14,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 
 from zeronorm import RFE, RFECV, as_design
+from zeronorm.selection.problem import Problem
 from zeronorm.selectors.greedy import rfe, rfecv
 
 INF = float("inf")
@@ -212,3 +213,40 @@ def test_columns_of_the_machine_inside_are_standardised_by_the_training_part():
     same = RFECV(SVC(kernel="linear"))._on_our_scale(X[:16], X[16:])
     np.testing.assert_array_equal(same[0], X[:16])
     np.testing.assert_array_equal(same[1], X[16:])
+
+
+@pytest.mark.parametrize(
+    ("C", "step", "n_gone", "growth"), [("auto", 1, 4, 3.0), ("auto", 2, 2, 1.0), (2.0, 1, 4, 1.0)]
+)
+def test_machines_on_tall_data_take_over_with_the_price_of_the_features_that_are_left(
+    C, step, n_gone, growth, monkeypatch
+):
+    """Six columns of length one: the third that is left has a third of the length. Half must have gone before."""
+    made = []
+
+    class Machines:
+        def __init__(self, problem, alive=None, **settings):
+            made.append((alive, settings))
+
+        def eliminate_one_by_one(self, record, stop_at):
+            assert (step, stop_at) == (1, 3)
+            record.remove(np.arange(n_gone))
+
+    def eliminate(machines, record, given, stop_at=1):
+        assert given == step
+        if stop_at > 1:
+            record.remove(np.arange(n_gone))
+
+    for name in ("GramMachines", "TallMachines"):
+        monkeypatch.setattr(rfe, name, Machines)
+    monkeypatch.setattr(rfe, "eliminate", eliminate)
+    monkeypatch.setattr(rfe, "smallest_gram_size", lambda n, p, regression: 3)
+    problem = Problem(design=as_design(np.eye(6)), y=np.arange(6) % 2, task="binary")
+    selector = RFE(C=C, step=step)
+    selector.C_, selector.epsilon_ = 2.0, None
+    selector._eliminate_linear(rfe.Elimination(problem))
+    assert [(None if alive is None else alive.tolist(), settings["C"]) for alive, settings in made] == [
+        (None, 2.0),
+        (list(range(n_gone, 6)), 2.0 * growth),
+    ]
+    assert {settings["price_follows"] for _, settings in made} == {C == "auto"}
