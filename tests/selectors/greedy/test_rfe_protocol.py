@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -250,3 +251,26 @@ def test_machines_on_tall_data_take_over_with_the_price_of_the_features_that_are
         (list(range(n_gone, 6)), 2.0 * growth),
     ]
     assert {settings["price_follows"] for _, settings in made} == {C == "auto"}
+
+
+def pairs_of(routing):
+    return {name: {(pair.caller, pair.callee) for pair in part.mapping} for name, part in routing}
+
+
+def test_where_metadata_of_an_elimination_go():
+    with config_context(enable_metadata_routing=True):
+        assert pairs_of(RFE(LogisticRegression()).get_metadata_routing()) == {
+            "estimator": {("fit", "fit"), ("predict", "predict"), ("score", "score")}
+        }
+        assert pairs_of(RFECV(LogisticRegression(), cv=2).get_metadata_routing()) == {
+            "estimator": {("fit", "fit"), ("predict", "predict")},
+            "splitter": {("fit", "split")},
+            "scorer": {("fit", "score"), ("score", "score")},
+        }
+        own = dict(RFECV(LogisticRegression(), cv=GroupKFold(2)).get_metadata_routing())
+        assert own["splitter"].router.split.requests["groups"] is True
+        assert set(pairs_of(RFE().get_metadata_routing())) == {"$self_request"}
+    groups = np.arange(6)
+    plain = RFECV(LogisticRegression(), cv=2)._routed_to_parts({"groups": groups})
+    assert (plain.estimator.fit, plain.scorer.score) == ({}, {})
+    assert plain.splitter.split["groups"] is groups
