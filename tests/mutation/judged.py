@@ -391,4 +391,10 @@ CHANGES_NOTHING: dict[Key, str] = {
         'seed, is_labelled = int(problem.rng.integers(2**31 - 1)), problem.task != "regression"',
         "** → *",
     ): "other seeds, which all are valid",
+    (
+        "selectors/scaling/radius_margin_scaling.py",
+        "RadiusMarginScaling._splits",
+        "seed = int(problem.rng.integers(2**31))",
+        "** → *",
+    ): "other seeds, which all are valid",
 }
