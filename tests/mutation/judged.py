@@ -397,4 +397,16 @@ CHANGES_NOTHING: dict[Key, str] = {
         "seed = int(problem.rng.integers(2**31))",
         "** → *",
     ): "other seeds, which all are valid",
+    (
+        "selectors/meta/consensus.py",
+        "_rank",
+        "with quiet_inside(ConvergenceWarning, EmptyAnswerWarning):",
+        "quiet_inside: swap ConvergenceWarning and EmptyAnswerWarning",
+    ): "kinds of warnings that are kept back, in any order",
+    (
+        "selectors/greedy/tree.py",
+        "fewest_errors",
+        "best, found = here, (start + column, middle if low <= middle < high else low)",
+        "<= → <",
+    ): "a middle that is the lower number is the answer either way",
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn import config_context
@@ -106,3 +109,35 @@ def test_metadata_goes_where_it_was_asked_for():
         assert "estimator" not in dict(FisherScore().get_metadata_routing())
         whole = RFE(asking, n_features_to_select=2).fit(X, y, sample_weight=weight)
         np.testing.assert_array_equal(whole.estimator_.weight_, weight)
+
+
+# -- What a path holds, and what reaches a selector inside another --
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in all_methods("selector") if m.family == "scaling"], ids=lambda m: m.name
+)
+def test_a_path_holds_the_scaling_factors_of_the_method(method):
+    """So that `path_.scale` and the attribute of the method never tell two stories."""
+    selector = method.instances()[0]
+    X, y = data(20, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = selector.fit(X, y)
+    wanted = {
+        "ard": lambda: 1.0 / np.sqrt(fitted.precision_),
+        "max-entropy-discrimination": lambda: fitted.inclusion_probability_,
+    }.get(method.name, lambda: fitted.scale_)()
+    np.testing.assert_array_equal(fitted.path_.scale, wanted)
+
+
+@pytest.mark.parametrize("home", [pd.DataFrame, lambda X: X.tolist(), np.asarray, as_design])
+def test_gaps_reach_a_selector_inside_another(home):
+    X, y = data()
+    X[3, 0] = np.nan
+    whole = as_design(X, allow_nan=True) if home is as_design else home(X)
+    relief = zeronorm.StabilitySelection(Relief(n_neighbors=3), subset_size=1, n_subsamples=2, random_state=0)
+    assert relief.fit(whole, y).frequencies_.sum() == 1.0
+    fisher = zeronorm.StabilitySelection(FisherScore(), subset_size=1, n_subsamples=2)
+    with pytest.raises(ValueError, match="NaN"):
+        fisher.fit(whole, y)

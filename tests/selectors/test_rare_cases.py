@@ -14,6 +14,7 @@ from zeronorm.criteria import make_kernel
 from zeronorm.engines.error_control import false_selection_bound
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import welch
+from zeronorm.selectors.greedy import tree
 from zeronorm.selectors.meta import consensus
 from zeronorm.selectors.scaling import jcfo, kernel_multiplicative_update
 from zeronorm.selectors.sparsity import arom, fsv, l1_svm, lasso, sparse_kernel_fisher
@@ -273,3 +274,17 @@ def test_forms_of_a_polynomial_kernel_of_one_feature(coef0, degree):
     V = V - V.mean(axis=0)
     wanted = [[v @ (0.7 * np.outer(x, x) + coef0) ** degree @ v for v in V.T] for x in block.T]
     np.testing.assert_allclose(kernel_multiplicative_update._polynomial_forms(kernel, block, V), wanted)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_splits_of_several_blocks_are_those_of_one(n_classes, monkeypatch):
+    """Few values make many ties: fewer errors come first, then the lower impurity, then the lower column."""
+    rng = np.random.default_rng(n_classes)
+    cases = []
+    for _ in range(60):
+        data = rng.integers(0, 3, size=(9, 4)).astype(np.float32)
+        cases.append((data, np.eye(n_classes)[rng.integers(0, n_classes, 9)]))
+    whole = [tree.fewest_errors(data, indicator, 1) for data, indicator in cases]
+    assert {found[0] for found in whole if found is not None} == {0, 1, 2, 3}
+    monkeypatch.setattr(tree, "MOST_ENTRIES", 1)
+    assert [tree.fewest_errors(data, indicator, 1) for data, indicator in cases] == whole
