@@ -373,4 +373,40 @@ CHANGES_NOTHING: dict[Key, str] = {
         'found = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csc")',
         "sparse.vstack: without format=",
     ): "SciPy stacks parts that are all by column by column",
+    (
+        "selectors/sparsity/sparse_kernel_fisher.py",
+        "_Fisher.__init__",
+        "m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
+        "leave out m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
+    ): "of these numbers only the place of the largest is read, and whether there is one above zero",
+    (
+        "selectors/sparsity/lasso.py",
+        "_descend",
+        "above = max(2.0 * penalty - min(before, 2.0 * penalty), 0.5 * penalty)",
+        "2.0 → 4.0",
+    ): "which columns are read first; those that are missing are found afterwards",
+    (
+        "selectors/filters/interval.py",
+        "IntervalSelector._splits",
+        'seed, is_labelled = int(problem.rng.integers(2**31 - 1)), problem.task != "regression"',
+        "** → *",
+    ): "other seeds, which all are valid",
+    (
+        "selectors/scaling/radius_margin_scaling.py",
+        "RadiusMarginScaling._splits",
+        "seed = int(problem.rng.integers(2**31))",
+        "** → *",
+    ): "other seeds, which all are valid",
+    (
+        "selectors/meta/consensus.py",
+        "_rank",
+        "with quiet_inside(ConvergenceWarning, EmptyAnswerWarning):",
+        "quiet_inside: swap ConvergenceWarning and EmptyAnswerWarning",
+    ): "kinds of warnings that are kept back, in any order",
+    (
+        "selectors/greedy/tree.py",
+        "fewest_errors",
+        "best, found = here, (start + column, middle if low <= middle < high else low)",
+        "<= → <",
+    ): "a middle that is the lower number is the answer either way",
 }

@@ -1,0 +1,276 @@
+"""Elimination with an estimator: its abilities, its settings, folds and scores, each by its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import get_tags
+
+from zeronorm import RFE, RFECV, as_design
+from zeronorm.selection.problem import Problem
+from zeronorm.selectors.greedy import rfe, rfecv
+
+INF = float("inf")
+
+
+def noise(n, p=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, p))
+
+
+def data(n=24, p=5, seed=0):
+    y = np.arange(n) % 2
+    return np.random.default_rng(seed).normal(size=(n, p)) + y[:, None] * np.eye(p)[1], y
+
+
+@pytest.mark.parametrize("least", [1, 2, 7, 39, 40, 41])
+def test_the_gram_matrix_serves_down_to_the_smallest_size_for_which_it_is_cheaper(least, monkeypatch):
+    asked = []
+
+    def prefers(shape, *, regression):
+        asked.append(regression)
+        return shape[1] >= least
+
+    monkeypatch.setattr(rfe, "prefers_gram", prefers)
+    assert rfe.smallest_gram_size(500, 40, regression=True) == least
+    assert set(asked) == {True}
+    assert rfe.smallest_gram_size(499, 40, regression=False) == 1  # of few samples it always is
+
+
+def test_settings_of_the_machines_inside_an_elimination():
+    selector = RFE(tol=0.01, max_iter=7, multi_class="one_vs_one", loss="squared")
+    for price, inside in ((2.0, 2.0), (0.99e100, 0.99e100), (1e100, INF)):
+        selector.C_, selector.epsilon_ = price, None
+        assert selector._svm_settings() == {
+            "C": inside,
+            "loss": "squared",
+            "epsilon": 0.0,
+            "tol": 0.01,
+            "max_iter": 7,
+            "multi_class": "one_vs_one",
+        }
+    selector.epsilon_ = 0.25
+    assert selector._svm_settings()["epsilon"] == 0.25
+
+
+@pytest.mark.parametrize(("size", "found"), [(None, 3), (2, 2), (7, 7), (0.5, 3), (0.1, 1), (1.0, 7)])
+def test_the_size_of_an_elimination_with_an_estimator(size, found):
+    assert RFE(LogisticRegression(), n_features_to_select=size)._size_as_scikit_learn(7) == found
+    assert RFE(LogisticRegression())._size_as_scikit_learn(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "cv", "groups", "kind", "n_folds"),
+    [
+        (LogisticRegression(), None, None, StratifiedKFold, 5),
+        (LogisticRegression(), 3, None, StratifiedKFold, 3),
+        (LinearRegression(), 3, None, KFold, 3),
+        (LogisticRegression(), None, True, StratifiedGroupKFold, 5),
+        (LogisticRegression(), 3, True, StratifiedGroupKFold, 3),
+        (LinearRegression(), None, True, GroupKFold, 5),
+        (LinearRegression(), 4, True, GroupKFold, 4),
+        (LinearRegression(), KFold(3), True, KFold, 3),
+        (None, 2, None, StratifiedKFold, 2),
+    ],
+)
+def test_folds_keep_groups_together_where_a_number_is_given(estimator, cv, groups, kind, n_folds):
+    y = np.arange(20) % 2
+    folds = RFECV(estimator, cv=cv)._folds(y, None if groups is None else np.arange(20) // 2)
+    assert type(folds) is kind
+    assert folds.get_n_splits() == n_folds
+
+
+@pytest.mark.parametrize(
+    ("estimator", "task", "scoring", "found"),
+    [
+        (None, "classification", None, "_accuracy_of_columns"),
+        (None, "classification", "accuracy", "_accuracy_of_columns"),
+        (None, "classification", "f1", None),
+        (None, "classification", "r2", None),
+        (None, "regression", None, "_r2_of_columns"),
+        (None, "regression", "r2", "_r2_of_columns"),
+        (None, "regression", "accuracy", None),
+        (LinearRegression(), "classification", None, "_r2_of_columns"),
+        (LogisticRegression(), "classification", None, "_accuracy_of_columns"),
+    ],
+)
+def test_scores_of_all_sizes_at_once_are_accuracies_or_shares_of_variance(estimator, task, scoring, found):
+    selector = RFECV(estimator, task=task, scoring=scoring)
+    score = selector._score_of_predictions()
+    assert getattr(score, "__name__", None) == found
+    wanted = scoring or ("r2" if found == "_r2_of_columns" else "accuracy")
+    assert selector._scorer()._score_func.__name__ in (f"{wanted}_score", f"{wanted}")
+
+
+def test_shares_of_variance_by_column():
+    y, predicted = noise(7, 1)[:, 0], noise(7, 3, 1)
+    np.testing.assert_allclose(
+        rfecv._r2_of_columns(y, predicted), [r2_score(y, column) for column in predicted.T]
+    )
+    flat = np.array([2.0, 2.0])
+    np.testing.assert_array_equal(rfecv._r2_of_columns(flat, np.array([[2.0, 1.0], [2.0, 2.0]])), [1.0, 0.0])
+    np.testing.assert_array_equal(
+        rfecv._accuracy_of_columns([0, 1, 1], np.array([[0, 1], [1, 1], [0, 1]])), [2 / 3, 2 / 3]
+    )
+
+
+@pytest.mark.parametrize("cls", [RFE, RFECV])
+@pytest.mark.parametrize(
+    ("estimator", "kind", "is_sparse", "has_gaps"),
+    [
+        (LogisticRegression(), "classifier", True, False),
+        (GaussianNB(), "classifier", False, False),
+        (HistGradientBoostingClassifier(), "classifier", False, True),
+        (LinearRegression(), "regressor", True, False),
+    ],
+)
+def test_an_elimination_has_the_abilities_of_its_estimator(cls, estimator, kind, is_sparse, has_gaps):
+    selector = cls(estimator)
+    tags = get_tags(selector)
+    assert tags.estimator_type == kind
+    assert (tags.input_tags.sparse, tags.input_tags.allow_nan) == (is_sparse, has_gaps)
+    assert (tags.classifier_tags is None) == (kind == "regressor") != (tags.regressor_tags is None)
+    assert (tags.classifier_tags or tags.regressor_tags).poor_score
+    assert selector._task_name() == ("regression" if kind == "regressor" else "classification")
+    for name in ("predict", "score", "decision_function", "predict_proba", "predict_log_proba"):
+        assert hasattr(selector, name) == hasattr(estimator, name), name
+        assert not hasattr(cls(), name)
+
+
+class Remembering(ClassifierMixin, BaseEstimator):
+    """A classifier that keeps what it was given."""
+
+    def fit(self, X, y, groups=None, sample_weight=None):
+        self.groups_, self.weight_, self.classes_ = groups, sample_weight, np.unique(y)
+        self.coef_ = np.abs(X).sum(axis=0)[None, :]
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+class Plain(Remembering):
+    """One that knows no groups."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y, None, sample_weight)
+
+
+def test_groups_and_weights_reach_the_estimator_of_an_elimination():
+    X, y = data()
+    groups, weight = np.arange(24) // 2, np.linspace(0.5, 2.0, 24)
+    fitted = RFE(Remembering(), n_features_to_select=2).fit(X, y, sample_weight=weight, groups=groups)
+    np.testing.assert_array_equal(fitted.estimator_.groups_, groups)
+    np.testing.assert_array_equal(fitted.estimator_.weight_, weight)
+    without = RFE(Remembering(), n_features_to_select=2).fit(X, y)
+    assert (without.estimator_.groups_, without.estimator_.weight_) == (None, None)
+    plain = RFE(Plain(), n_features_to_select=2).fit(X, y, groups=groups)
+    assert plain.estimator_.groups_ is None
+    assert plain.n_iter_ == 4  # five, four and three features, and the two that stay
+    assert plain.converged_
+    assert plain.classes_.tolist() == [0, 1]
+    order = np.argsort(-np.abs(X).sum(axis=0))
+    assert plain.path_.order.tolist() == order.tolist()
+    assert np.flatnonzero(plain.support_).tolist() == sorted(order[:2])
+    assert plain.ranking_[order].tolist() == [1, 1, 2, 3, 4]
+
+
+def test_an_elimination_takes_a_design_with_its_names():
+    X, y = data()
+    plain = RFE(LogisticRegression(), n_features_to_select=2).fit(X, y)
+    named = RFE(LogisticRegression(), n_features_to_select=2).fit(
+        as_design(X, feature_names=list("abcde")), y
+    )
+    np.testing.assert_array_equal(named.ranking_, plain.ranking_)
+    assert named.feature_names_in_.tolist() == list("abcde")
+    assert not hasattr(plain, "feature_names_in_")
+    for selector in (RFE(LogisticRegression()), RFECV(LogisticRegression(), cv=2)):
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[24, 23\]"):
+            selector.fit(as_design(X), y[:-1])
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_machine_that_eliminates_when_none_is_given(task):
+    selector = RFECV(task=task)
+    model = selector._working_estimator()
+    assert type(model).__name__ == ("SVR" if task == "regression" else "SVC")
+    assert model.kernel == "linear"
+    given = LinearSVC()
+    assert RFECV(given)._working_estimator() is given
+
+
+def test_columns_of_the_machine_inside_are_standardised_by_the_training_part():
+    X, _ = data()
+    train, test = RFECV()._on_our_scale(X[:16], X[16:])
+    np.testing.assert_allclose(train, (X[:16] - X[:16].mean(axis=0)) / X[:16].std(axis=0))
+    np.testing.assert_allclose(test, (X[16:] - X[:16].mean(axis=0)) / X[:16].std(axis=0))
+    same = RFECV(SVC(kernel="linear"))._on_our_scale(X[:16], X[16:])
+    np.testing.assert_array_equal(same[0], X[:16])
+    np.testing.assert_array_equal(same[1], X[16:])
+
+
+@pytest.mark.parametrize(
+    ("C", "step", "n_gone", "growth"), [("auto", 1, 4, 3.0), ("auto", 2, 2, 1.0), (2.0, 1, 4, 1.0)]
+)
+def test_machines_on_tall_data_take_over_with_the_price_of_the_features_that_are_left(
+    C, step, n_gone, growth, monkeypatch
+):
+    """Six columns of length one: the third that is left has a third of the length. Half must have gone before."""
+    made = []
+
+    class Machines:
+        def __init__(self, problem, alive=None, **settings):
+            made.append((alive, settings))
+
+        def eliminate_one_by_one(self, record, stop_at):
+            assert (step, stop_at) == (1, 3)
+            record.remove(np.arange(n_gone))
+
+    def eliminate(machines, record, given, stop_at=1):
+        assert given == step
+        if stop_at > 1:
+            record.remove(np.arange(n_gone))
+
+    for name in ("GramMachines", "TallMachines"):
+        monkeypatch.setattr(rfe, name, Machines)
+    monkeypatch.setattr(rfe, "eliminate", eliminate)
+    monkeypatch.setattr(rfe, "smallest_gram_size", lambda n, p, regression: 3)
+    problem = Problem(design=as_design(np.eye(6)), y=np.arange(6) % 2, task="binary")
+    selector = RFE(C=C, step=step)
+    selector.C_, selector.epsilon_ = 2.0, None
+    selector._eliminate_linear(rfe.Elimination(problem))
+    assert [(None if alive is None else alive.tolist(), settings["C"]) for alive, settings in made] == [
+        (None, 2.0),
+        (list(range(n_gone, 6)), 2.0 * growth),
+    ]
+    assert {settings["price_follows"] for _, settings in made} == {C == "auto"}
+
+
+def pairs_of(routing):
+    return {name: {(pair.caller, pair.callee) for pair in part.mapping} for name, part in routing}
+
+
+def test_where_metadata_of_an_elimination_go():
+    with config_context(enable_metadata_routing=True):
+        assert pairs_of(RFE(LogisticRegression()).get_metadata_routing()) == {
+            "estimator": {("fit", "fit"), ("predict", "predict"), ("score", "score")}
+        }
+        assert pairs_of(RFECV(LogisticRegression(), cv=2).get_metadata_routing()) == {
+            "estimator": {("fit", "fit"), ("predict", "predict")},
+            "splitter": {("fit", "split")},
+            "scorer": {("fit", "score"), ("score", "score")},
+        }
+        own = dict(RFECV(LogisticRegression(), cv=GroupKFold(2)).get_metadata_routing())
+        assert own["splitter"].router.split.requests["groups"] is True
+        assert set(pairs_of(RFE().get_metadata_routing())) == {"$self_request"}
+    groups = np.arange(6)
+    plain = RFECV(LogisticRegression(), cv=2)._routed_to_parts({"groups": groups})
+    assert (plain.estimator.fit, plain.scorer.score) == ({}, {})
+    assert plain.splitter.split["groups"] is groups

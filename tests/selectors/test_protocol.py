@@ -1,0 +1,143 @@
+"""What selectors promise to scikit-learn: tags, routing, checks of the data, estimators inside."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+
+import zeronorm
+from zeronorm import RFE, FisherScore, LassoSelector, Relief, SVMWeights, as_design
+from zeronorm.registry import all_methods
+
+SELECTORS = [s for kind in ("selector", "meta") for m in all_methods(kind) for s in m.instances()]
+
+
+def data(n=24, p=5, seed=0):
+    y = np.arange(n) % 2
+    return np.random.default_rng(seed).normal(size=(n, p)) + y[:, None] * np.eye(p)[1], y
+
+
+def test_every_selector_needs_a_target_and_promises_no_score():
+    for selector in SELECTORS:
+        tags = get_tags(selector)
+        assert tags.target_tags.required
+        assert (tags.classifier_tags or tags.regressor_tags).poor_score
+        assert tags.input_tags.sparse is selector._accepts_sparse
+        assert tags.input_tags.allow_nan is selector._allow_nan
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_two_samples_are_enough_to_begin(n):
+    X, y = [[1.0, 2.0], [3.0, 2.5]][:n], [0.5, 1.0][:n]
+    for selector in (LassoSelector(task="regression"), RFE(LinearRegression())):
+        for given in (X, as_design(X)):
+            if n == 2:
+                assert selector.fit(given, y).n_features_ == 1
+            else:
+                with pytest.raises(ValueError, match=r"minimum of 2|at least two samples"):
+                    selector.fit(given, y)
+
+
+def test_gaps_reach_an_estimator_that_fills_them():
+    X, y = data()
+    gaps = X.copy()
+    gaps[3, 1] = np.nan
+    filled = make_pipeline(SimpleImputer(), LogisticRegression())
+    selector = Relief(2, n_neighbors=3, estimator=filled).fit(gaps, y)
+    assert selector.predict(gaps).shape == (24,)
+    with pytest.raises(ValueError, match="infinity"):
+        selector.predict(np.where(gaps == gaps[0, 0], np.inf, gaps))
+    with pytest.raises(ValueError, match="NaN"):
+        SVMWeights(2, estimator=LogisticRegression()).fit(X, y).predict(gaps)
+
+
+def test_sparse_data_reach_the_estimator_and_others_refuse_them():
+    X, y = data()
+    stored = sparse.csr_array(np.round(X))
+    fitted = FisherScore(2, estimator=LogisticRegression()).fit(stored, y)
+    np.testing.assert_array_equal(fitted.predict(stored), fitted.predict(stored.toarray()))
+    interval = zeronorm.IntervalSelector(2, cv=2, estimator=LogisticRegression())
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        interval.fit(stored, y)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        interval.fit(X, y).predict(stored)
+
+
+class Remembering(ClassifierMixin, BaseEstimator):
+    """A classifier that keeps what it was given."""
+
+    def fit(self, X, y, groups=None, sample_weight=None):
+        self.groups_, self.weight_, self.classes_ = groups, sample_weight, np.unique(y)
+        self.coef_ = np.abs(X).sum(axis=0)[None, :]
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+def test_weights_of_the_samples_reach_the_estimator_unless_others_are_given():
+    X, y = data()
+    weight = np.linspace(0.5, 2.0, 24)
+    fitted = FisherScore(2, estimator=Remembering()).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(fitted.estimator_.weight_, weight)
+    given = FisherScore(2, estimator=Remembering()).fit(X, y, sample_weight=weight, groups=np.arange(24))
+    np.testing.assert_array_equal(given.estimator_.groups_, np.arange(24))
+    assert FisherScore(2, estimator=Remembering()).fit(X, y).estimator_.weight_ is None
+
+
+def test_metadata_goes_where_it_was_asked_for():
+    X, y = data()
+    weight = np.linspace(0.5, 2.0, 24)
+    with config_context(enable_metadata_routing=True):
+        asking = Remembering().set_fit_request(groups=True, sample_weight=True)
+        fitted = FisherScore(2, estimator=asking).fit(X, y, groups=np.arange(24))
+        np.testing.assert_array_equal(fitted.estimator_.groups_, np.arange(24))
+        routing = fitted.get_metadata_routing()
+        assert "estimator" in dict(routing)
+        assert routing._self_request is not None
+        assert zeronorm.Relief().get_metadata_routing()._self_request is None  # it takes no weights
+        assert "estimator" not in dict(FisherScore().get_metadata_routing())
+        whole = RFE(asking, n_features_to_select=2).fit(X, y, sample_weight=weight)
+        np.testing.assert_array_equal(whole.estimator_.weight_, weight)
+
+
+# -- What a path holds, and what reaches a selector inside another --
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in all_methods("selector") if m.family == "scaling"], ids=lambda m: m.name
+)
+def test_a_path_holds_the_scaling_factors_of_the_method(method):
+    """So that `path_.scale` and the attribute of the method never tell two stories."""
+    selector = method.instances()[0]
+    X, y = data(20, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = selector.fit(X, y)
+    wanted = {
+        "ard": lambda: 1.0 / np.sqrt(fitted.precision_),
+        "max-entropy-discrimination": lambda: fitted.inclusion_probability_,
+    }.get(method.name, lambda: fitted.scale_)()
+    np.testing.assert_array_equal(fitted.path_.scale, wanted)
+
+
+@pytest.mark.parametrize("home", [pd.DataFrame, lambda X: X.tolist(), np.asarray, as_design])
+def test_gaps_reach_a_selector_inside_another(home):
+    X, y = data()
+    X[3, 0] = np.nan
+    whole = as_design(X, allow_nan=True) if home is as_design else home(X)
+    relief = zeronorm.StabilitySelection(Relief(n_neighbors=3), subset_size=1, n_subsamples=2, random_state=0)
+    assert relief.fit(whole, y).frequencies_.sum() == 1.0
+    fisher = zeronorm.StabilitySelection(FisherScore(), subset_size=1, n_subsamples=2)
+    with pytest.raises(ValueError, match="NaN"):
+        fisher.fit(whole, y)
