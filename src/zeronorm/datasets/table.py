@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._types import written
+
 # -- The error of everything that reads a user's data --
 
 
@@ -36,8 +38,8 @@ class DataError(ValueError):
 def shown(name: str, limit: int = 60) -> str:
     """A name for one line of text: quoted, without line breaks, cut when long."""
     if not name.strip():
-        return f"{name!r} (no name)"
-    text = repr(name)
+        return f"{written(name)} (no name)"
+    text = written(name)
     return text if len(text) <= limit else f"{text[:limit]}…' ({len(name)} characters)"
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from zeronorm import __version__
+from zeronorm._types import written
 from zeronorm.design import Design, as_design, has_own_backend
 from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
 from zeronorm.resampling.estimators import default_estimator, unset_random_states
@@ -151,7 +152,7 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
     for name, selector in named:
         if isinstance(selector, type) or not (hasattr(selector, "fit") and hasattr(selector, "get_params")):
             raise ValueError(
-                f"The 'selectors' parameter has {selector!r} under the name {name!r}, which is not a "
+                f"The 'selectors' parameter has {written(selector)} under the name {written(name)}, which is not a "
                 "scikit-learn estimator object."
             )
     return dict(named)
@@ -160,7 +161,7 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
 def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
     if task not in ("classification", "regression"):
         raise ValueError(
-            f"The 'task' parameter of evaluate must be 'classification' or 'regression'. Got {task!r} instead."
+            f"The 'task' parameter of evaluate must be 'classification' or 'regression'. Got {written(task)} instead."
         )
     if has_own_backend(X):
         X = as_design(X)
@@ -185,8 +186,8 @@ def _check_seed(random_state: int | None, journal: Any) -> int:
         return int(random_state) % 2**32
     if random_state is not None:
         raise ValueError(
-            f"The 'random_state' parameter of evaluate must be None or an int of at least 0. Got {random_state!r} "
-            "instead."
+            f"The 'random_state' parameter of evaluate must be None or an int of at least 0. Got "
+            f"{written(random_state)} instead."
         )
     if journal is not None:
         raise ValueError(
@@ -203,7 +204,7 @@ def _check_sizes(sizes: Iterable[int | None] | None, n_features: int) -> tuple[i
         if size is not None and not (is_count and 1 <= int(size) <= n_features):
             raise ValueError(
                 f"The 'sizes' parameter must hold counts between 1 and the {n_features} features of X. "
-                f"Got {size!r}."
+                f"Got {written(size)}."
             )
     if not listed:
         raise ValueError("The 'sizes' parameter is empty; it must hold at least one size.")

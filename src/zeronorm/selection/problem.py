@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._types import IntArray
+from zeronorm._types import IntArray, written
 from zeronorm.design import ColumnStats, Design, require_finite_stats
 
 # -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
@@ -225,13 +225,13 @@ def column_index(column: Any, n_features: int, names: NDArray[Any] | None, param
         return index % n_features
     if names is None:
         raise ValueError(
-            f"The '{parameter}' parameter names column {column!r}, but X has no column names. "
+            f"The '{parameter}' parameter names column {written(column)}, but X has no column names. "
             "Pass a DataFrame or use column positions."
         )
     found = np.flatnonzero(np.asarray(names, dtype=object) == column)
     if found.size != 1:
         problem = "is not a column of X" if found.size == 0 else f"stands {found.size} times in X"
-        raise ValueError(f"The '{parameter}' parameter names column {column!r}, which {problem}.")
+        raise ValueError(f"The '{parameter}' parameter names column {written(column)}, which {problem}.")
     return int(found[0])
 
 
@@ -266,7 +266,9 @@ def parse_feature_groups(groups: Any, n_features: int, names: NDArray[Any] | Non
         for column in columns:
             index = column_index(column, n_features, names, "feature_groups")
             if codes[index] >= 0:
-                raise ValueError(f"The 'feature_groups' parameter puts column {column!r} into two groups.")
+                raise ValueError(
+                    f"The 'feature_groups' parameter puts column {written(column)} into two groups."
+                )
             codes[index] = code
     missing = np.flatnonzero(codes < 0)
     if missing.size:

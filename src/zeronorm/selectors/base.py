@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from zeronorm._types import written
 from zeronorm.design import (
     Design,
     StandardizedDesign,
@@ -221,7 +222,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         classes, codes = _classes_of(y)
         if len(classes) < 2:
             raise ValueError(
-                f"{name} needs samples of at least two classes in y. Got one class only: {classes[0]!r}."
+                f"{name} needs samples of at least two classes in y. Got one class only: {written(classes[0])}."
             )
         self.classes_ = classes
         if len(classes) == 2:
@@ -322,25 +323,30 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         )
         return self._rescaled(X[:, np.flatnonzero(self.support_)])
 
+    def _trained(self) -> Any:
+        """``estimator_``; scikit-learn's error before ``fit``."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_
+
     @available_if(_has_estimator)
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().predict(self._selected_columns(X)))
 
     @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.decision_function(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().decision_function(self._selected_columns(X)))
 
     @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict_proba(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().predict_proba(self._selected_columns(X)))
 
     @available_if(_has_estimator)
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of ``estimator`` on the selected features."""
-        return float(self.estimator_.score(self._selected_columns(X), y, **score_params))
+        return float(self._trained().score(self._selected_columns(X), y, **score_params))
 
     # -- scikit-learn protocols -----------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from zeronorm._lazy import service
+from zeronorm._types import written
 from zeronorm.workflow import COMMAND
 from zeronorm.workflow.places import output_folder
 
@@ -351,10 +352,10 @@ def call_text(name: str, arguments: Mapping[str, Any], defaults: Mapping[str, An
     for key, value in arguments.items():
         if key in defaults and _is_same(value, defaults[key]):
             continue
-        is_plain = isinstance(value, (str, int, float, bool, Path)) or value is None
-        is_plain = is_plain or (isinstance(value, (list, tuple, dict)) and len(repr(value)) < 200)
+        is_plain = isinstance(value, (str, int, float, bool, np.generic, Path)) or value is None
+        is_plain = is_plain or (isinstance(value, (list, tuple, dict)) and len(written(value)) < 200)
         text = (
-            repr(str(value) if isinstance(value, Path) else value)
+            written(str(value) if isinstance(value, Path) else value)
             if is_plain
             else f"<{type(value).__name__}>"
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zeronorm._lazy import service
+from zeronorm._types import written
 from zeronorm.selection.problem import Progress, RunBar
 from zeronorm.workflow import chance, checks, files, measured, procedures, training
 from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
@@ -177,7 +178,7 @@ def _describe_method(name: str, selector: Any, label: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else written(value)
 
 
 def _messages(caught: list[Any]) -> list[str]:

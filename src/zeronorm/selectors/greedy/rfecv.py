@@ -310,6 +310,7 @@ class RFECV(EstimatorElimination):
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """The ``scoring`` of ``estimator_`` on the selected features."""
         _raise_for_params(score_params, self, "score")
+        self._trained()
         params: dict[str, Any] = {}
         if get_config()["enable_metadata_routing"]:
             params = dict(process_routing(self, "score", **score_params).scorer.score)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import get_method, register
@@ -171,6 +172,7 @@ class AutoSelector(SplittingSelector):
 
     def verdict(self) -> str:
         """The choice in words."""
+        check_is_fitted(self, "method_scores_")
         names = ", ".join(name for name in self.method_scores_ if name != CONSENSUS)
         n_methods = len(self.method_scores_) - (CONSENSUS in self.method_scores_)
         if n_methods == 1:
