@@ -72,6 +72,14 @@ MESSAGES = {
     "cell": (lambda: as_design([[1, 2], [3, "x"]]), "first 'x' in row 1, column 1"),
     "cell in fit": (lambda: FisherScore().fit([[1, 2], [3, "x"]], [0, 1]), "first 'x' in row 1, column 1"),
     "row": (lambda: as_design([[1, 2], np.float64(3.0)]), "no list of values: 3.0;"),
+    "real target": (
+        lambda: FisherScore().fit(X, X[:, 0]),
+        "continuous values. For a real target use FisherScore(task='regression').",
+    ),
+    "real target of a method for classes": (
+        lambda: WelchScore().fit(X, X[:, 0]),
+        "For a real target use a method that takes one, such as RFE(task='regression').",
+    ),
     "fraction": (lambda: make_polynomial_toy(20, target=np.float64(1.5)), "Got 1.5 instead"),
     "folds": (lambda: zeronorm.select(X, WORDS, cv=np.int64(1)), "1"),
     "features": (lambda: zeronorm.select(X, WORDS, features=np.int64(0)), "Got 0 instead"),

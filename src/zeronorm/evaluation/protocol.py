@@ -22,7 +22,7 @@ from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, has_failed, run_
 from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.splits import Split, make_splits
-from zeronorm.selection.problem import Progress
+from zeronorm.selection.problem import Progress, warn_of_gross_targets
 
 
 def evaluate(
@@ -106,6 +106,8 @@ def evaluate(
     """
     named = name_selectors(selectors)
     X, y, groups = _check_data(X, y, groups, task)
+    if task == "regression" and y.ndim == 1 and y.dtype.kind in "iuf":
+        warn_of_gross_targets("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
     splits = make_splits(cv, y, groups, classification=task == "classification", seed=seed)
     if estimator is None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.datasets.table import Table, counted, shown, shown_list
+from zeronorm.selection.problem import gross_targets, told_of_gross_targets
 from zeronorm.workflow.inputs import dense_columns
 
 IMBALANCE = 4.0
@@ -20,7 +21,7 @@ BLOCK = 4096
 
 
 def data_warnings(table: Table) -> list[str]:
-    """Leak suspects, identifiers, repeated samples, imbalance and too few samples, in words."""
+    """Leak suspects, identifiers, repeated samples, imbalance, too few samples and gross targets, in words."""
     return [
         *_leak_warnings(table),
         *_identifier_warnings(table),
@@ -28,6 +29,7 @@ def data_warnings(table: Table) -> list[str]:
         *_repeated_samples(table),
         *_balance_warnings(table),
         *_size_warnings(table),
+        *_gross_targets(table),
     ]
 
 
@@ -159,4 +161,24 @@ def _size_warnings(table: Table) -> list[str]:
     return [
         f"There are few samples ({table.n_samples}{in_class}) for {counted(table.n_features, 'feature')}. The measured "
         "error is only a rough estimate. Confirm the selected features on new samples."
+    ]
+
+
+def _gross_targets(table: Table) -> list[str]:
+    """Samples so far out in a real target that the squares of errors see little else."""
+    if table.task != "regression":
+        return []
+    found = gross_targets(table.y)
+    if not found.size:
+        return []
+    noun = "Sample" if found.size == 1 else "Samples"
+    if table.sample_ids is not None:
+        who = f"{noun} {shown_list([str(table.sample_ids[place]) for place in found])}"
+    else:
+        places = ", ".join(str(place + 1) for place in found[:5])
+        more = f" and {found.size - 5} more" if found.size > 5 else ""
+        who = f"{noun} {places}{more} of {table.n_samples}"
+    remedy = "or use the ranks of the target instead of its values"
+    return [
+        told_of_gross_targets(table.y, found, who, "the choice of features and its measured error", remedy)
     ]

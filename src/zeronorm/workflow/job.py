@@ -181,11 +181,13 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else written(value)
 
 
+# The last one is said with the names of the samples, beside all else that is unusual about the data.
+UNTOLD_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "GrossTargetWarning")
+
+
 def _messages(caught: list[Any]) -> list[str]:
     """Warnings of the computation, in one line; those of the folds that differ in numbers only, once."""
-    relevant = [
-        w for w in caught if w.category.__name__ not in ("DeprecationWarning", "PendingDeprecationWarning")
-    ]
+    relevant = [w for w in caught if w.category.__name__ not in UNTOLD_WARNINGS]
     found: dict[str, str] = {}
     for text in (" ".join(str(w.message).split()) for w in relevant):
         found.setdefault(re.sub(r"\d+(\.\d+)?", "0", text), text)

@@ -393,6 +393,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
             return n_features
         return self._requested_size(n_features) or max(1, n_features // 2)
 
+    def _follows_gross_targets(self) -> bool:
+        return self.loss == "squared"
+
     def _select(self, problem: Problem) -> SelectionPath:
         self.C_ = self._price(problem)
         self.epsilon_ = tube_of(self, problem)
