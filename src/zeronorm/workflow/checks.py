@@ -21,7 +21,7 @@ BLOCK = 4096
 
 
 def data_warnings(table: Table) -> list[str]:
-    """Leak suspects, identifiers, repeated samples, imbalance, too few samples and gross targets, in words."""
+    """Leak suspects, identifiers, repeated samples, imbalance, few samples, gross targets, no variation."""
     return [
         *_leak_warnings(table),
         *_identifier_warnings(table),
@@ -30,6 +30,7 @@ def data_warnings(table: Table) -> list[str]:
         *_balance_warnings(table),
         *_size_warnings(table),
         *_gross_targets(table),
+        *_constant_features(table),
     ]
 
 
@@ -181,4 +182,16 @@ def _gross_targets(table: Table) -> list[str]:
     remedy = "or use the ranks of the target instead of its values"
     return [
         told_of_gross_targets(table.y, found, who, "the choice of features and its measured error", remedy)
+    ]
+
+
+def _constant_features(table: Table) -> list[str]:
+    """Features of which none varies, as where a file was read in the wrong way."""
+    for start in range(0, table.n_features, BLOCK):
+        block = dense_columns(table.X, slice(start, start + BLOCK))
+        if not np.all(block == block[0]):
+            return []
+    subject = "The only feature" if table.n_features == 1 else f"Each of the {table.n_features} features"
+    return [
+        f"{subject} has the same value in all samples, which predicts nothing. Check the file and how it was read."
     ]

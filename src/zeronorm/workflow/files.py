@@ -254,7 +254,8 @@ def _read_parquet(file: Path) -> Any:
         return pl.read_parquet(file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(
-            f"The file {str(file)!r} is damaged or not Parquet. Run the selection again."
+            f"The file {str(file)!r} is no Parquet file, or a damaged one. Give the folder of a run or its "
+            "records.parquet; if that is damaged, run the selection again."
         ) from error
 
 

@@ -379,6 +379,16 @@ def dense_columns(X: Any, columns: NDArray[np.intp] | slice) -> NDArray[np.float
     return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 
 
+def _told_of_case(label: str, labels: list[str]) -> str:
+    twins = [other for other in labels if other != label and other.casefold() == label.casefold()]
+    if not twins:
+        return ""
+    return (
+        f" {written(label)} and {written(twins[0])} differ in upper and lower case only; if they are one class, write "
+        "them alike."
+    )
+
+
 def check_folds(table: Table, n_folds: int) -> None:
     """Every fold needs every class, and every group of samples a fold."""
     if table.task == "classification":
@@ -386,10 +396,13 @@ def check_folds(table: Table, n_folds: int) -> None:
         if count < n_folds:
             from zeronorm.datasets.table import QUANTITY
 
+            n_left = sum(size >= n_folds for size in table.class_counts.values())
+            others = f", or leave out small classes: set min_class_size={n_folds}." if n_left > 1 else "."
             raise ValueError(
                 f"The 'cv' parameter must be at most the size of the smallest class. The class {written(rarest)} has "
-                f"{count} samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer, or leave out small "
-                f"classes: set min_class_size={n_folds}." + QUANTITY * (table.y.dtype.kind in "iuf")
+                f"{count} samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer{others}"
+                + QUANTITY * (table.y.dtype.kind in "iuf")
+                + _told_of_case(rarest, list(table.class_counts))
             )
     elif table.n_samples < 2 * n_folds:
         raise ValueError(
