@@ -172,3 +172,14 @@ def test_a_report_of_a_table_is_refused_with_what_to_give(tmp_path):
     file = saved(tmp_path, "a,y\n1,2\n")
     with pytest.raises(ValueError, match=r"is no Parquet file, or a damaged one. Give the folder of a run"):
         load(Result, file)
+
+
+def test_a_target_that_is_a_row_asks_to_transpose(tmp_path):
+    """Tables of genes have a sample in each column."""
+    header = "gene," + ",".join(f"S{place}" for place in range(60))
+    file = saved(tmp_path, "\n".join([header, "status," + ",".join(LABELS), "G1," + ",".join(A)]) + "\n")
+    with pytest.raises(
+        DataError, match=r"no such column\. A row is called so; if samples are in columns, set transpose"
+    ):
+        read_table(file, target="status")
+    assert read_table(file, target="status", transpose=True).n_samples == 60

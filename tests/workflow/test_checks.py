@@ -73,7 +73,7 @@ def test_repeated_samples():
     X = noise()
     X[7] = X[3]
     found = data_warnings(table_of(X, np.arange(100) % 2))
-    assert [text for text in found if text.startswith("1 samples are exact copies")]
+    assert [text for text in found if text.startswith("1 sample is an exact copy of another, ")]
 
 
 def test_imbalance_and_few_samples():

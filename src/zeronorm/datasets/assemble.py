@@ -209,6 +209,11 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
             f"{shown_list(list(raw.targets))}. Choose one of them."
         )
     places = [place for place, known in enumerate(raw.names) if known == name]
+    if not places and name in (raw.texts.get(0) or raw.sample_ids or ()):
+        raise DataError(
+            f"The 'target' parameter names {shown(name)}, but the table has no such column. A row is called so; if "
+            "samples are in columns, set transpose=True."
+        )
     if not places and raw.sample_ids is not None:
         raise DataError(
             f"{no_such_column(raw.names, name, 'target')} If the target stands in another file, with a row per sample, "

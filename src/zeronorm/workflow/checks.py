@@ -123,9 +123,14 @@ def _repeated_samples(table: Table) -> list[str]:
     repeated = len(hashes) - len(np.unique(hashes))
     if not repeated:
         return []
+    subject = (
+        "1 sample is an exact copy of another"
+        if repeated == 1
+        else f"{repeated} samples are exact copies of others"
+    )
     return [
-        f"{repeated} samples are exact copies of others, which may stand in training and test data at the same time. "
-        "Remove them, or keep copies together (parameter 'sample_groups')."
+        f"{subject}, which may stand in training and test data at the same time. Remove copies, or keep them together "
+        "(parameter 'sample_groups')."
     ]
 
 
