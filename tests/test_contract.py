@@ -132,6 +132,7 @@ OF_THE_CLASS = {
     "check_pickle",
     "check_fraction_of_features",
     "check_predict_exists_only_with_an_estimator",
+    "check_methods_need_a_fit",
     "check_works_in_a_pipeline",
     "check_data_frames",
     "check_labels_of_any_type",

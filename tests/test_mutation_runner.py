@@ -1,4 +1,4 @@
-"""The runner that puts faults into the package leaves no process behind."""
+"""The runner that puts faults into the package leaves neither processes nor files behind."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ import run
 if __name__ == "__main__":
     run.end_when_asked()
     with run.ThreadPoolExecutor(1) as pool:
-        orders = {{"tests": None, "ran": "unused"}}
-        pool.submit(run.pytest, [{test!r}], orders, run.Path({folder!r}), 60.0).result()
+        orders = {{"tests": None, "ran": {ran!r}}}
+        status, output, _ = pool.submit(run.pytest, [{test!r}], orders, run.Path({folder!r}), 60.0).result()
+    print(output)
+    sys.exit(status)
 """
 
 
@@ -33,9 +35,7 @@ def test_a_run_that_is_told_to_end_takes_its_tests_along(tmp_path, number):
         "import os, pathlib, time\n\n"
         f"def test_it():\n    pathlib.Path({str(noted)!r}).write_text(str(os.getpid()))\n    time.sleep(60.0)\n"
     )
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(runner=str(RUNNER), test=str(test), folder=str(tmp_path)))
-    running = subprocess.Popen([sys.executable, str(script)])
+    running = subprocess.Popen([sys.executable, script_of(test)])
     try:
         wait_until(noted.exists)
         wait_until(lambda: noted.read_text() != "")
@@ -46,6 +46,31 @@ def test_a_run_that_is_told_to_end_takes_its_tests_along(tmp_path, number):
     finally:
         running.kill()
         running.wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_what_a_test_writes_where_it_stands_does_not_stay(tmp_path):
+    test = tmp_path / "test_that_writes.py"
+    test.write_text(
+        "import pathlib\n\ndef test_it():\n    pathlib.Path('left-behind').write_text('by a fault')\n"
+    )
+    ended = subprocess.run([sys.executable, script_of(test)], capture_output=True, text=True, cwd=tmp_path)
+    left = RUNNER.parents[1] / "left-behind"
+    try:
+        assert not left.exists()
+    finally:
+        left.unlink(missing_ok=True)
+    assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
+    assert ended.returncode == 0
+
+
+def script_of(test):
+    """A program that runs the tests of one file as a trial does."""
+    folder = test.parent
+    script = folder / "script.py"
+    ran = str(folder / "ran.json")
+    script.write_text(SCRIPT.format(runner=str(RUNNER), test=str(test), folder=str(folder), ran=ran))
+    return str(script)
 
 
 def wait_until(condition, limit_s=30.0):

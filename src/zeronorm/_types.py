@@ -1,8 +1,8 @@
-"""Array types used in signatures everywhere."""
+"""Array types used in signatures everywhere, and how single values are written in messages."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,3 +11,14 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 Int64Array: TypeAlias = NDArray[np.int64]  # in the signatures of compiled loops
 BoolArray: TypeAlias = NDArray[np.bool_]
+
+# NumPy 2 writes the name of the type of a single value beside it, which says nothing to the reader of a message.
+_WITHOUT_TYPES: dict[str, Any] = {} if np.lib.NumpyVersion(np.__version__) < "2.0.0" else {"legacy": "1.25"}
+
+
+def written(value: Any) -> str:
+    """A value of the user for a message: 'q' and 0 rather than np.str_('q') and np.int64(0), also inside of lists."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
+    with np.printoptions(**_WITHOUT_TYPES):
+        return repr(value)

@@ -32,7 +32,7 @@ CASES = {
     "one row": ("d.csv", text("x,y\n1,a\n"), "1 sample"),
     "one column": ("d.csv", text("y\na\nb\n"), "only one column"),
     "target absent": ("d.csv", text(GOOD.replace("y", "yy")), "Did you mean 'yy'"),
-    "no header": ("d.csv", text("1,2\n3,4\n5,6\n"), "lack a header"),
+    "no header": ("d.csv", text("1,2\n3,4\n5,6\n"), "Add a header line"),
     "ragged": ("d.csv", text("x,y\n1,a\n2,b,c\n3,a\n"), "Line 3 of the file"),
     "target constant": ("d.csv", text("x,y\n1,a\n2,a\n"), "constant"),
     "numeric target constant": ("d.csv", text("x,y\n1,2.5\n2,2.5\n"), "constant"),

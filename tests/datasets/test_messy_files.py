@@ -446,14 +446,14 @@ BAD = {
     "percent": (
         "d.csv",
         table_text(header=("x", "share", "y"), rows=[(a, f"{b}%", i % 2) for i, (a, b) in enumerate(TALL)]),
-        "signs around them, such as",
+        "signs in or around them, such as",
     ),
     "thousands": (
         "d.csv",
         table_text(
             ";", [(a, f"1,{100 + i},5", "ab"[i % 2]) for i, (a, _) in enumerate(TALL)], ("x", "big", "y")
         ),
-        "signs around them",
+        "signs in or around them",
     ),
     "below the limit of detection": (
         "d.csv",

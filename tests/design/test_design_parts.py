@@ -839,13 +839,30 @@ def test_only_columns_of_a_larger_matrix_are_taken_as_such():
     assert (design._rows, design._columns) == (range(1, 4), range(2, 7))
 
 
-def test_rows_that_are_no_rows_are_refused():
-    with pytest.raises(ValueError, match="must have equal lengths"):
-        check_container([[1.0, 2.0], 3.0])
-    with pytest.raises(ValueError, match="Row 0 has 2 values and row 1 has 3"):
-        check_container([[1.0, 2.0], [3.0, 4.0, 5.0]])
+@pytest.mark.parametrize("convert", [check_container, as_design])
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[1.0, 2.0], 3.0], "Row 0 has 2 values, but row 1 is no list of values: 3.0;"),
+        ([3, [1, 2]], "Row 1 has 2 values, but row 0 is no list of values: 3;"),
+        ([[1, 2], None], "Row 0 has 2 values, but row 1 is no list of values: None;"),
+        ([[1, 2], "ab"], "Row 0 has 2 values, but row 1 is no list of values: 'ab';"),
+        ([(1, 2), {3, 4}], "Row 0 has 2 values, but row 1 is no list of values: {3, 4};"),
+        ([[1, 2], np.array(3)], r"Row 0 has 2 values, but row 1 is no list of values: array\(3\);"),
+        ([[1.0, 2.0], [3.0, 4.0, 5.0]], "Row 0 has 2 values and row 1 has 3;"),
+        ([[1, 2], [3, [4]]], r"Row 1, column 1 holds \[4\]; give one number per cell"),
+    ],
+)
+def test_rows_that_are_no_rows_are_refused(convert, rows, said):
+    with pytest.raises(ValueError, match=said):
+        convert(rows)
+
+
+def test_rows_of_equal_lengths_are_taken():
     check_container([[1.0, 2.0], [3.0, 4.0]])
     check_container([1.0, 2.0])  # one dimension, which others refuse
+    check_container([np.array(1.0), np.array(2.0)])
+    assert as_design([[1.0, 2.0], (3.0, 4.0)]).shape == (2, 2)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -27,11 +27,14 @@ READ_BEFORE = [
 ]
 
 
-def run(arguments: list[str], settings: dict[str, str], root: str, memory: int, output: str) -> None:
-    """As ``python -m pytest`` in the folder ``root`` with these settings; what it says goes to a file."""
+def run(
+    arguments: list[str], settings: dict[str, str], places: tuple[str, str], memory: int, output: str
+) -> None:
+    """As ``python -m pytest`` for the tests of a folder, standing in another; what it says goes to a file."""
+    root, standing = places
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    os.chdir(root)
+    os.chdir(standing)
     os.environ.clear()
     os.environ.update(settings)
     said = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

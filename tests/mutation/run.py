@@ -118,13 +118,21 @@ def pytest(
     (folder / "orders.json").write_text(json.dumps(orders), encoding="utf-8")
     arguments = ["-q", "-x", "-m", "not slow", "--tb=no"]
     arguments += ["-p", "no:cacheprovider", "-p", "mutation_plugin", f"--basetemp={folder / 'temporary'}"]
+    arguments += [
+        f"--rootdir={ROOT}",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        *(str(ROOT / file) for file in files),
+    ]
     if orders["ran"] is not None:
         arguments.remove("-x")
     started = time.monotonic()
     settings = environment(ZERONORM_TRIAL=str(folder / "orders.json"), **more)
-    output = folder / "output"
+    output, standing = folder / "output", folder / "standing"
+    standing.mkdir(exist_ok=True)  # a fault may let a test write where it stands
+    places = (str(ROOT), str(standing))
     process = FORKING.Process(
-        target=forked.run, args=([*arguments, *files], settings, str(ROOT), MEMORY_LIMIT, str(output))
+        target=forked.run, args=(arguments, settings, places, MEMORY_LIMIT, str(output))
     )
     process.start()
     assert process.pid is not None
@@ -303,9 +311,16 @@ def outcome_of(trial: Trial) -> Outcome:
         outcome = SURVIVED
     else:
         outcome = KILLED
-    said = killer.group(1) if killer else ("" if status == 0 else f"status {status} {output[-200:]!r}")
+    said = (
+        name_of(killer.group(1)) if killer else ("" if status == 0 else f"status {status} {output[-200:]!r}")
+    )
     n_tests, seconds = len(trial.tests), round(time.monotonic() - started, 1)
     return Outcome(trial.package, trial.name, trial.key, outcome, said, n_tests, trial.n_reaching, seconds)
+
+
+def name_of(test: str) -> str:
+    """The test by its place in the repository: pytest tells the way from where it stands."""
+    return re.sub(rf"^[./]*{re.escape(str(ROOT)[1:])}/", "", test)
 
 
 def judged(result: Outcome) -> Outcome:

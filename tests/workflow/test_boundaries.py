@@ -702,7 +702,7 @@ def test_checks_go_through_all_blocks_of_columns(monkeypatch):
     assert checks._copies_of_target(table_of(X, real, task="regression")).tolist() == [3]
     assert len(np.unique(checks._row_hashes(X))) == n - 1
     (text,) = checks._repeated_samples(table_of(X, y))
-    assert text.startswith("1 samples are exact copies")
+    assert text.startswith("1 sample is an exact copy of another, ")
     assert checks._repeated_samples(table_of(X, y, sample_groups=np.arange(n) // 2)) == []
 
 

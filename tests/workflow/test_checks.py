@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import zeronorm
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
 from zeronorm.workflow.checks import _chance_of_separation, data_warnings, separating_features
@@ -71,7 +73,7 @@ def test_repeated_samples():
     X = noise()
     X[7] = X[3]
     found = data_warnings(table_of(X, np.arange(100) % 2))
-    assert [text for text in found if text.startswith("1 samples are exact copies")]
+    assert [text for text in found if text.startswith("1 sample is an exact copy of another, ")]
 
 
 def test_imbalance_and_few_samples():
@@ -139,3 +141,31 @@ def test_each_doubt_about_a_result_is_told(changes, size, words):
     assert len(found) == 1
     assert words in found[0]
     assert "--" not in found[0]
+
+
+def test_a_gross_target_is_told_with_the_name_of_its_sample():
+    X = noise()
+    y = X[:, 0] + 0.3 * X[:, 1]
+    y[40] = -1e6
+    table = table_of(X, y)
+    [told] = data_warnings(table)
+    assert told.startswith("Sample 41 of 100 has the target -1e+06, while the others have the median ")
+    assert told.endswith("Correct or drop it, or use the ranks of the target instead of its values.")
+    named = replace(table, sample_ids=np.array([f"P{i}" for i in range(100)], dtype=object))
+    assert data_warnings(named)[0].startswith("Sample 'P40' has the target -1e+06")
+    y[7] = 1e6
+    assert data_warnings(table_of(X, y))[0].startswith("Samples 8, 41 of 100 have targets such as")
+    assert data_warnings(table_of(X, np.argsort(np.argsort(y)).astype(float), task="regression")) == []
+
+
+@pytest.mark.parametrize("run", [zeronorm.select, zeronorm.compare])
+def test_a_run_tells_of_a_gross_target_once(run, recwarn):
+    X = noise()
+    y = X[:, 0] + 0.3 * X[:, 1]
+    y[40] = -1e6
+    settings = (
+        {"method": "fisher", "features": 1} if run is zeronorm.select else {"methods": ["fisher", "rfe"]}
+    )
+    result = run(X, y, cv=2, permutations=0, **settings)
+    assert sum("outweighs all others" in text for text in result.warnings) == 1
+    assert len(recwarn) == 0

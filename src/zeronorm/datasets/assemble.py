@@ -15,7 +15,17 @@ from zeronorm.datasets.draft import Draft, handle_missing, handle_rows, settle_t
 from zeronorm.datasets.joining import join_samples
 from zeronorm.datasets.raw import RawTable, distinct_names, matching, no_such_column
 from zeronorm.datasets.readers import read_raw
-from zeronorm.datasets.table import DataError, Table, TaskName, counted, missing_labels, shown, shown_list
+from zeronorm.datasets.table import (
+    DATES_AS_NUMBERS,
+    DataError,
+    Table,
+    TaskName,
+    are_dates,
+    counted,
+    missing_labels,
+    shown,
+    shown_list,
+)
 from zeronorm.design import Design
 
 
@@ -199,6 +209,11 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
             f"{shown_list(list(raw.targets))}. Choose one of them."
         )
     places = [place for place, known in enumerate(raw.names) if known == name]
+    if not places and name in (raw.texts.get(0) or raw.sample_ids or ()):
+        raise DataError(
+            f"The 'target' parameter names {shown(name)}, but the table has no such column. A row is called so; if "
+            "samples are in columns, set transpose=True."
+        )
     if not places and raw.sample_ids is not None:
         raise DataError(
             f"{no_such_column(raw.names, name, 'target')} If the target stands in another file, with a row per sample, "
@@ -283,13 +298,16 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
     raw = draft.raw
     wanted = {p for name in options.categorical for p in matching(raw.names, name, "categorical")}
     index = [p for p in raw.positions.tolist() if encoding.is_row_index(raw.names[p], raw, p)]
-    identifiers, grouping = [], []
+    identifiers: list[int] = []
+    grouping: list[int] = []
+    dates: list[int] = []
     for place, cells in raw.texts.items():
         if place in wanted:
             continue
         encoding.check_not_numbers(raw.names[place], cells)
         if encoding.is_text_identifier(cells):
-            identifiers.append(place)
+            has_dates = are_dates([cell for cell in cells if cell is not None])
+            (dates if has_dates else identifiers).append(place)
         elif encoding.is_text_grouping(cells):
             grouping.append(place)
     names = [raw.names[place] for place in identifiers]
@@ -300,12 +318,18 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
             f"These text columns look like identifiers and were left out: {shown_list(names)}. Nearly every sample "
             "has its own value there."
         )
+    draft = draft.noted(
+        *(
+            f"The column {shown(raw.names[place])} holds dates and was left out. {DATES_AS_NUMBERS}"
+            for place in dates
+        )
+    )
     draft = draft.noted(*(encoding.grouping_note(raw.names[p], raw.texts[p]) for p in grouping))
     if raw.sample_ids is None and identifiers:
         raw = replace(raw, sample_ids=["" if cell is None else cell for cell in raw.texts[identifiers[0]]])
     grouping_names = [raw.names[place] for place in grouping]
     return (
-        replace(draft, raw=raw.without([*index, *identifiers, *grouping])),
+        replace(draft, raw=raw.without([*index, *identifiers, *dates, *grouping])),
         names,
         grouping_names if draft.groups is None else [],
     )

@@ -15,14 +15,20 @@ from numpy.typing import NDArray
 
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.readers import check_readable
-from zeronorm.datasets.table import DataError, Table, shown, shown_list
+from zeronorm.datasets.table import (
+    DataError,
+    Table,
+    first_decorated,
+    has_decimal_commas,
+    is_float,
+    shown,
+    shown_list,
+)
 from zeronorm.design import Design
 
 MISSING_LEVEL = "(missing)"
 MEDIAN_BLOCK = 4096
 MOST_LEVELS_OF_MIXED_COLUMNS = 20
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_DECORATED = re.compile(r"[<>≤≥~$€£]?\s*[+-]?\d[\d, ']*(\.\d+)?\s*[%$€£]?")
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,12 @@ def encode(cells: Sequence[str | None]) -> EncodedColumn:
 def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
     """Refuse a text column that is a column of numbers spoilt by a few cells."""
     present = [cell for cell in cells if cell is not None]
-    if present and all(_DECIMAL_COMMA.fullmatch(cell) for cell in present):
+    if has_decimal_commas(present):
         raise DataError(
             f"The column {shown(name)} holds numbers with a decimal comma, such as {shown(present[0])}. Set "
             "decimal_comma=True."
         )
-    odd = [(row, cell) for row, cell in enumerate(cells) if cell is not None and not _is_float(cell)]
+    odd = [(row, cell) for row, cell in enumerate(cells) if cell is not None and not is_float(cell)]
     if len(set(present)) <= MOST_LEVELS_OF_MIXED_COLUMNS and all(cell.isalnum() for cell in present):
         return  # codes such as 1, 2, 3a
     if odd and 2 * len(odd) < len(present):
@@ -63,23 +69,12 @@ def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
             "Correct these cells, leave the column out (parameter 'ignore'), or say that it holds categories "
             "(parameter 'categorical')."
         )
-    if (
-        len(set(present)) > 2
-        and len(odd) == len(present)
-        and all(_DECORATED.fullmatch(cell) for cell in present)
-    ):
+    decorated = first_decorated(present) if len(set(present)) > 2 else None
+    if decorated is not None:
         raise DataError(
-            f"The column {shown(name)} holds numbers with signs around them, such as {shown(present[0])}. Write plain "
-            "numbers, or leave the column out (parameter 'ignore')."
+            f"The column {shown(name)} holds numbers with signs in or around them, such as {shown(decorated)}. Write "
+            "plain numbers, or leave the column out (parameter 'ignore')."
         )
-
-
-def _is_float(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 # -- Columns that name a sample instead of measuring it --
@@ -223,12 +218,15 @@ def check_finite(X: Any, names: Sequence[str]) -> None:
     data = X.data if hasattr(X, "tocsc") else X
     if not np.any(np.isinf(data)):
         return
-    columns = (
-        X.tocoo().col[np.isinf(X.tocoo().data)] if hasattr(X, "tocsc") else np.flatnonzero(np.isinf(X).any(0))
-    )
+    if hasattr(X, "tocsc"):
+        cells = X.tocoo()
+        columns, rows = cells.col[np.isinf(cells.data)], cells.row[np.isinf(cells.data)]
+    else:
+        columns, rows = np.nonzero(np.isinf(X.T))
+    column = int(columns.min())
     raise DataError(
-        f"The column {shown(names[int(columns[0])])} holds infinite values. Correct them, or leave the column out "
-        "(parameter 'ignore')."
+        f"The column {shown(names[column])} holds infinite values, first in data row "
+        f"{rows[columns == column].min() + 1}. Correct them, or leave the column out (parameter 'ignore')."
     )
 
 

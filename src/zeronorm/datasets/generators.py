@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._types import written
+
 Seed = int | np.random.Generator | None
 
 
@@ -180,7 +182,7 @@ def make_polynomial_toy(
     if isinstance(target, str):
         if target not in SPARSE_TARGETS:
             raise ValueError(
-                f"The 'target' parameter must be one of {SPARSE_TARGETS} or a fraction. Got {target!r} instead."
+                f"The 'target' parameter must be one of {SPARSE_TARGETS} or a fraction. Got {written(target)} instead."
             )
         values = X[:, 0] * X[:, 1] + X[:, 2] if target == "product" else X[:, 0]
         relevant = np.arange(3 if target == "product" else 1)
@@ -194,7 +196,8 @@ def _random_polynomial(
 ) -> tuple[np.ndarray, np.ndarray]:
     if not 0.0 <= sparsity < 1.0:
         raise ValueError(
-            f"The 'target' parameter must be a fraction of zero coefficients in [0, 1). Got {sparsity!r} instead."
+            f"The 'target' parameter must be a fraction of zero coefficients in [0, 1). Got {written(sparsity)} "
+            "instead."
         )
     n_features = X.shape[1]
     first, second = np.triu_indices(n_features)
@@ -303,7 +306,9 @@ def append_probes(
     elif kind == "gaussian":
         probes = rng.normal(X.mean(axis=0)[drawn], X.std(axis=0)[drawn], size=(X.shape[0], n_probes))
     else:
-        raise ValueError(f"The 'kind' parameter must be 'permuted' or 'gaussian'. Got {kind!r} instead.")
+        raise ValueError(
+            f"The 'kind' parameter must be 'permuted' or 'gaussian'. Got {written(kind)} instead."
+        )
     return np.column_stack([X, probes])
 
 

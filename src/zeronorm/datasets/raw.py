@@ -154,10 +154,10 @@ def no_such_column(names: Sequence[str], wanted: str, parameter: str, table: str
     start = f"The '{parameter}' parameter names {shown(wanted)}, but"
     if wanted.startswith(REGULAR_EXPRESSION) or any(c in wanted for c in GLOB_CHARACTERS):
         return DataError(f"{start} no column of {table} matches it. The first are {shown_list(list(names))}.")
-    close = difflib.get_close_matches(wanted, list(names)[:5000], n=3)
+    close = difflib.get_close_matches(wanted, list(dict.fromkeys(names))[:5000], n=3)
     hint = f"Did you mean {shown_list(close)}?" if close else f"The first are {shown_list(list(names))}."
-    if not close and names and all(is_number(name) for name in list(names)[:100]):
-        hint += " All names are numbers: the file may lack a header line. Add one."
+    if not close and 2 * sum(is_number(name) for name in list(names)[:100]) > min(len(names), 100):
+        hint += " Many names are numbers. Add a header line if the file has none."
     return DataError(f"{start} {table} has no such column. {hint}")
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from zeronorm._types import written
 
 # -- The error of everything that reads a user's data --
 
@@ -36,8 +40,8 @@ class DataError(ValueError):
 def shown(name: str, limit: int = 60) -> str:
     """A name for one line of text: quoted, without line breaks, cut when long."""
     if not name.strip():
-        return f"{name!r} (no name)"
-    text = repr(name)
+        return f"{written(name)} (no name)"
+    text = written(name)
     return text if len(text) <= limit else f"{text[:limit]}…' ({len(name)} characters)"
 
 
@@ -50,6 +54,48 @@ def shown_list(names: list[str], limit: int = 5) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: 1 column, 2 columns."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# -- Numbers that were read as text --
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DECORATED = re.compile(r"[<>≤≥~$€£]?\s*[+-]?\d[\d, ']*(\.\d+)?\s*[%$€£]?")
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( .*)?")
+DATES_AS_NUMBERS = "Turn them into numbers, for instance days since a date."
+
+
+def is_float(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def has_decimal_commas(cells: Sequence[str]) -> bool:
+    return len(cells) > 0 and all(_DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+
+
+def are_dates(cells: Sequence[str]) -> bool:
+    return len(cells) > 0 and all(_DATE.fullmatch(cell) for cell in cells)
+
+
+def first_decorated(cells: Sequence[str]) -> str | None:
+    """The first number with a sign such as % or $, or a separator of thousands, where all others are numbers too."""
+    odd = [cell for cell in cells if not is_float(cell)]
+    return odd[0] if odd and all(_DECORATED.fullmatch(cell) for cell in odd) else None
+
+
+def disguise_of(cells: Sequence[str]) -> str | None:
+    """How numbers were written that are read as text, and the remedy; None for other text."""
+    if has_decimal_commas(cells):
+        return f"numbers with a decimal comma, such as {shown(cells[0])}. Set decimal_comma=True."
+    if are_dates(cells):
+        return f"dates, such as {shown(cells[0])}. {DATES_AS_NUMBERS}"
+    decorated = first_decorated(cells)
+    if decorated is not None:
+        return f"numbers with signs in or around them, such as {shown(decorated)}. Write plain numbers."
+    return None
 
 
 TaskName = Literal["classification", "regression"]
@@ -192,10 +238,18 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
             f"The target {shown(name)} is constant: all {len(y)} samples are {shown(str(classes[0]))}. "
             "Choose another column (parameter 'target')."
         )
-    if len(classes) == len(y) and len(y) > FEWEST_SAMPLES_PER_CLASS:
+    all_differ = len(classes) == len(y) > FEWEST_SAMPLES_PER_CLASS
+    if all_differ or (len(classes) > MOST_CLASSES and not task_was_given):
+        _refuse_disguised(y, name)
+    if all_differ and y.dtype.kind in "iuf":
         raise DataError(
             f"The target {shown(name)} is different in each of the {len(y)} samples, like an identifier. "
             "Choose another column (parameter 'target'), or set task='regression' if these are measurements."
+        )
+    if all_differ:
+        raise DataError(
+            f"The target {shown(name)} holds another text in each of the {len(y)} samples, like an identifier. "
+            "Choose another column (parameter 'target')."
         )
     rare = [str(c) for c, n in zip(classes, counts, strict=True) if n < FEWEST_SAMPLES_PER_CLASS]
     if rare:
@@ -208,12 +262,23 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
     return labels
 
 
+def _refuse_disguised(y: NDArray[Any], name: str) -> None:
+    disguise = disguise_of([str(cell) for cell in y]) if y.dtype.kind in "OU" else None
+    if disguise is not None:
+        raise DataError(f"The target {shown(name)} holds {disguise}")
+
+
 def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArray[np.float64]:
     try:
         numbers = y.astype(np.float64)
     except ValueError as error:
+        _refuse_disguised(y, name)
+        cells = [str(cell) for cell in y]
+        example = next(cell for cell in cells if not is_float(cell))
+        is_label = len(set(cells)) < len(cells)
+        remedy = "Set task='classification'." if is_label else "Choose another column (parameter 'target')."
         raise DataError(
-            f"The target {shown(name)} holds text, which regression cannot use. Set task='classification'."
+            f"The target {shown(name)} holds text, such as {shown(example)}, which regression cannot use. {remedy}"
         ) from error
     if not np.all(np.isfinite(numbers)):
         raise DataError(f"The target {shown(name)} holds infinite values. Correct or remove these rows.")

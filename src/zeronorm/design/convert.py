@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from zeronorm._types import written
 from zeronorm.design.array_api import from_array_api
 from zeronorm.design.base import BACKENDS, SMALL_COPY_BYTES, Converter, Design
 from zeronorm.design.chunked import are_files, open_files
@@ -120,6 +121,11 @@ def _from_array(X: Any, names: NDArray[Any] | None) -> Design:
     return DenseDesign(_as_float(array), names)
 
 
+def _from_rows(X: Any, names: NDArray[Any] | None) -> Design:
+    check_container(X)
+    return _from_array(X, names)
+
+
 def _from_frame(X: Any, names: NDArray[Any] | None) -> Design:
     check_container(X)
     names = _names(list(X.columns)) if names is None else names
@@ -155,11 +161,11 @@ def check_container(X: Any) -> None:
                 _check_column(X[name], name, kind)
             elif str(kind).startswith("Sparse") and np.isnan(getattr(kind, "fill_value", 0)):
                 raise ValueError(
-                    f"Sparse columns of X must leave out zeros. Column {name!r} leaves out missing values; use "
+                    f"Sparse columns of X must leave out zeros. Column {written(name)} leaves out missing values; use "
                     "X.sparse.to_dense()."
                 )
     elif isinstance(X, (list, tuple)):
-        _check_lengths(X)
+        _check_rows(X)
     elif isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
         _check_cells(X)
 
@@ -167,32 +173,55 @@ def check_container(X: Any) -> None:
 def _check_column(column: Any, name: Any, kind: Any) -> None:
     if str(kind).lower().startswith(_TIME_KINDS):
         raise ValueError(
-            f"All columns of X must be numeric. Column {name!r} holds times ({kind}); turn it into numbers, "
+            f"All columns of X must be numeric. Column {written(name)} holds times ({kind}); turn it into numbers, "
             "for instance days since a date, or drop it."
         )
     try:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"All columns of X must be numeric. Column {name!r} of type {kind} is not: {error}; encode or drop it."
+            f"All columns of X must be numeric. Column {written(name)} of type {kind} is not: {error}; encode or drop "
+            "it."
         ) from error
 
 
-def _check_lengths(rows: Sequence[Any]) -> None:
-    """Raise an error for rows of unlike lengths, in the words of the caller rather than of NumPy."""
-    lengths = [len(row) for row in rows if hasattr(row, "__len__")]
+def _check_rows(rows: Sequence[Any]) -> None:
+    """Raise an error for lists that are no table, in the words of the caller rather than of NumPy."""
+    lengths = [len(row) if _is_row(row) else None for row in rows]
+    first = next((place for place, length in enumerate(lengths) if length is not None), None)
+    if first is None:
+        return  # one dimension, which others refuse
     for place, length in enumerate(lengths):
-        if length != lengths[0] or len(lengths) < len(rows):
+        if length is None:
             raise ValueError(
-                f"The rows of X must have equal lengths. Row 0 has {lengths[0]} values and row {place} has {length}."
+                f"The rows of X must have equal lengths. Row {first} has {lengths[first]} values, but row {place} is "
+                f"no list of values: {written(rows[place]):.60}; give each row one value per feature."
             )
+        if length != lengths[first]:
+            raise ValueError(
+                f"The rows of X must have equal lengths. Row {first} has {lengths[first]} values and row {place} has "
+                f"{length}; give each row one value per feature."
+            )
+    try:
+        table = np.asarray(rows)
+    except ValueError:  # a cell that is a list, beside others that are not
+        _check_cells(np.array([list(row) for row in rows], dtype=object))
+        return
+    if table.dtype.kind in "USO" and table.ndim == 2:
+        _as_float(table)  # says which cell is no number
+
+
+def _is_row(value: Any) -> bool:
+    no_rows = (str, bytes, Mapping, Set)
+    return hasattr(value, "__len__") and not isinstance(value, no_rows) and getattr(value, "ndim", 1) > 0
 
 
 def _check_cells(X: NDArray[Any]) -> None:
     """Raise an error for the first cell of an array of objects that is a sequence."""
     for row, column in zip(*np.nonzero(np.frompyfunc(_is_sequence, 1, 1)(X).astype(bool)), strict=True):
         raise ValueError(
-            f"X must be numeric. Row {row}, column {column} holds {X[row, column]!r:.60}; give one number per cell."
+            f"X must be numeric. Row {row}, column {column} holds {written(X[row, column]):.60}; give one number per "
+            "cell."
         )
 
 
@@ -209,7 +238,7 @@ def _check_names(names: list[Any]) -> None:
             )
         if name in seen:
             raise ValueError(
-                f"The names of the columns of X must differ, but two columns are called {name!r}; rename one."
+                f"The names of the columns of X must differ, but two columns are called {written(name)}; rename one."
             )
         seen.add(name)
 
@@ -226,6 +255,7 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
     (is_foreign_array, from_array_api),
     (_is_sparse_frame, _from_sparse_frame),
     (_is_frame, _from_frame),
+    (lambda X: isinstance(X, (list, tuple)), _from_rows),
 ]
 
 
@@ -245,9 +275,23 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
         )
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"X must be numeric. Got values of type {array.dtype} that cannot be converted: {error}; "
+            f"X must be numeric. Got values of type {array.dtype} that cannot be converted{_first_no_number(array)}; "
             "encode or drop such columns."
         ) from error
+
+
+def _first_no_number(array: NDArray[Any]) -> str:
+    """Where the first value stands that cannot be converted to a number, and the value."""
+    for place, value in np.ndenumerate(array):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return (
+                f", first {written(value):.60} in row {place[0]}, column {place[1]}"
+                if len(place) == 2
+                else ""
+            )
+    return ""
 
 
 def gathered(design: Design) -> Design:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._threads import in_threads
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, written
 from zeronorm.design.column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design.index import Index
 from zeronorm.design.stats_kernels import (
@@ -303,7 +303,7 @@ def require_finite(design: Design, allow_nan: bool = False) -> None:
 
 
 def _name_of(design: Design, column: int) -> str:
-    return "" if design.feature_names is None else f" ({design.feature_names[column]!r})"
+    return "" if design.feature_names is None else f" ({written(design.feature_names[column])})"
 
 
 def _unusable_message(design: Design, row: int, column: int, value: float) -> str:

@@ -22,7 +22,7 @@ from scipy import linalg
 from scipy.special import betainc, betaincc, ndtr, ndtri
 from scipy.stats import rankdata
 
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray, written
 
 
 def probe_cdf(cos_sq: ArrayLike, dimension: float, rank: int = 1) -> FloatArray:
@@ -111,7 +111,9 @@ def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> NDArray[np.flo
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not np.all((p >= 0) & (p <= 1)):
-        raise ValueError(f"'p_values' must be a list of numbers between 0 and 1. Got {p_values!r} instead.")
+        raise ValueError(
+            f"'p_values' must be a list of numbers between 0 and 1. Got {written(p_values)} instead."
+        )
     m, order = p.size, np.argsort(p, kind="stable")
     rank = np.arange(1, m + 1)
     if method == "bonferroni":
@@ -123,7 +125,7 @@ def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> NDArray[np.flo
     else:
         raise ValueError(
             "The 'method' parameter must be 'holm', 'benjamini-hochberg' or 'bonferroni'. "
-            f"Got {method!r} instead."
+            f"Got {written(method)} instead."
         )
     adjusted = np.empty(m)
     adjusted[order] = np.minimum(ordered, 1.0)

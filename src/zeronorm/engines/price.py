@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
@@ -90,7 +90,7 @@ def tube_of(selector: Any, problem: Problem) -> float | None:
     if isinstance(selector.epsilon, str) or not selector.epsilon >= 0.0:
         raise ValueError(
             f"The 'epsilon' parameter of {type(selector).__name__} must be 'auto' or a number that is not negative. "
-            f"Got {selector.epsilon!r} instead."
+            f"Got {written(selector.epsilon)} instead."
         )
     return float(selector.epsilon)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from zeronorm import __version__
+from zeronorm._types import written
 from zeronorm.design import Design, as_design, has_own_backend
 from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
 from zeronorm.resampling.estimators import default_estimator, unset_random_states
@@ -21,7 +22,7 @@ from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, has_failed, run_
 from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.splits import Split, make_splits
-from zeronorm.selection.problem import Progress
+from zeronorm.selection.problem import Progress, warn_of_gross_targets
 
 
 def evaluate(
@@ -105,6 +106,8 @@ def evaluate(
     """
     named = name_selectors(selectors)
     X, y, groups = _check_data(X, y, groups, task)
+    if task == "regression" and y.ndim == 1 and y.dtype.kind in "iuf":
+        warn_of_gross_targets("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
     splits = make_splits(cv, y, groups, classification=task == "classification", seed=seed)
     if estimator is None:
@@ -151,7 +154,7 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
     for name, selector in named:
         if isinstance(selector, type) or not (hasattr(selector, "fit") and hasattr(selector, "get_params")):
             raise ValueError(
-                f"The 'selectors' parameter has {selector!r} under the name {name!r}, which is not a "
+                f"The 'selectors' parameter has {written(selector)} under the name {written(name)}, which is not a "
                 "scikit-learn estimator object."
             )
     return dict(named)
@@ -160,7 +163,7 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
 def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
     if task not in ("classification", "regression"):
         raise ValueError(
-            f"The 'task' parameter of evaluate must be 'classification' or 'regression'. Got {task!r} instead."
+            f"The 'task' parameter of evaluate must be 'classification' or 'regression'. Got {written(task)} instead."
         )
     if has_own_backend(X):
         X = as_design(X)
@@ -185,8 +188,8 @@ def _check_seed(random_state: int | None, journal: Any) -> int:
         return int(random_state) % 2**32
     if random_state is not None:
         raise ValueError(
-            f"The 'random_state' parameter of evaluate must be None or an int of at least 0. Got {random_state!r} "
-            "instead."
+            f"The 'random_state' parameter of evaluate must be None or an int of at least 0. Got "
+            f"{written(random_state)} instead."
         )
     if journal is not None:
         raise ValueError(
@@ -203,7 +206,7 @@ def _check_sizes(sizes: Iterable[int | None] | None, n_features: int) -> tuple[i
         if size is not None and not (is_count and 1 <= int(size) <= n_features):
             raise ValueError(
                 f"The 'sizes' parameter must hold counts between 1 and the {n_features} features of X. "
-                f"Got {size!r}."
+                f"Got {written(size)}."
             )
     if not listed:
         raise ValueError("The 'sizes' parameter is empty; it must hold at least one size.")

@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design, as_design
 from zeronorm.engines.monomials import MonomialDesign
 from zeronorm.engines.rescaling.iteration import (
@@ -158,7 +158,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
-                f"KernelAROM needs samples of two classes. Got one class only: {self.classes_!r}."
+                f"KernelAROM needs samples of two classes. Got one class only: {written(self.classes_[0])}."
             )
         if self.classes_.size > 2:
             raise ValueError(

@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from zeronorm._types import IntArray
+from zeronorm._types import IntArray, written
 from zeronorm.engines.weighting.learners import resolve_learner
 from zeronorm.registry import register
 from zeronorm.resampling.estimators import generator_from, seeded_clone
@@ -165,7 +165,7 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
     def _check(self) -> None:
         if len(self.classes_) < 2:
             raise ValueError(
-                f"OFWClassifier needs samples of at least two classes in y. Got one class: {self.classes_[0]!r}."
+                f"OFWClassifier needs samples of at least two classes in y. Got one class: {written(self.classes_[0])}."
             )
 
     def _make_voter(self, base: OptimalFeatureWeighting) -> Any:

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, written
 from zeronorm.design import as_design
 from zeronorm.registry import register
 from zeronorm.selection.checked import CheckedParameters
@@ -179,7 +179,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
         if self.classes_.size < 2:
             raise ValueError(
                 "RelevanceVectorClassifier needs samples of at least two classes in y. "
-                f"Got one class only: {self.classes_[0]!r}."
+                f"Got one class only: {written(self.classes_[0])}."
             )
         targets = (codes[:, None] == np.arange(self.classes_.size)).astype(np.float64)
         targets = targets[:, 1:] if self.classes_.size == 2 else targets

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
 from zeronorm.engines.rescaling.iteration import SHRUNK, Rescaling, power_rule, rescale_until_sparse
@@ -170,7 +170,8 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
-                f"SparseKernelSVC needs samples of at least two classes. Got one class only: {self.classes_!r}."
+                f"SparseKernelSVC needs samples of at least two classes. Got one class only: "
+                f"{written(self.classes_[0])}."
             )
         self.gamma_ = self._gamma(X, weight)
         vectors, rows, codes, weight = _merge(X, codes, weight)

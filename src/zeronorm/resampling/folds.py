@@ -24,7 +24,7 @@ from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
 from zeronorm.resampling.splits import Split, take_columns, take_rows
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import EmptyAnswerWarning, Progress
+from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Progress
 
 Cell = dict[str, Any]
 
@@ -71,7 +71,7 @@ def run_cells(
     plan, X = replace(plan, X=None), plan.X
     cells: dict[str, Cell] = {}
     labels = [*_labels(tasks), ""]
-    with progress.task(description, len(tasks)) as advance, _quiet_convergence(plan), _sent_once(X):
+    with progress.task(description, len(tasks)) as advance, _quiet_cells(plan), _sent_once(X):
         advance(0, labels[0])
         # With the settings that every other loop has: for other ones joblib ends its workers and starts new ones.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
@@ -138,7 +138,7 @@ def _keyed_cell(plan: FoldPlan, X: Any, task: CellTask) -> tuple[str, Cell]:
     if known is not None and not has_failed(known):
         return task.key, known
     plan = replace(plan, X=X)
-    with _limited_threads(plan), _quiet_convergence(plan), _without_questions():
+    with _limited_threads(plan), _quiet_cells(plan), _without_questions():
         cell = _compute(plan, task)
     if journal is not None:
         journal.write(task.key, cell)
@@ -166,8 +166,8 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
         selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
         groups = None if plan.groups is None else plan.groups[split.train]
         # Convergence is recorded; the own size of a selector is of no interest where sizes are given.
-        kinds = [ConvergenceWarning] if None in plan.sizes else [ConvergenceWarning, EmptyAnswerWarning]
-        with quiet_inside(*kinds):
+        kinds = [] if None in plan.sizes else [EmptyAnswerWarning]
+        with quiet_inside(ConvergenceWarning, GrossTargetWarning, *kinds):
             selector.fit(X_train, y_train, **group_params(selector, groups))
         path = fitted_path(selector, int(plan.X.shape[1]))
     except Exception as error:
@@ -268,6 +268,6 @@ def _limited_threads(plan: FoldPlan) -> AbstractContextManager[Any]:
     return limit
 
 
-def _quiet_convergence(plan: FoldPlan) -> AbstractContextManager[None]:
-    """Convergence is recorded per cell and summed up once at the end, not warned about in each cell."""
-    return nullcontext() if plan.is_strict else quiet_inside(ConvergenceWarning)
+def _quiet_cells(plan: FoldPlan) -> AbstractContextManager[None]:
+    """What is said once for all cells: convergence, which each of them records, and the target, which they share."""
+    return quiet_inside(GrossTargetWarning, *([] if plan.is_strict else [ConvergenceWarning]))

@@ -13,7 +13,7 @@ from sklearn import metrics as sk
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import load_extensions
 from zeronorm.selection.kinds import METRIC_NAMES
 
@@ -361,14 +361,14 @@ def as_metric(metric: Any, parameter: str = "metrics") -> Metric:
         if metric in get_scorer_names():
             return replace(_of_scorer(get_scorer(metric), metric), bounds=_bounds_of_scorer(metric))
         raise ValueError(
-            f"The '{parameter}' parameter names {metric!r}, which is not known. Use one of {sorted(METRICS)}, "
+            f"The '{parameter}' parameter names {written(metric)}, which is not known. Use one of {sorted(METRICS)}, "
             "a scorer name of scikit-learn, or a Metric (register_metric makes its name known)."
         )
     if callable(metric):
         function = getattr(metric, "_score_func", metric)  # a scorer of make_scorer is named by its measure
         return _of_scorer(metric, str(getattr(function, "__name__", "scorer")))
     raise ValueError(
-        f"The '{parameter}' parameter must hold names, scorers or Metric objects. Got {metric!r} instead."
+        f"The '{parameter}' parameter must hold names, scorers or Metric objects. Got {written(metric)} instead."
     )
 
 

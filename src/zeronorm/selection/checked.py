@@ -42,7 +42,7 @@ class CheckedParameters:
         for name, kind in kinds_of(cls).items():
             value = getattr(self, name)
             if not kind.accepts(value):
-                is_huge = is_number(value) and LARGEST < abs(value) < math.inf
+                is_huge = is_number(value) and bool(LARGEST < abs(value) < math.inf)
                 raise parameter_error(self, name, kind.must_be + f" (at most {LARGEST:g})" * is_huge)
         self._check_parameters()
 

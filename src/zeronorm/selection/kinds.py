@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
+from zeronorm._types import written
+
 LARGEST = 1e100  # of a finite parameter: its square and its cube must not overflow
 
 
@@ -63,7 +65,10 @@ def parameter_error(owner: Any, parameter: str, must_be: str, got: Any = ...) ->
     got : what was found, by default the value of the parameter; text is shown as it is.
     """
     name = owner if isinstance(owner, str) else type(owner).__name__
-    found = repr(getattr(owner, parameter)) if got is ... else got if isinstance(got, str) else repr(got)
+    if got is ...:
+        found = written(getattr(owner, parameter))
+    else:
+        found = got if isinstance(got, str) else written(got)
     return ValueError(f"The '{parameter}' parameter of {name} must be {must_be}. Got {found} instead.")
 
 

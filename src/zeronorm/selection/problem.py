@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._types import IntArray
+from zeronorm._types import IntArray, written
 from zeronorm.design import ColumnStats, Design, require_finite_stats
 
 # -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
@@ -225,13 +225,13 @@ def column_index(column: Any, n_features: int, names: NDArray[Any] | None, param
         return index % n_features
     if names is None:
         raise ValueError(
-            f"The '{parameter}' parameter names column {column!r}, but X has no column names. "
+            f"The '{parameter}' parameter names column {written(column)}, but X has no column names. "
             "Pass a DataFrame or use column positions."
         )
     found = np.flatnonzero(np.asarray(names, dtype=object) == column)
     if found.size != 1:
         problem = "is not a column of X" if found.size == 0 else f"stands {found.size} times in X"
-        raise ValueError(f"The '{parameter}' parameter names column {column!r}, which {problem}.")
+        raise ValueError(f"The '{parameter}' parameter names column {written(column)}, which {problem}.")
     return int(found[0])
 
 
@@ -266,7 +266,9 @@ def parse_feature_groups(groups: Any, n_features: int, names: NDArray[Any] | Non
         for column in columns:
             index = column_index(column, n_features, names, "feature_groups")
             if codes[index] >= 0:
-                raise ValueError(f"The 'feature_groups' parameter puts column {column!r} into two groups.")
+                raise ValueError(
+                    f"The 'feature_groups' parameter puts column {written(column)} into two groups."
+                )
             codes[index] = code
     missing = np.flatnonzero(codes < 0)
     if missing.size:
@@ -314,3 +316,80 @@ def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
             EmptyAnswerWarning,
             stacklevel=6,
         )
+
+
+# -- Targets so far out that squares of errors see little else --
+
+DOMINANT = 99.0  # squared distance from the median over the sum of those of all other samples
+ENOUGH_OTHERS = 50  # fewer say less about how far a usual sample may lie, and more is asked of the distance
+FEWEST_OTHERS = 5
+LARGEST_SHARE = 0.02  # of the samples; more of them are a part of the data like any other
+
+
+class GrossTargetWarning(UserWarning):
+    """One sample, or a few, outweigh all others in a real target."""
+
+
+def gross_targets(y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> IntArray:
+    """Samples of which each outweighs all others together in the squares around the median, the farthest first.
+
+    Samples that equal the median say nothing about the usual distance: they do not count among the others, so that
+    many equal targets raise no alarm.
+    """
+    n_samples = y.size
+    most = max(1, int(LARGEST_SHARE * n_samples))
+    if n_samples <= FEWEST_OTHERS:
+        return np.empty(0, dtype=np.intp)
+    squares = (y - np.median(y)) ** 2
+    if sample_weight is not None:
+        squares *= sample_weight
+    first = np.argpartition(squares, n_samples - most)[n_samples - most :]
+    first = first[np.argsort(-squares[first], kind="stable")]
+    near = np.delete(squares, first)
+    # Sums over the samples that lie less far out, added up rather than subtracted from the total, which would cancel.
+    sums = near.sum() + np.append(np.cumsum(squares[first][:0:-1])[::-1], 0.0)
+    counts = np.count_nonzero(near) + np.append(np.cumsum(squares[first][:0:-1] > 0.0)[::-1], 0)
+    needed = DOMINANT * np.maximum(1.0, ENOUGH_OTHERS / np.maximum(counts, 1)) ** 2
+    is_gross = (squares[first] > needed * sums) & (counts >= FEWEST_OTHERS)
+    return np.asarray(first[: int(np.flatnonzero(is_gross)[-1]) + 1] if is_gross.any() else first[:0])
+
+
+def told_of_gross_targets(
+    y: NDArray[np.float64], found: IntArray, who: str, misleads: str, remedy: str
+) -> str:
+    """What is unusual about these samples, whom that may mislead, and what to do."""
+    others = np.delete(y, found)
+    middle = float(np.median(others))
+    distance = float(np.median(np.abs(others - middle)))
+    has, outweighs, it = "has the target", "It outweighs", "it"
+    if found.size > 1:
+        has, outweighs, it = "have targets such as", "They outweigh", "them"
+    return (
+        f"{who} {has} {y[found[0]]:.6g}, while the others have the median {middle:.6g} and the median absolute "
+        f"deviation {distance:.3g}. {outweighs} all others together in squared errors, which may mislead {misleads}. "
+        f"Correct or drop {it}, {remedy}."
+    )
+
+
+def warn_of_gross_targets(
+    misleads: str,
+    y: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None = None,
+    *,
+    rows: IntArray | None = None,
+    other_methods: bool = True,
+    stacklevel: int = 2,
+) -> bool:
+    """Say which samples a method that works with squares of a real target follows; whether there are any."""
+    found = gross_targets(y, sample_weight)
+    if not found.size:
+        return False
+    places = [str(place) for place in (found if rows is None else rows[found])]
+    listed = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+    who = f"{'Sample' if len(places) == 1 else 'Samples'} {listed} (counted from 0)"
+    ranks = "use the ranks of the target (scipy.stats.rankdata)"
+    methods = ", or take a method with an absolute loss, such as RFE or L1SVM"
+    remedy = f"{ranks}{methods}" if other_methods else f"or {ranks}"
+    told = told_of_gross_targets(y, found, who, misleads, remedy)
+    warnings.warn(told, GrossTargetWarning, stacklevel=stacklevel + 1)
+    return True

@@ -7,6 +7,7 @@ stores the result. A method implements ``_select`` and its constructor, nothing 
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from zeronorm._types import written
 from zeronorm.design import (
     Design,
     StandardizedDesign,
@@ -35,12 +37,20 @@ from zeronorm.design import (
 )
 from zeronorm.design.stats_kernels import LARGEST_VALUE
 from zeronorm.registry import MethodInfo
-from zeronorm.resampling.estimators import generator_from
+from zeronorm.resampling.estimators import generator_from, quiet_inside
 from zeronorm.selection.checked import CheckedParameters
 from zeronorm.selection.kinds import is_whole, parameter_error
 from zeronorm.selection.parameters import ATTRIBUTES
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem, Progress, Task, parse_always_keep, parse_feature_groups
+from zeronorm.selection.problem import (
+    GrossTargetWarning,
+    Problem,
+    Progress,
+    Task,
+    parse_always_keep,
+    parse_feature_groups,
+    warn_of_gross_targets,
+)
 
 
 def _has_estimator(selector: BaseSelector) -> bool:
@@ -85,7 +95,12 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         routed = self._route(fit_params)
         X, y, design = self._validate(X, y)
         problem = self._build_problem(design, y, sample_weight)
-        path = self._select(problem)
+        with (
+            quiet_inside(GrossTargetWarning)
+            if self._is_misled_by_target(problem, sample_weight)
+            else nullcontext()
+        ):
+            path = self._select(problem)
         if isinstance(problem.design, StandardizedDesign):
             path = path.demote(problem.design.zero_columns)
         path = path.constrained(problem.feature_groups, problem.always_keep)
@@ -218,10 +233,13 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         if self._is_multilabel(y):
             check_classification_targets(y)
             return np.asarray(y, dtype=np.intp), np.arange(y.shape[1]), "multilabel"
-        classes, codes = _classes_of(y)
+        try:
+            classes, codes = _classes_of(y)
+        except ValueError as error:
+            raise ValueError(f"{error} {self._remedy_for_numbers()}") from error
         if len(classes) < 2:
             raise ValueError(
-                f"{name} needs samples of at least two classes in y. Got one class only: {classes[0]!r}."
+                f"{name} needs samples of at least two classes in y. Got one class only: {written(classes[0])}."
             )
         self.classes_ = classes
         if len(classes) == 2:
@@ -233,6 +251,24 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 "two classes, such as RFE, or wrap this one in OneVsRestClassifier with an estimator."
             )
         return codes, classes, "multiclass"
+
+    def _remedy_for_numbers(self) -> str:
+        if "regression" in self._tasks() and "task" in self.get_params(deep=False):
+            return f"For a real target use {type(self).__name__}(task='regression')."
+        return "For a real target use a method that takes one, such as RFE(task='regression')."
+
+    def _follows_gross_targets(self) -> bool:
+        """Whether one sample far out in a real target decides what is selected: squares of errors, not absolutes."""
+        return True
+
+    def _is_misled_by_target(self, problem: Problem, sample_weight: Any) -> bool:
+        """Whether a warning says that samples with gross targets decide; fits inside need not repeat it."""
+        if problem.task != "regression" or problem.y.ndim != 1 or not self._follows_gross_targets():
+            return False
+        rows = None if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
+        return warn_of_gross_targets(
+            type(self).__name__, problem.y, problem.sample_weight, rows=rows, stacklevel=4
+        )
 
     # -- size and results -----------------------------------------------------------------------
 
@@ -322,25 +358,30 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         )
         return self._rescaled(X[:, np.flatnonzero(self.support_)])
 
+    def _trained(self) -> Any:
+        """``estimator_``; scikit-learn's error before ``fit``."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_
+
     @available_if(_has_estimator)
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().predict(self._selected_columns(X)))
 
     @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.decision_function(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().decision_function(self._selected_columns(X)))
 
     @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict_proba(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().predict_proba(self._selected_columns(X)))
 
     @available_if(_has_estimator)
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of ``estimator`` on the selected features."""
-        return float(self.estimator_.score(self._selected_columns(X), y, **score_params))
+        return float(self._trained().score(self._selected_columns(X), y, **score_params))
 
     # -- scikit-learn protocols -----------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import EmptyAnswerWarning, Problem
+from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem
 from zeronorm.selectors.base import BaseSelector
 
 
@@ -61,7 +61,7 @@ class MetaSelector(BaseSelector):
     ) -> Any:
         """A fitted clone of the wrapped selector."""
         data = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
-        with quiet_inside(ConvergenceWarning, EmptyAnswerWarning):
+        with quiet_inside(ConvergenceWarning, EmptyAnswerWarning, GrossTargetWarning):
             return seeded_clone(self.selector, rng).fit(data, target, **group_params(self.selector, groups))
 
     def _wrapped_path(

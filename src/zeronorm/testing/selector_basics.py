@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
@@ -99,7 +99,7 @@ def expect(error: type[Exception], function: Callable[..., Any], *args: Any, mes
     except error as raised:
         assert re.search(message, str(raised)), f"expected a message with {message!r}, got: {raised}"
         return
-    raise AssertionError(f"{function} accepted {args[-1]!r:.60} without an error ({message})")
+    raise AssertionError(f"{function} accepted {args[-1:]!r:.60} without an error ({message})")
 
 
 def _import_or_none(name: str) -> Any:
@@ -195,6 +195,25 @@ def check_predict_exists_only_with_an_estimator(selector: Any) -> None:
     assert s.estimator_.coef_.shape[-1] == 2
     assert s.predict(X).shape == y.shape
     assert s.score(X, y) > 0.5
+
+
+def check_methods_need_a_fit(selector: Any) -> None:
+    X, y = make_problem(selector)
+    if accepts(selector, "estimator"):
+        selector.set_params(estimator=Ridge() if is_regression(selector) else LogisticRegression())
+    arguments: dict[str, tuple[Any, ...]] = {
+        "transform": (X,),
+        "inverse_transform": (X,),
+        "get_support": (),
+        "get_feature_names_out": (),
+        "predict": (X,),
+        "predict_proba": (X,),
+        "decision_function": (X,),
+        "score": (X, y),
+    }
+    for name, given in arguments.items():
+        if hasattr(selector, name):
+            expect(NotFittedError, getattr(selector, name), *given, message="is not fitted yet")
 
 
 def check_works_in_a_pipeline(selector: Any) -> None:

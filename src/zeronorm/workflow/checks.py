@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.datasets.table import Table, counted, shown, shown_list
+from zeronorm.selection.problem import gross_targets, told_of_gross_targets
 from zeronorm.workflow.inputs import dense_columns
 
 IMBALANCE = 4.0
@@ -20,7 +21,7 @@ BLOCK = 4096
 
 
 def data_warnings(table: Table) -> list[str]:
-    """Leak suspects, identifiers, repeated samples, imbalance and too few samples, in words."""
+    """Leak suspects, identifiers, repeated samples, imbalance, few samples, gross targets, no variation."""
     return [
         *_leak_warnings(table),
         *_identifier_warnings(table),
@@ -28,6 +29,8 @@ def data_warnings(table: Table) -> list[str]:
         *_repeated_samples(table),
         *_balance_warnings(table),
         *_size_warnings(table),
+        *_gross_targets(table),
+        *_constant_features(table),
     ]
 
 
@@ -120,9 +123,14 @@ def _repeated_samples(table: Table) -> list[str]:
     repeated = len(hashes) - len(np.unique(hashes))
     if not repeated:
         return []
+    subject = (
+        "1 sample is an exact copy of another"
+        if repeated == 1
+        else f"{repeated} samples are exact copies of others"
+    )
     return [
-        f"{repeated} samples are exact copies of others, which may stand in training and test data at the same time. "
-        "Remove them, or keep copies together (parameter 'sample_groups')."
+        f"{subject}, which may stand in training and test data at the same time. Remove copies, or keep them together "
+        "(parameter 'sample_groups')."
     ]
 
 
@@ -159,4 +167,36 @@ def _size_warnings(table: Table) -> list[str]:
     return [
         f"There are few samples ({table.n_samples}{in_class}) for {counted(table.n_features, 'feature')}. The measured "
         "error is only a rough estimate. Confirm the selected features on new samples."
+    ]
+
+
+def _gross_targets(table: Table) -> list[str]:
+    """Samples so far out in a real target that the squares of errors see little else."""
+    if table.task != "regression":
+        return []
+    found = gross_targets(table.y)
+    if not found.size:
+        return []
+    noun = "Sample" if found.size == 1 else "Samples"
+    if table.sample_ids is not None:
+        who = f"{noun} {shown_list([str(table.sample_ids[place]) for place in found])}"
+    else:
+        places = ", ".join(str(place + 1) for place in found[:5])
+        more = f" and {found.size - 5} more" if found.size > 5 else ""
+        who = f"{noun} {places}{more} of {table.n_samples}"
+    remedy = "or use the ranks of the target instead of its values"
+    return [
+        told_of_gross_targets(table.y, found, who, "the choice of features and its measured error", remedy)
+    ]
+
+
+def _constant_features(table: Table) -> list[str]:
+    """Features of which none varies, as where a file was read in the wrong way."""
+    for start in range(0, table.n_features, BLOCK):
+        block = dense_columns(table.X, slice(start, start + BLOCK))
+        if not np.all(block == block[0]):
+            return []
+    subject = "The only feature" if table.n_features == 1 else f"Each of the {table.n_features} features"
+    return [
+        f"{subject} has the same value in all samples, which predicts nothing. Check the file and how it was read."
     ]

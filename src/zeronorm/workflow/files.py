@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from zeronorm._lazy import service
+from zeronorm._types import written
 from zeronorm.workflow import COMMAND
 from zeronorm.workflow.places import output_folder
 
@@ -253,7 +254,8 @@ def _read_parquet(file: Path) -> Any:
         return pl.read_parquet(file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(
-            f"The file {str(file)!r} is damaged or not Parquet. Run the selection again."
+            f"The file {str(file)!r} is no Parquet file, or a damaged one. Give the folder of a run or its "
+            "records.parquet; if that is damaged, run the selection again."
         ) from error
 
 
@@ -351,10 +353,10 @@ def call_text(name: str, arguments: Mapping[str, Any], defaults: Mapping[str, An
     for key, value in arguments.items():
         if key in defaults and _is_same(value, defaults[key]):
             continue
-        is_plain = isinstance(value, (str, int, float, bool, Path)) or value is None
-        is_plain = is_plain or (isinstance(value, (list, tuple, dict)) and len(repr(value)) < 200)
+        is_plain = isinstance(value, (str, int, float, bool, np.generic, Path)) or value is None
+        is_plain = is_plain or (isinstance(value, (list, tuple, dict)) and len(written(value)) < 200)
         text = (
-            repr(str(value) if isinstance(value, Path) else value)
+            written(str(value) if isinstance(value, Path) else value)
             if is_plain
             else f"<{type(value).__name__}>"
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm._types import written
 from zeronorm.design import Design, as_design, pack
 from zeronorm.design.chunked import DEFAULT_MEMORY_BUDGET
 from zeronorm.design.dask import is_dask_array
@@ -287,8 +288,8 @@ def _from_file(path: Path, options: DataOptions) -> Table:
     name = about["target_name"]
     if options.target not in (None, name):
         raise ValueError(
-            f"The 'target' parameter must be {name!r}, the target packed with {path}, an array, or the path of a .npy "
-            f"file. Got {options.target!r} instead."
+            f"The 'target' parameter must be {written(name)}, the target packed with {path}, an array, or the path of "
+            f"a .npy file. Got {written(options.target)} instead."
         )
     groups = about["sample_groups"]
     given = replace(
@@ -337,7 +338,7 @@ def _separate_target(target: Any, source: str) -> tuple[Any, str]:
     if target is None or (isinstance(target, str) and not target.endswith(".npy")):
         raise ValueError(
             f"The 'target' parameter must be an array, or the path of a .npy file, for {source}, which holds "
-            f"features only. Got {target!r} instead."
+            f"features only. Got {written(target)} instead."
         )
     if _is_array(target):
         return target, str(getattr(target, "name", None) or "target")
@@ -357,8 +358,8 @@ def _feature_groups(groups: Any, table: Table) -> NDArray[np.intp]:
         unknown = set(map(str, groups)) - set(map(str, table.feature_names))
         if unknown:
             raise ValueError(
-                f"The 'feature_groups' parameter names {sorted(unknown)[0]!r}, which is not a feature of the table. "
-                "Check the name."
+                f"The 'feature_groups' parameter names {written(sorted(unknown)[0])}, which is not a feature of the "
+                "table. Check the name."
             )
         groups = [str(groups.get(name, f"alone {i}")) for i, name in enumerate(table.feature_names)]
     labels: NDArray[Any] = np.asarray(groups)
@@ -378,6 +379,16 @@ def dense_columns(X: Any, columns: NDArray[np.intp] | slice) -> NDArray[np.float
     return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 
 
+def _told_of_case(label: str, labels: list[str]) -> str:
+    twins = [other for other in labels if other != label and other.casefold() == label.casefold()]
+    if not twins:
+        return ""
+    return (
+        f" {written(label)} and {written(twins[0])} differ in upper and lower case only; if they are one class, write "
+        "them alike."
+    )
+
+
 def check_folds(table: Table, n_folds: int) -> None:
     """Every fold needs every class, and every group of samples a fold."""
     if table.task == "classification":
@@ -385,10 +396,13 @@ def check_folds(table: Table, n_folds: int) -> None:
         if count < n_folds:
             from zeronorm.datasets.table import QUANTITY
 
+            n_left = sum(size >= n_folds for size in table.class_counts.values())
+            others = f", or leave out small classes: set min_class_size={n_folds}." if n_left > 1 else "."
             raise ValueError(
-                f"The 'cv' parameter must be at most the size of the smallest class. The class {rarest!r} has {count} "
-                f"samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer, or leave out small classes: set "
-                f"min_class_size={n_folds}." + QUANTITY * (table.y.dtype.kind in "iuf")
+                f"The 'cv' parameter must be at most the size of the smallest class. The class {written(rarest)} has "
+                f"{count} samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer{others}"
+                + QUANTITY * (table.y.dtype.kind in "iuf")
+                + _told_of_case(rarest, list(table.class_counts))
             )
     elif table.n_samples < 2 * n_folds:
         raise ValueError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zeronorm._lazy import service
+from zeronorm._types import written
 from zeronorm.selection.problem import Progress, RunBar
 from zeronorm.workflow import chance, checks, files, measured, procedures, training
 from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
@@ -177,14 +178,16 @@ def _describe_method(name: str, selector: Any, label: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else written(value)
+
+
+# The last one is said with the names of the samples, beside all else that is unusual about the data.
+UNTOLD_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "GrossTargetWarning")
 
 
 def _messages(caught: list[Any]) -> list[str]:
     """Warnings of the computation, in one line; those of the folds that differ in numbers only, once."""
-    relevant = [
-        w for w in caught if w.category.__name__ not in ("DeprecationWarning", "PendingDeprecationWarning")
-    ]
+    relevant = [w for w in caught if w.category.__name__ not in UNTOLD_WARNINGS]
     found: dict[str, str] = {}
     for text in (" ".join(str(w.message).split()) for w in relevant):
         found.setdefault(re.sub(r"\d+(\.\d+)?", "0", text), text)

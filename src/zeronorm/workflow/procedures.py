@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm._types import written
 from zeronorm.registry import MethodInfo, all_methods, get_method
 from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
 from zeronorm.workflow.inputs import kept_columns, names_of
@@ -86,10 +87,12 @@ class Settings:
                 continue
             if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(
-                    f"The '{name}' parameter must be a whole number of at least {least}. Got {value!r}."
+                    f"The '{name}' parameter must be a whole number of at least {least}. Got {written(value)}."
                 )
         if found.rule not in RULES:
-            raise ValueError(f"The 'rule' parameter must be one of {RULES}. Got {found.rule!r} instead.")
+            raise ValueError(
+                f"The 'rule' parameter must be one of {RULES}. Got {written(found.rule)} instead."
+            )
         check_permutations(found.permutations)
         check_predictor(found.predictor)
         return found
@@ -105,7 +108,7 @@ def parse_features(features: Any) -> int | None:
         count = 0
     if count < 1 or count != float(features):
         raise ValueError(
-            f"The 'features' parameter must be a count of at least 1, or 'auto'. Got {features!r} instead."
+            f"The 'features' parameter must be a count of at least 1, or 'auto'. Got {written(features)} instead."
         )
     return count
 
@@ -115,7 +118,7 @@ def check_permutations(permutations: Any) -> None:
     is_count = isinstance(permutations, numbers.Integral) and not isinstance(permutations, bool)
     if permutations != "auto" and not (is_count and permutations >= 0):
         raise ValueError(
-            f"The 'permutations' parameter must be a count (0 for none) or 'auto'. Got {permutations!r} instead."
+            f"The 'permutations' parameter must be a count (0 for none) or 'auto'. Got {written(permutations)} instead."
         )
 
 
@@ -130,7 +133,7 @@ def check_predictor(predictor: Any) -> None:
     if not is_estimator and (not isinstance(predictor, str) or predictor not in PREDICTORS):
         raise ValueError(
             f"The 'predictor' parameter must be one of {PREDICTORS} or an estimator with fit and predict. Got "
-            f"{predictor!r} instead."
+            f"{written(predictor)} instead."
         )
 
 
@@ -383,7 +386,9 @@ def _error_control_procedure(
     wrapped = str(own.pop("selector", _single_method(table)))
     inner = get_method(wrapped)
     if inner.kind != "selector":
-        raise ValueError(f"The 'selector' of {info.name!r} must be the name of a selector. Got {wrapped!r}.")
+        raise ValueError(
+            f"The 'selector' of {info.name!r} must be the name of a selector. Got {written(wrapped)}."
+        )
     _check_serves(inner, table)
     plain = Settings()
     selector = build_selector(inner, _without_groups(table), plain, {})
@@ -422,7 +427,7 @@ def metrics_of(table: Table, settings: Settings) -> list[str]:
         parse_metrics(names, table.task)
     except ValueError as error:
         raise ValueError(
-            f"The 'metric' parameter names {settings.metric!r}, which is not known. Use one of "
+            f"The 'metric' parameter names {written(settings.metric)}, which is not known. Use one of "
             f"{', '.join(sorted(SCORERS))} or the name of a scikit-learn scorer, such as f1_macro."
         ) from error
     if settings.metric in SCORERS and (settings.metric in OF_REGRESSION) != (table.task == "regression"):

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, Relief, SelectorCV, evaluate
+from zeronorm import AROM, L1SVM, RFE, AutoSelector, FisherScore, RandomSelector, Relief, SelectorCV, evaluate
+from zeronorm.datasets import make_linear_toy
 from zeronorm.resampling.estimators import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method, thinned
@@ -252,6 +253,9 @@ def test_a_real_target_is_judged_by_a_ridge_regression_with_chosen_penalty():
         assert score[1] == pytest.approx(max(whole, -1.0), rel=1e-9)
 
 
+@pytest.mark.filterwarnings(
+    "ignore::zeronorm.selection.problem.GrossTargetWarning"
+)  # just what is asked for here
 def test_no_fold_of_a_real_target_counts_for_less_than_minus_one():
     X, _ = problem(n_samples=12, n_features=4)
     y = np.r_[np.zeros(11), 1e3] + X[:, 0]
@@ -304,3 +308,14 @@ def test_a_size_that_is_no_better_than_no_feature():
     scores = np.array([[-0.4, 0.0, 0.1], [-0.2, 0.1, 0.2], [-0.3, -0.1, 0.0]])  # the last has 0.1 ± 0.06
     assert [choose_size(scores, "one_se", least) for least in (None, 0.0, 0.05)] == [2, 2, 0]
     assert choose_size(scores, "best", 0.05) == 2
+
+
+def test_selectors_names_and_pairs_may_be_given():
+    X, y = make_linear_toy(40, random_state=0)[:2]
+    given = [FisherScore(), "svm-weights", ("mine", RFE())]
+    selector = AutoSelector(given, cv=2, random_state=0).fit(X, y)
+    assert set(selector.method_scores_) == {"FisherScore", "svm-weights", "mine", "consensus"}
+    with pytest.raises(
+        ValueError, match=r"different names. Got 'FisherScore' twice; give pairs \(name, selector\)"
+    ):
+        AutoSelector([FisherScore(), FisherScore()]).fit(X, y)

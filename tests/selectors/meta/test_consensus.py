@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from zeronorm import AROM, L1SVM, Consensus, FisherScore, SelectionPath
+from zeronorm import AROM, L1SVM, RFE, Consensus, FisherScore, SelectionPath
 from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.registry import register
 from zeronorm.selection.problem import EmptyAnswerWarning
@@ -269,3 +269,12 @@ def test_few_samples_of_a_real_target_have_a_larger_penalty(monkeypatch):
     correlation = np.abs(np.corrcoef(X.T, target)[-1, :-1])
     first = [np.mean(correlation[order[:10]]) for order in (real, real_with_less)]
     assert first[0] > first[1]  # with a large penalty what a feature is worth alone counts for more
+
+
+def test_selectors_names_and_pairs_may_be_given():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    y = X[:, 0] + 0.1 * X[:, 1]
+    given = [FisherScore(task="regression"), "lasso", ("mine", RFE(task="regression"))]
+    selector = Consensus(given, task="regression", random_state=0).fit(X, y)
+    assert selector.ranks_.shape == (3, 6)
+    assert (selector.ranks_[:, 0] == 1).all()

@@ -98,6 +98,8 @@ def read_delimited(
 
 def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opened, Layout]:
     skipped, lines = _first_lines(file.path, start)
+    if lines and lines[0].lstrip().lower().startswith(("<!doctype html", "<html")):
+        raise DataError(f"{file.subject} is a web page, not a table. Download the data itself.")
     notes: tuple[str, ...] = ()
     wanted = None if delimiter is None else NAMED_SEPARATORS.get(delimiter, delimiter)
     if wanted is not None and len(wanted.encode()) != 1:
@@ -107,7 +109,7 @@ def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opene
     default = DEFAULT_SEPARATORS.get(file.ending, ",")
     separator = wanted or _likely_separator(lines, default)
     if separator is None or _count(lines[0], separator) < 2:
-        raise _one_column(file, lines[0] if lines else "", separator or default, lines)
+        raise _one_column(file, separator or default, lines, skipped)
     if wanted is None and separator != default:
         notes = (f"The columns are separated by {_spoken(separator)}.",)
     if separator == " " and any("  " in line or line != line.strip() for line in lines):
@@ -185,14 +187,19 @@ def _with_tabs(file: Opened) -> Path:
     return target
 
 
-def _one_column(file: Opened, header: str, separator: str, lines: list[str]) -> DataError:
+def _one_column(file: Opened, separator: str, lines: list[str], skipped: int) -> DataError:
     if not lines:
         return DataError(
             f"{file.subject} holds only comments or empty lines. Give a file with a header and data."
         )
+    wide = next((place for place, line in enumerate(lines) if _count(line, separator) > 1), None)
+    title = ""
+    if wide is not None:
+        title = f" Line {skipped + wide + 1} has {_count(lines[wide], separator)} cells: if a title stands above the "
+        title += "header, delete it."
     return DataError(
-        f"With the delimiter {separator!r} {file} has only one column, {shown(header)}. Give a table with a target and "
-        "at least one feature. If another character separates the columns, name it (parameter 'delimiter')."
+        f"With the delimiter {separator!r} {file} has only one column, {shown(lines[0])}. Give a table with a target "
+        f"and at least one feature.{title} If another character separates the columns, name it (parameter 'delimiter')."
     )
 
 

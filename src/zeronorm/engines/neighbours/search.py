@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._threads import run_in_threads, useful_threads
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design.base import read_in_turn
 from zeronorm.engines.neighbours.kernels import (
     COLUMNS_PER_SUM,
@@ -223,7 +223,7 @@ def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> i
     small = np.flatnonzero(sizes <= k)
     if small.size:
         fewest = int(sizes.argmin())
-        labels = "all samples" if problem.classes is None else f"class {str(problem.classes[fewest])!r}"
+        labels = "all samples" if problem.classes is None else f"class {written(problem.classes[fewest])}"
         warnings.warn(
             f"{name} found fewer than n_neighbors={k} hits in {labels} ({sizes[fewest]} samples; "
             f"{small.size} such classes), so it used those it found. Lower n_neighbors to treat all classes alike.",

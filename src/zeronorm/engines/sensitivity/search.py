@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.engines.elimination.loop import Elimination, count_to_remove, eliminate
 from zeronorm.engines.sensitivity.models import SensitiveModel
 from zeronorm.selection.path import SelectionPath, order_by_score
@@ -300,5 +300,5 @@ def _output_name(estimator: Any, problem: Problem) -> str:
             return name
     raise ValueError(
         "The 'learner' parameter of SensitivityElimination must be 'svm', 'network' or an estimator with one of "
-        f"{names}. Got {estimator!r}, which has none."
+        f"{names}. Got {written(estimator)}, which has none."
     )

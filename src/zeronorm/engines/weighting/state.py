@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm._types import FloatArray, Int64Array
+from zeronorm._types import FloatArray, Int64Array, written
 from zeronorm.design import Design
 
 
@@ -170,7 +170,8 @@ class Checkpoint:
         differing = [name for name in names if settings.get(name) != self.settings.get(name)]
         if differing:
             found = ", ".join(
-                f"{n}: {settings.get(n)!r} saved, {self.settings.get(n)!r} now" for n in differing
+                f"{n}: {written(settings.get(n))} saved, {written(self.settings.get(n))} now"
+                for n in differing
             )
             raise ValueError(
                 f"The checkpoint {self.path} belongs to another run ({found}). Use the same data and "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, written
 from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.evaluation.records import cells_by_method, frame_of_rows
 from zeronorm.evaluation.significance.effects import EffectSize, paired_differences
@@ -303,7 +303,7 @@ def compare_methods(
         )
     if test not in ("auto", "paired", "corrected_t"):
         raise ValueError(
-            f"The 'test' parameter must be 'auto', 'paired' or 'corrected_t'. Got {test!r} instead."
+            f"The 'test' parameter must be 'auto', 'paired' or 'corrected_t'. Got {written(test)} instead."
         )
     measure = as_metric(metric)
     cells = cells_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
@@ -363,7 +363,9 @@ def _pairs(methods: list[str], reference: str | None) -> list[tuple[str, str]]:
     elif reference in methods:
         pairs = [(name, reference) for name in methods if name != reference]
     else:
-        raise ValueError(f"The 'reference' parameter must be one of {methods}. Got {reference!r} instead.")
+        raise ValueError(
+            f"The 'reference' parameter must be one of {methods}. Got {written(reference)} instead."
+        )
     if not pairs:
         raise ValueError(f"A comparison needs at least two methods. Got {methods}.")
     return pairs

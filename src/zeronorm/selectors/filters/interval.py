@@ -18,6 +18,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 
+from zeronorm._types import written
 from zeronorm.registry import register
 from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.splits import make_splits, require_two_classes
@@ -196,7 +197,7 @@ class IntervalSelector(SplittingSelector):
             rare = problem.classes[int(np.argmin(counts))] if problem.classes is not None else ""
             raise ValueError(
                 "IntervalSelector trains on halves of the data and needs two samples of each class. Got one of "
-                f"class {rare!r}; drop the class, or give your own 'cv'."
+                f"class {written(rare)}; drop the class, or give your own 'cv'."
             )
         return RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=seed)
 

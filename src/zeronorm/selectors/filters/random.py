@@ -61,6 +61,9 @@ class RandomSelector(BaseSelector):
         self.always_keep = always_keep
         self.random_state = random_state
 
+    def _follows_gross_targets(self) -> bool:
+        return False
+
     def _select(self, problem: Problem) -> SelectionPath:
         constant = problem.design.column_stats().is_constant(problem.design.dtype)
         return SelectionPath.from_scores(problem.rng.random(problem.n_features), last=constant)

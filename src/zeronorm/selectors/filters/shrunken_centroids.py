@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats
@@ -99,6 +100,7 @@ class ShrunkenCentroids(WeightedSelector):
 
     def centroids_at(self, threshold: float) -> FloatArray:
         """The shrunken centroids, one row per class, for any threshold."""
+        check_is_fitted(self)
         shrunk = np.maximum(np.abs(self._deviation) - threshold * self._unit, 0.0)
         centroids: FloatArray = self._overall + np.sign(self._deviation) * shrunk
         return centroids

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, written
 from zeronorm.design import ColumnStats
 from zeronorm.engines.column_information import safe_ratio
 from zeronorm.registry import register
@@ -101,7 +101,7 @@ def _require_variances(stats: ColumnStats, problem: Problem) -> None:
         label = problem.classes[small[0]] if problem.classes is not None else small[0]
         raise ValueError(
             "WelchScore needs at least two samples of each class (total weight above 1), to estimate its variance. "
-            f"Got weight {stats.weight[small[0]]:g} for class {label!r}; add samples or use GolubScore."
+            f"Got weight {stats.weight[small[0]]:g} for class {written(label)}; add samples or use GolubScore."
         )
 
 

@@ -154,28 +154,28 @@ class EstimatorElimination(BaseSelector):
         """Predictions of ``estimator_`` from the selected features; parameters need metadata routing."""
         _raise_for_params(predict_params, self, "predict")
         params = self._routed("predict", predict_params)
-        return cast("NDArray[Any]", self.estimator_.predict(self._selected_columns(X), **params))
+        return cast("NDArray[Any]", self._trained().predict(self._selected_columns(X), **params))
 
     @available_if(estimator_has("score"))
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of ``estimator_`` on the selected features."""
         params = self._routed("score", score_params)
-        return cast("float", self.estimator_.score(self._selected_columns(X), y, **params))
+        return cast("float", self._trained().score(self._selected_columns(X), y, **params))
 
     @available_if(estimator_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values of ``estimator_`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.decision_function(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().decision_function(self._selected_columns(X)))
 
     @available_if(estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of ``estimator_`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict_proba(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().predict_proba(self._selected_columns(X)))
 
     @available_if(estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the class probabilities of ``estimator_``."""
-        return cast("NDArray[Any]", self.estimator_.predict_log_proba(self._selected_columns(X)))
+        return cast("NDArray[Any]", self._trained().predict_log_proba(self._selected_columns(X)))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata reaches ``fit``, ``predict`` and ``score`` of ``estimator``."""
@@ -392,6 +392,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
             )
             return n_features
         return self._requested_size(n_features) or max(1, n_features // 2)
+
+    def _follows_gross_targets(self) -> bool:
+        return self.loss == "squared"
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.C_ = self._price(problem)

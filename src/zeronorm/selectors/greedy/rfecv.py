@@ -197,8 +197,12 @@ class RFECV(EstimatorElimination):
     def _checked_by_ourselves(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Data for the built-in machine, which has no ``fit`` of its own to check them."""
         problem = self._build_problem(as_design(X), column_or_1d(y, warn=True), None)
+        self._is_misled_by_target(problem, None)
         target = problem.y if problem.task == "regression" else np.asarray(problem.classes)[problem.y]
         return X, target
+
+    def _follows_gross_targets(self) -> bool:
+        return self.n_features_to_select is None  # their number is chosen by squared errors
 
     def _working_estimator(self) -> Any:
         if self.estimator is not None:
@@ -310,6 +314,7 @@ class RFECV(EstimatorElimination):
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """The ``scoring`` of ``estimator_`` on the selected features."""
         _raise_for_params(score_params, self, "score")
+        self._trained()
         params: dict[str, Any] = {}
         if get_config()["enable_metadata_routing"]:
             params = dict(process_routing(self, "score", **score_params).scorer.score)

@@ -165,6 +165,9 @@ class SensitivityElimination(BaseSelector):
         self.always_keep = always_keep
         self.verbose = verbose
 
+    def _follows_gross_targets(self) -> bool:
+        return self.loss == "squared"
+
     def _select(self, problem: Problem) -> SelectionPath:
         model = self._model(problem)
         measure = Sensitivity(self.sensitivity_of, self.order, self.norm)

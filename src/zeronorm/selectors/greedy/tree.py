@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design import Design, require_finite_stats
 from zeronorm.engines.column_information import safe_ratio
 from zeronorm.registry import register
@@ -174,7 +174,9 @@ class TreeSelector(BaseSelector):
             words = choice("auto", *allowed).must_be
             raise parameter_error(self, "criterion", f"{words} for task={self.task!r}")
         if self.n_trees > 1 and (self.criterion == "error" or isinstance(self.ccp_alpha, str)):
-            which = "criterion='error'" if self.criterion == "error" else f"ccp_alpha={self.ccp_alpha!r}"
+            which = (
+                "criterion='error'" if self.criterion == "error" else f"ccp_alpha={written(self.ccp_alpha)}"
+            )
             raise parameter_error(self, "n_trees", f"1 with {which}")
 
     def _used(self, n_features: int) -> NDArray[np.bool_]:

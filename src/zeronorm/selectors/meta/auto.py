@@ -13,21 +13,23 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from zeronorm._types import FloatArray, IntArray
-from zeronorm.registry import get_method, register
+from zeronorm._types import FloatArray, IntArray, written
+from zeronorm.registry import register
 from zeronorm.resampling.estimators import StandardizedPricedRidge, StandardizedSVC, quiet_inside
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem, Progress
+from zeronorm.selection.problem import GrossTargetWarning, Problem, Progress
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta.consensus import (
     DEFAULT_METHODS,
     SHORTLIST,
     Consensus,
     default_roster,
+    named_selectors,
     quick_elimination,
     work_of_elimination,
 )
@@ -171,6 +173,7 @@ class AutoSelector(SplittingSelector):
 
     def verdict(self) -> str:
         """The choice in words."""
+        check_is_fitted(self, "method_scores_")
         names = ", ".join(name for name in self.method_scores_ if name != CONSENSUS)
         n_methods = len(self.method_scores_) - (CONSENSUS in self.method_scores_)
         if n_methods == 1:
@@ -247,7 +250,9 @@ class AutoSelector(SplittingSelector):
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
-        with quiet_inside(ConvergenceWarning):  # the path says it, and this selector warns
+        with quiet_inside(
+            ConvergenceWarning, GrossTargetWarning
+        ):  # the path says it, and this selector warns
             return consensus.fit(problem.design.take_rows(rows), target[rows], groups=groups)
 
     def _weights(self, members: list[tuple[str, Any]]) -> list[float]:
@@ -370,10 +375,18 @@ class AutoSelector(SplittingSelector):
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
             return default_roster(self.task, elimination, names_of_roster(self.task))
-        return [
-            (item, get_method(item).cls()) if isinstance(item, str) else tuple(item)
-            for item in self.selectors
-        ]
+        return named_selectors(self.selectors, self.task)
+
+    def _check_parameters(self) -> None:
+        names = [] if self.selectors is None else [name for name, _ in self._named_selectors({})]
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise parameter_error(
+                self,
+                "selectors",
+                "a list of different names",
+                f"{written(repeated)} twice; give pairs (name, selector)",
+            )
 
     def _configured(self, selector: Any) -> Any:
         """A clone with the task and the column settings of the whole."""

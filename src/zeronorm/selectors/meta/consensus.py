@@ -22,7 +22,7 @@ from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
 from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import EmptyAnswerWarning, Problem
+from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.wrapping import labels_of
 from zeronorm.solvers.svm.linear import prefers_gram
@@ -249,7 +249,7 @@ class Consensus(SplittingSelector):
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
             return default_roster(self.task, elimination)
-        return [s if isinstance(s, tuple) else (type(s).__name__, s) for s in self.selectors]
+        return named_selectors(self.selectors, self.task)
 
     def _check_parameters(self) -> None:
         if isinstance(self.weights, str) and self.weights == "stability" and self.n_subsamples == 0:
@@ -322,6 +322,17 @@ def quick_elimination(problem: Problem) -> dict[str, Any]:
     return {"step": 0.1, "loss": "squared"}
 
 
+def named_selectors(given: Sequence[Any], task: str) -> list[tuple[str, Any]]:
+    """Names and selectors of a list that holds selectors, names of methods and pairs of both."""
+    named = []
+    for item in given:
+        if isinstance(item, str):
+            named += default_roster(task, {}, (item,))
+        else:
+            named.append(item if isinstance(item, tuple) else (type(item).__name__, item))
+    return named
+
+
 def default_roster(
     task: str, elimination: dict[str, Any], names: tuple[str, ...] | None = None
 ) -> list[tuple[str, Any]]:
@@ -350,7 +361,7 @@ def _rank(
         design, target = design.take_rows(rows), target[rows]
         groups = None if groups is None else groups[rows]
     data = design if isinstance(selector, BaseSelector) else design.block(slice(None))
-    with quiet_inside(ConvergenceWarning, EmptyAnswerWarning):
+    with quiet_inside(ConvergenceWarning, EmptyAnswerWarning, GrossTargetWarning):
         fitted = seeded_clone(selector, rng).fit(data, target, **group_params(selector, groups))
     path = fitted_path(fitted, design.n_features)
     return (path.position() + 1).astype(np.int32), path.converged

@@ -133,6 +133,9 @@ class L1SVM(WeightedSplittingSelector):
         self.always_keep = always_keep
         self.verbose = verbose
 
+    def _follows_gross_targets(self) -> bool:
+        return False
+
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = tube_of(self, problem)
         middle, problem = problem.middle, problem.around_zero()

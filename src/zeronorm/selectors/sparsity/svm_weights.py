@@ -97,6 +97,9 @@ class SVMWeights(WeightedSplittingSelector):
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
+    def _follows_gross_targets(self) -> bool:
+        return False
+
     def _select(self, problem: Problem) -> SelectionPath:
         epsilon = self.epsilon_ = tube_of(self, problem)
         self.C_ = self._price(problem)

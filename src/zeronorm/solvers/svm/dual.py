@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, written
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.free_set import pivot_free_set
@@ -186,5 +186,7 @@ def finite_prices(C: float | ArrayLike, n_samples: int) -> FloatArray:
     """C for each sample; an infinite one would demand a perfect fit."""
     prices = per_sample(C, n_samples)
     if not np.isfinite(prices).all():
-        raise ValueError(f"The 'C' parameter of support vector regression must be finite. Got {C!r} instead.")
+        raise ValueError(
+            f"The 'C' parameter of support vector regression must be finite. Got {written(C)} instead."
+        )
     return prices

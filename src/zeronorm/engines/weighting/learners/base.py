@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 
-from zeronorm._types import FloatArray, Int64Array
+from zeronorm._types import FloatArray, Int64Array, written
 from zeronorm.engines.weighting.sampling import Draws, Pool, machine_cost
 
 
@@ -47,7 +47,7 @@ def check_number(
         "" if high is None else f" and at most {high:g}"
     )
     raise ValueError(
-        f"The '{name}' parameter of {type(learner).__name__} must be a number {bound}. Got {value!r} instead."
+        f"The '{name}' parameter of {type(learner).__name__} must be a number {bound}. Got {written(value)} instead."
     )
 
 
@@ -71,7 +71,7 @@ class ScikitLearner:
         if not is_usable:
             raise ValueError(
                 "The 'learner' parameter must be a scikit-learn classifier, a compiled learner or the "
-                f"name of one. Got {estimator!r} instead."
+                f"name of one. Got {written(estimator)} instead."
             )
         self.estimator = estimator
         self.is_binary = not get_tags(estimator).classifier_tags.multi_class

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._jit import kernel
-from zeronorm._types import FloatArray, Int64Array
+from zeronorm._types import FloatArray, Int64Array, written
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
 from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, machine_cost, subset_data
 
@@ -97,7 +97,7 @@ class SubsetKNN(CompiledLearner):
         if self.metric not in ("euclidean", "hamming"):
             raise ValueError(
                 "The 'metric' parameter of SubsetKNN must be 'euclidean' or 'hamming'. "
-                f"Got {self.metric!r} instead."
+                f"Got {written(self.metric)} instead."
             )
         if self.n_neighbors > bootstrap_size:
             raise ValueError(
