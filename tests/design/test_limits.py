@@ -309,6 +309,21 @@ def test_the_largest_values_that_are_usual():
     assert (found.smallest_width, found.lowest, found.highest) == (0.5, -2.0, 4.0)
 
 
+@pytest.mark.parametrize(("allow_nan", "known"), [(False, True), (True, False)])
+def test_what_a_closer_look_has_found_is_known(allow_nan, known, monkeypatch):
+    """The sum of these numbers is no number of single precision, though each of them is."""
+    design = DenseDesign(np.full((3, 2), np.finfo(np.float32).max))
+    assert not design._surely_finite()
+    stats.require_finite(design, allow_nan)
+    assert design._known_finite == known
+    monkeypatch.setattr(DenseDesign, "_blocks", None)
+    if known:
+        stats.require_finite(design)  # reads nothing
+    plain = DenseDesign(np.ones((3, 2)))
+    stats.require_finite(plain, allow_nan)
+    assert plain._known_finite
+
+
 # -- Sums of outer squares --
 
 
