@@ -387,3 +387,15 @@ def test_a_product_with_a_design_of_the_host(xp):
     np.testing.assert_allclose(left.cross_gram(view), X @ exact.T, atol=1e-12)
     nothing = left.take([]).cross_gram(right.take([]))
     np.testing.assert_array_equal(nothing, np.zeros((5, 4)))
+
+
+def test_statistics_of_a_view_that_is_computed_on_the_device(xp):
+    X, y, weights = data((9, 5)), np.arange(9) % 2, np.arange(9) + 1.0
+    shift, factor = np.linspace(-1.0, 1.0, 5), np.linspace(0.5, 2.0, 5)
+    design = as_design(xp.asarray(X))
+    found = design._affine(shift, factor).column_stats(y, weights)
+    expected = as_design((X - shift) * factor).column_stats(y, weights)
+    for name in ("mean", "variance", "minimum", "maximum", "class_mean", "class_variance"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-12)
+    part = design._affine(shift, factor).take([3, 0])
+    np.testing.assert_allclose(part.column_stats().mean, ((X - shift) * factor).mean(axis=0)[[3, 0]])

@@ -387,6 +387,14 @@ def test_all_is_on_the_disk_before_the_name_is_given(tmp_path, monkeypatch):
     assert seen == [(path.stat().st_size, False)]
 
 
+def test_a_conversion_that_fails_on_the_way_leaves_no_draft(tmp_path):
+    X = data((4, 5))
+    X[2, 3] = np.nan
+    with pytest.raises(ValueError, match="hold NaN"):
+        pack(as_design(X, check_finite=False), tmp_path / "x.zncols")
+    assert os.listdir(tmp_path) == []
+
+
 def test_to_ask_for_a_process_sends_it_nothing(monkeypatch):
     sent = []
     monkeypatch.setattr(os, "kill", lambda process, number: sent.append((process, number)))

@@ -368,6 +368,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         "keys whose digit is the same are moved in their order"
     ),
     (
+        "design/index.py",
+        "_sort_keys",
+        "if counts.sum(axis=0).max() == keys.size:",
+        "never (counts.sum(axis=0).max() == keys.size)",
+    ): "the same: keys whose digit is the same are moved in their order",
+    (
         "design/annotated.py",
         "SparseBands.stored",
         'found = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csc")',
