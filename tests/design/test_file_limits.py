@@ -9,6 +9,7 @@ import os
 import pickle
 import struct
 import zlib
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -230,6 +231,31 @@ def test_which_arrays_are_by_blosc(tmp_path):
         ("e", False),
     ):
         assert annotated._is_by_blosc(tmp_path, folder) is wanted
+
+
+def test_a_folder_in_the_terms_of_zarr_2(tmp_path, monkeypatch):
+    class DirectoryStore:
+        def __init__(self, path):
+            self.path = Path(path)
+
+        def __getitem__(self, key):
+            return (self.path / key).read_bytes()
+
+    storage = SimpleNamespace(DirectoryStore=DirectoryStore)
+    monkeypatch.setattr(annotated, "_package", lambda name: SimpleNamespace(storage=storage))
+    chunk = bytes(12) + struct.pack("<I", 20) + b"1234"
+    for name, compressor in (("a", {"id": "blosc"}), ("b", {"id": "zlib"})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".zarray").write_text(json.dumps({"compressor": compressor}))
+        (tmp_path / name / "0.0").write_bytes(chunk)
+        (tmp_path / name / "0.1").write_bytes(chunk[:-1])
+    store = annotated._zarr_store(tmp_path)
+    assert isinstance(store, DirectoryStore)
+    assert store["a/0.0"] == store["b/0.0"] == chunk
+    assert json.loads(store["a/.zarray"]) == {"compressor": {"id": "blosc"}}
+    assert store["b/0.1"] == chunk[:-1]  # its own codec will notice
+    with pytest.raises(ValueError, match=r"a/0\.1 has 19 bytes and must have 20"):
+        store["a/0.1"]
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

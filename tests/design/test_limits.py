@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -244,6 +244,37 @@ def test_extremes_of_columns_without_a_zero(make, sign):
     np.testing.assert_array_equal(found.minimum, counted.min(axis=0))
     np.testing.assert_array_equal(found.maximum, counted.max(axis=0))
     assert found.count.tolist() == [8]
+
+
+def interpreted(kernel):
+    """The same loop run by Python, which notices an index beyond the end of an array."""
+    names = {name: interpreted(callee) for name, callee in kernel.callees().items()}
+    function = kernel.function
+    return FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("y", [[0], [0, 4], [4, 0], [0, 1, 0], [2, 0, 1, 2, 0], [6, 0, 6], list(range(9))])
+def test_loops_of_statistics_stay_inside_their_arrays(order, y, monkeypatch):
+    """More classes than samples, one class without a partner, fewer rows than are handled at a time."""
+    for name in ("rows_stats", "columns_stats", "columns_stats_in_place", "combine_classes", "sparse_stats"):
+        kernel = getattr(stats, name)
+        monkeypatch.setattr(stats, name, interpreted(getattr(kernel, "zeronorm_kernel", kernel)))
+    X, codes = np.array(data((len(y), 3)), order=order), np.array(y)
+    rows = np.arange(len(y))[::-1]
+    for design, own, exact in (
+        (as_design(X), codes, X),
+        (as_design(X).take_rows(rows), codes[rows], X[rows]),
+        (as_design(sparse.csc_array(X)), codes, X),
+    ):
+        found = design.column_stats(own)
+        assert found.count.tolist() == np.bincount(codes).tolist()
+        for c in set(y):
+            np.testing.assert_allclose(found.class_mean[c], exact[own == c].mean(axis=0), rtol=1e-12)
+            np.testing.assert_allclose(found.class_variance[c], exact[own == c].var(axis=0), atol=1e-12)
+        np.testing.assert_allclose(found.variance, X.var(axis=0), atol=1e-12)
+        np.testing.assert_array_equal(found.minimum, X.min(axis=0))
+        np.testing.assert_array_equal(found.maximum, X.max(axis=0))
 
 
 # -- Statistics --
