@@ -109,15 +109,19 @@ def test_indices_take_four_bytes_where_that_suffices(tmp_path):
         assert (found.indices.dtype, found.indptr.dtype) == (np.int32, np.int32)
 
 
-@pytest.mark.parametrize(("n_columns", "wanted"), [(2**31 - 1, np.int32), (2**31, np.int64)])
-def test_the_largest_size_whose_indices_take_four_bytes(tmp_path, n_columns, wanted, monkeypatch):
+@pytest.mark.parametrize(("size", "wanted"), [(2**31 - 1, np.int32), (2**31, np.int64)])
+def test_the_largest_size_whose_indices_take_four_bytes(tmp_path, size, wanted, monkeypatch):
     monkeypatch.setattr(annotated, "check_structure", lambda X: None)  # compiled once more for eight bytes
     X = sparse.csr_array(np.eye(2))
-    attributes = {"encoding-type": "csr_matrix", "shape": (2, n_columns)}
-    path = written(tmp_path / "x.h5ad", X, indices=np.array([0, n_columns - 1]), attributes=attributes)
+    attributes = {"encoding-type": "csr_matrix", "shape": (2, size)}
+    path = written(tmp_path / "x.h5ad", X, indices=np.array([0, size - 1]), attributes=attributes)
     found = annotated.open_annotated(path)._lines(range(2))
     assert (found.indices.dtype, found.indptr.dtype) == (wanted, wanted)
-    assert found.indices.tolist() == [0, n_columns - 1]
+    assert found.indices.tolist() == [0, size - 1]
+    stored = annotated.open_annotated(written(path, X))
+    stored.n_stored = size  # as if there were so many values
+    found = stored._lines(range(2))
+    assert (found.indices.dtype, found.indptr.dtype) == (wanted, wanted)
 
 
 def test_an_index_that_would_fit_after_a_cut_is_no_index(tmp_path):
