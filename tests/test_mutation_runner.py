@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -71,6 +72,34 @@ def script_of(test):
     ran = str(folder / "ran.json")
     script.write_text(SCRIPT.format(runner=str(RUNNER), test=str(test), folder=str(folder), ran=ran))
     return str(script)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [("time.sleep(1.5)", 0), ("while True: pass", -signal.SIGPROF)],
+    ids=["waits", "works"],
+)
+def test_a_limit_is_one_of_processor_time(tmp_path, body, status):
+    """On a busy machine a test that is all right takes long by the clock."""
+    test, orders = tmp_path / "test_it.py", tmp_path / "orders.json"
+    test.write_text(f"import time\n\ndef test_it():\n    {body}\n")
+    orders.write_text(json.dumps({"tests": {"test_it.py::test_it": 0.5}, "ran": None}))
+    settings = {"PYTHONPATH": str(RUNNER / "inside"), "ZERONORM_TRIAL": str(orders)}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "mutation_plugin",
+        str(test),
+    ]
+    ended = subprocess.run(command, cwd=tmp_path, env={**os.environ, **settings}, timeout=120)
+    assert ended.returncode == status
 
 
 def wait_until(condition, limit_s=30.0):

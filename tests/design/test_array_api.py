@@ -203,3 +203,199 @@ def test_relief_compares_samples_where_they_are(xp, metric, task, monkeypatch):
 
     monkeypatch.setattr(ArrayApiDesign, "_fill", refuse)
     np.testing.assert_allclose(relief.fit(foreign, y).path_.scores, expected, rtol=1e-9)
+
+
+# -- Sizes at which another way begins, and what the device is asked for --
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How many bytes a block was wanted to have, each time; it gets ``granted`` of them."""
+
+    class Asked(list):
+        granted = 10**6
+
+    found = Asked()
+    monkeypatch.setattr(
+        array_api, "block_bytes", lambda array, wanted: found.append(wanted) or min(wanted, found.granted)
+    )
+    return found
+
+
+def test_blocks_of_columns_and_rows_as_large_as_the_device_allows(xp, asked, monkeypatch):
+    X = data((6, 10))
+    design = as_design(xp.asarray(X), check_finite=False)
+    asked.clear()
+    for granted, width in ((1, 1), (8 * 6 * 3 - 1, 2), (8 * 6 * 3, 3), (10**6, 10)):
+        asked.granted = granted
+        slices = list(design._device_slices(6))
+        assert [part.start for part in slices] == list(range(0, 10, width))
+        assert [len(part) for part in slices[:-1]] == [width] * (len(slices) - 1)
+        assert slices[-1].stop == 10
+    assert set(asked) == {8 * 6 * 10}
+    assert [len(part) for part in design._device_slices(6, 4)] == [4, 4, 2]
+    asked.granted = 10**6
+    assert list(design._device_slices(0)) == [range(10)]
+    heights, take = [], ArrayApiDesign._take_rows
+    monkeypatch.setattr(
+        ArrayApiDesign, "_take_rows", lambda self, rows: heights.append(len(rows)) or take(self, rows)
+    )
+    d = np.linspace(-1.0, 1.0, 6)
+    for granted, wanted in ((1, [1] * 6), (8 * 10 * 4 - 1, [3, 3]), (8 * 10 * 4, [4, 2]), (10**6, [6])):
+        asked.granted = granted
+        asked.clear()
+        heights.clear()
+        np.testing.assert_allclose(design.sandwich(d), (X.T * d) @ X, atol=1e-12)
+        assert heights == wanted
+        assert asked == [8 * 6 * 10]
+
+
+def test_distances_need_one_matrix_of_all_pairs(xp, asked):
+    X = data((6, 4))
+    design = as_design(xp.asarray(X), check_finite=False)
+    asked.clear()
+    asked.granted = 8 * 36 - 1
+    assert design.distances(np.ones(4)) is None
+    assert asked == [8 * 36]
+    asked.granted = 8 * 36
+    expected = np.abs(X[:, None] - X[None]).sum(axis=2)
+    np.testing.assert_allclose(design.distances(np.ones(4)), expected, atol=1e-12)
+    assert design.take([]).distances(np.empty(0)) is None
+
+
+@pytest.mark.parametrize("n_pairs", [0, 1, 4, 5, 6, 13])
+def test_more_pairs_than_samples(xp, n_pairs):
+    X, rng = data((5, 7)), np.random.default_rng(1)
+    first, second = rng.integers(0, 5, n_pairs), rng.integers(0, 5, n_pairs)
+    weights = rng.uniform(size=n_pairs)
+    design = as_design(xp.asarray(X))
+    for part, exact in ((design, X), (design.take_rows([4, 3, 2, 1, 0]).take([6, 0]), X[::-1][:, [6, 0]])):
+        found = part.difference_sums(first, second, weights)
+        np.testing.assert_allclose(found, weights @ np.abs(exact[first] - exact[second]), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_chosen", [0, 1, 3, 4, 5, 9])
+def test_features_without_weight_are_left_out_where_they_are_most(xp, n_chosen, monkeypatch):
+    X = data((5, 9))
+    scale = np.where(np.arange(9) < n_chosen, 1.5, 0.0)
+    taken, take = [], ArrayApiDesign._take
+    monkeypatch.setattr(ArrayApiDesign, "_take", lambda self, c: taken.append(len(c)) or take(self, c))
+    np.testing.assert_allclose(as_design(xp.asarray(X)).gram(scale), (X * scale) @ X.T, atol=1e-12)
+    assert taken == ([n_chosen] if n_chosen < 4 else [])
+
+
+def test_which_selections_are_gathered_on_the_device(xp, monkeypatch):
+    X = data((8, 30))
+    names = np.array([f"g{j}" for j in range(30)], dtype=object)
+    design = as_design(xp.asarray(X), feature_names=names)
+    assert design._resident_elsewhere() is None
+    monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
+    assert design._resident_elsewhere() is None
+    monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8 - 1)
+    assert design._resident_elsewhere() is design
+    ranges = design.take(slice(2, 29)).take_rows(slice(1, 8))
+    monkeypatch.setattr(array_api, "_HOST_WORK", 1)
+    assert ranges._resident_elsewhere() is ranges
+    view = design.standardized()._fused()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for whole, exact in ((design, X), (view, Z)):
+        for rows, columns in (([5, 2], slice(0, 9)), (slice(0, 5), [9, 3]), ([5, 2], [9, 3])):
+            part = whole.take(columns).take_rows(rows)
+            together = part._resident_elsewhere()
+            assert tuple(together._array.shape) == part.shape
+            np.testing.assert_allclose(together.block(slice(None)), exact[rows][:, columns], atol=1e-12)
+            if whole is design:
+                assert together.feature_names.tolist() == names[columns].tolist()
+    rounded = X.copy()
+    rounded[:, 4] = np.where(np.arange(8) % 2, 1e6, np.nextafter(1e6, 2e6))
+    few = as_design(xp.asarray(rounded)).standardized().take([9, 4])
+    moved = few._resident_elsewhere()
+    assert moved is not few
+    assert moved.zero_columns.tolist() == [False, True]
+    assert not moved.block([1]).any()
+    ranged = as_design(xp.asarray(rounded)).standardized()
+    assert ranged._resident_elsewhere() is ranged
+
+
+def test_moments_count_samples_of_positive_weight_and_centre_by_the_heaviest(xp):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 3))
+    X[:50] += 1e6
+    weights = np.where(np.arange(100) < 50, 1e-20, 1.0)
+    found = as_design(xp.asarray(X)).column_stats(sample_weight=weights)
+    expected = np.cov(X.T, aweights=weights, ddof=0).diagonal()
+    np.testing.assert_allclose(found.variance, expected, rtol=1e-9)
+    X[7], weights[7] = 1e9, 0.0
+    X[8], weights[8] = -1e9, 0.0
+    found = as_design(xp.asarray(X)).column_stats(np.arange(100) % 2, weights)
+    counted = weights > 0.0
+    np.testing.assert_array_equal(found.minimum, X[counted].min(axis=0))
+    np.testing.assert_array_equal(found.maximum, X[counted].max(axis=0))
+    assert found.count.tolist() == [49, 49]
+
+
+def test_equal_numbers_are_their_own_mean(xp):
+    """Also those whose mean is rounded, in all classes and without one of them."""
+    X = data((7, 4))
+    X[:, 1], X[:, 2] = 0.1, np.arange(7) % 2 * 2 + 0.1
+    found = as_design(xp.asarray(X)).column_stats(np.arange(7) % 2 * 2)
+    assert found.mean[1] == 0.1
+    assert found.class_mean[:, 1].tolist() == [0.1, 0.0, 0.1]
+    assert found.variance[1] == 0.0
+    assert not found.class_variance[:, 1].any()
+    assert found.variance[2] > 0.9
+    nothing = as_design(xp.asarray(X)).take([]).column_stats(np.arange(7) % 2)
+    assert (nothing.class_mean.shape, nothing.class_variance.shape, nothing.mean.shape) == (
+        (2, 0),
+        (2, 0),
+        (0,),
+    )
+    missing = X.copy()
+    missing[:, 3] = np.nan
+    found = as_design(xp.asarray(missing), allow_nan=True).column_stats()
+    assert np.isnan(found.mean[3])
+
+
+def test_the_largest_values_that_are_surely_finite(xp):
+    for value, sure in ((1e150, True), (-1e150, True), (1.1e150, False), (-1.1e150, False), (np.nan, False)):
+        X = data((3, 2))
+        X[1, 1] = value
+        assert as_design(xp.asarray(X), check_finite=False)._surely_finite() == sure
+
+
+def test_up_to_which_means_products_are_corrected_on_a_device(xp):
+    design = as_design(xp.asarray(np.eye(3)))
+    for mean, corrected in ((1e4, True), (-1e4, True), (1.1e4, False)):
+        view = StandardizedDesign(design, np.full(3, mean), np.ones(3))
+        assert view._vectors_correctable == corrected
+        assert not view._correctable
+        np.testing.assert_allclose(view.dot(np.ones(3)), 1.0 - 3.0 * mean, rtol=1e-12)
+    shifted = view._affine(np.array([0.0, 1.0, 0.0]), np.ones(3))
+    assert shifted is None
+    assert isinstance(view._affine(np.zeros(3), np.ones(3)), ArrayApiDesign)
+    assert as_design(np.eye(3)).standardized()._affine(np.zeros(3), np.ones(3)) is None
+
+
+def test_a_product_with_a_design_of_the_host(xp):
+    X, Z = data((5, 7)), data((4, 7), seed=1)
+    left, right = as_design(xp.asarray(X)), as_design(Z)
+    np.testing.assert_allclose(left.cross_gram(right), X @ Z.T, atol=1e-12)
+    scale = np.arange(7.0)
+    np.testing.assert_allclose(left.cross_gram(right, scale), (X * scale) @ Z.T, atol=1e-12)
+    np.testing.assert_allclose(right.cross_gram(left, scale), (Z * scale) @ X.T, atol=1e-12)
+    view, exact = right.standardized(), (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    np.testing.assert_allclose(left.cross_gram(view), X @ exact.T, atol=1e-12)
+    nothing = left.take([]).cross_gram(right.take([]))
+    np.testing.assert_array_equal(nothing, np.zeros((5, 4)))
+
+
+def test_statistics_of_a_view_that_is_computed_on_the_device(xp):
+    X, y, weights = data((9, 5)), np.arange(9) % 2, np.arange(9) + 1.0
+    shift, factor = np.linspace(-1.0, 1.0, 5), np.linspace(0.5, 2.0, 5)
+    design = as_design(xp.asarray(X))
+    found = design._affine(shift, factor).column_stats(y, weights)
+    expected = as_design((X - shift) * factor).column_stats(y, weights)
+    for name in ("mean", "variance", "minimum", "maximum", "class_mean", "class_variance"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-12)
+    part = design._affine(shift, factor).take([3, 0])
+    np.testing.assert_allclose(part.column_stats().mean, ((X - shift) * factor).mean(axis=0)[[3, 0]])

@@ -262,3 +262,98 @@ def test_an_array_without_elements():
         assert design._affine(np.zeros(p), np.ones(p)) is None
     with pytest.raises(ValueError, match="at least one row"):
         as_design(da.ones((0, 4)))
+
+
+# -- Selections of all rows or columns in another order, chunks without columns, what comes to the host --
+
+
+def test_all_rows_and_columns_in_another_order():
+    X = data((6, 8))
+    design = as_design(da.from_array(X, chunks=(-1, 3)))
+    backwards = np.arange(8)[::-1]
+    for part, exact in (
+        (design.take(backwards), X[:, ::-1]),
+        (design.take_rows(np.arange(6)[::-1]), X[::-1]),
+        (design.take(backwards).take_rows([5, 4, 3, 2, 1, 0]), X[::-1, ::-1]),
+        (design.take(slice(2, 7)), X[:, 2:7]),
+        (design.take_rows(slice(1, 5)), X[1:5]),
+        (design.take_rows(slice(0, 6, 2)), X[::2]),
+    ):
+        n, p = exact.shape
+        np.testing.assert_array_equal(part.block(slice(None)), exact)
+        np.testing.assert_allclose(part.sandwich(np.arange(n)), (exact.T * np.arange(n)) @ exact, atol=1e-10)
+        np.testing.assert_allclose(part.dot(np.arange(p)), exact @ np.arange(p), atol=1e-10)
+        np.testing.assert_allclose(part.cross_gram(part), exact @ exact.T, atol=1e-10)
+        np.testing.assert_array_equal(part.column_range()[0], exact.min(axis=0))
+
+
+def test_chunks_without_columns_are_no_task():
+    X = data((4, 6))
+    array = da.concatenate([da.from_array(X[:, :2]), da.empty((4, 0)), da.from_array(X[:, 2:])], axis=1)
+    array = array.rechunk(((4,), (2, 0, 4))) if array.numblocks[1] != 3 else array
+    assert array.numblocks == (1, 3)
+    design = DaskDesign(array)
+    assert [piece.place for piece in design._by_columns()] == [slice(0, 2), slice(2, 6)]
+    np.testing.assert_array_equal(design.column_range()[1], X.max(axis=0))
+
+
+@pytest.mark.parametrize("chunks", [(-1, 4), (2, 4)])
+def test_no_operation_brings_a_block_here(chunks, monkeypatch):
+    X, Z = data((6, 9)), data((1, 9), seed=1)
+    design = DaskDesign(da.from_array(X, chunks=chunks))
+    others = [(design, X), (as_design(Z), Z), (design.take_rows([3]), X[[3]])]
+
+    def refuse(*_):
+        raise AssertionError("a block came to the host")
+
+    monkeypatch.setattr(DaskDesign, "_fill", refuse)
+    for name, operation in OPERATIONS.items():
+        found, exact = operation(design), operation(as_design(X))
+        if name == "column_stats":
+            found, exact = found.class_mean, exact.class_mean
+        np.testing.assert_allclose(found, exact, atol=1e-10)
+    for other, exact in others:
+        np.testing.assert_allclose(design.cross_gram(other), X @ exact.T, atol=1e-10)
+        scale = np.arange(9.0)
+        np.testing.assert_allclose(design.cross_gram(other, scale), (X * scale) @ exact.T, atol=1e-10)
+    assert design._surely_finite()
+    monkeypatch.undo()
+    assert design.cross_gram(as_design(Z).take_rows([])).shape == (6, 0)
+
+
+def test_wrong_arguments_are_refused_before_a_task_begins():
+    design = as_design(da.from_array(data((5, 4)), chunks=(-1, 2)))
+    with pytest.raises(ValueError, match="5 integer class codes"):
+        design.column_stats(np.linspace(0.0, 1.0, 5))
+    with pytest.raises(ValueError, match="'sample_weight' must have length 5"):
+        design.column_stats(None, np.ones(4))
+    nothing = DaskDesign(da.ones((3, 0))).column_stats([0, 1, 1], [1.0, 2.0, 4.0])
+    assert (nothing.count.tolist(), nothing.weight.tolist()) == ([1, 2], [1.0, 6.0])
+    with pytest.raises(ValueError, match="at least one sample"):
+        DaskDesign(da.ones((0, 3))).column_range()
+
+
+def test_columns_that_are_constant_up_to_rounding_are_zero():
+    X = data((8, 5))
+    X[:, 3] = np.where(np.arange(8) % 2, 1e6, np.nextafter(1e6, 2e6))
+    view = as_design(da.from_array(X, chunks=(-1, 2))).standardized()
+    assert view.zero_columns.tolist() == [False, False, False, True, False]
+    assert view.transpose_dot(np.arange(8.0))[3] == 0.0
+    assert view.gram_adjoint(np.eye(8))[3] == 0.0
+    assert view.sandwich(np.ones(8))[3].tolist() == [0.0] * 5
+    np.testing.assert_allclose(view.gram(), as_design(X).standardized().gram(), atol=1e-10)
+
+
+def test_types_and_memory(monkeypatch):
+    assert as_design(da.ones((3, 2), dtype=np.float16)).dtype == np.float32
+    assert as_design(da.ones((3, 2), dtype=bool)).dtype == np.float64
+    monkeypatch.setattr("zeronorm.design.dask.available_bytes", lambda: None)
+    X, computed = counted_array(n_chunks=2)
+    computed.clear()
+    design = as_design(X, check_finite=False)
+    assert not computed  # nobody knows how much is free: not kept
+    design.gram()
+    design.gram()
+    assert len(computed) == 4
+    with pytest.raises(ValueError, match="two-dimensional"):
+        as_design(da.ones((2, 2), dtype="M8[s]"))

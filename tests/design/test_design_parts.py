@@ -92,7 +92,15 @@ def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monke
     np.testing.assert_allclose(design.dot(w), part @ w)
     assert kernels.calls == [("suits", 3), "dot"]
     np.testing.assert_allclose(design.transpose_dot(V), part.T @ V)
-    assert {"dot", "transpose_dot"} <= set(kernels.calls)
+    assert kernels.calls[2:] == [("suits", 1), "transpose_dot"]
+    np.testing.assert_allclose(
+        design.transpose_dot(np.outer(V, [1.0, 2.0])), np.outer(part.T @ V, [1.0, 2.0])
+    )
+    assert kernels.calls[4:] == [("suits", 2), "transpose_dot"]
+    one = design.take(slice(0, 1))
+    np.testing.assert_allclose(one.dot(np.ones(1)), part[:, 0])
+    assert kernels.calls[6:] == [("suits", 1), "dot"]
+    kernels.calls.clear()
     y, weight = np.arange(n) % 2, rng.uniform(0.5, 2.0, n)
     weight[0] = 0.0
     found = design.column_stats(y, weight)

@@ -147,6 +147,12 @@ CHANGES_NOTHING: dict[Key, str] = {
         "self._factor = _inverse(scale, zero) if factor is None and not is_wide else factor",
         "drop 'not'",
     ): "whether factors are computed at once or when they are asked for: how fast, not what",
+    (
+        "design/standardized.py",
+        "_Moments.__init__",
+        "self._factor = _inverse(scale, zero) if factor is None and not is_wide else factor",
+        "is → is not",
+    ): "factors that are given are those of scale and zero; others are computed when they are asked for",
     ("design/dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
@@ -367,6 +373,12 @@ CHANGES_NOTHING: dict[Key, str] = {
     ("design/index.py", "_sort_keys", "continue", "leave out continue"): (
         "keys whose digit is the same are moved in their order"
     ),
+    (
+        "design/index.py",
+        "_sort_keys",
+        "if counts.sum(axis=0).max() == keys.size:",
+        "never (counts.sum(axis=0).max() == keys.size)",
+    ): "the same: keys whose digit is the same are moved in their order",
     (
         "design/annotated.py",
         "SparseBands.stored",

@@ -300,12 +300,12 @@ def outcome_of(trial: Trial) -> Outcome:
         folder = Path(name)
         (folder / "fault.py").write_text(trial.text, encoding="utf-8")
         fault = {"module": module, "file": str(SOURCE / trial.file), "text": str(folder / "fault.py")}
-        limit = 5.0 * sum(trial.tests.values()) + 60.0 + 2 * extra
+        limit = 10.0 * sum(trial.tests.values()) + 60.0 + 8.0 * extra  # by the clock
         status, output, _ = pytest(
             files, {"tests": limits, "ran": None}, folder, limit, ZERONORM_FAULT=json.dumps(fault)
         )
     killer = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-    if status in (-signal.SIGALRM, -signal.SIGXCPU):
+    if status in (-signal.SIGPROF, -signal.SIGALRM, -signal.SIGXCPU):
         outcome = LATE
     elif status == 0:
         outcome = SURVIVED

@@ -289,12 +289,17 @@ class StoredSparse(StoredMatrix):
         with explained(self._home, DataFileError), opened(self._home) as root:
             data, indices = root["X"]["data"][start:stop], root["X"]["indices"][start:stop]
         bounds = self._bounds[lines.start : lines.stop + 1] - start
-        small = max(self.n_stored, *self.shape) < 2**31
-        arrays = data, indices.astype(np.int32, copy=False) if small else indices, bounds
+        # Indices and bounds of one type: SciPy widens the other one.
+        index = np.int32 if max(self.n_stored, *self.shape) < 2**31 else np.int64
+        arrays = data, indices.astype(index, copy=False), bounds.astype(index, copy=False)
         by_row = self._format == "csr"
         make = sparse.csr_array if by_row else sparse.csc_array
         shape = (len(lines), self.shape[1]) if by_row else (self.shape[0], len(lines))
         with explained(self._home, DataFileError):
+            if not np.array_equal(arrays[1], indices):  # so large that they do not fit into the smaller type
+                raise ValueError(
+                    f"'indices' holds {indices[arrays[1] != indices][0]}, which is no row or column"
+                )
             found = make(arrays, shape=shape)
             check_structure(found)
         found.sum_duplicates()
