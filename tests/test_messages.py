@@ -80,6 +80,33 @@ MESSAGES = {
         lambda: WelchScore().fit(X, X[:, 0]),
         "For a real target use a method that takes one, such as RFE(task='regression').",
     ),
+    "path": (
+        lambda: FisherScore().fit("table.csv", Y),
+        "must hold the data, not the path of a file. Got 'table.csv' instead; use as_design for",
+    ),
+    "paths": (lambda: FisherScore().fit(["a.npy", "b.npy"], Y), "Got ['a.npy', 'b.npy'] instead"),
+    "words as a real target": (
+        lambda: FisherScore(task="regression").fit(X, WORDS),
+        "y must hold numbers. Got 'r' in row 0; use task='classification' for classes.",
+    ),
+    "words as a real target of a design": (
+        lambda: FisherScore(task="regression").fit(as_design(X), WORDS),
+        "y must hold numbers. Got 'r' in row 0",
+    ),
+    "missing real target of a design": (
+        lambda: RFE(task="regression").fit(as_design(X), np.where(Y == 1, np.nan, X[:, 0])),
+        "Input y contains NaN: first found in row 1; drop samples without a target.",
+    ),
+    "infinite real target of a design": (
+        lambda: RFE(task="regression").fit(as_design(X), np.where(Y == 1, np.inf, X[:, 0])),
+        "Input y contains infinity: first found in row 1; drop or correct such samples.",
+    ),
+    "class of a selector": (
+        lambda: zeronorm.evaluate(RFE, X, Y),
+        "The 'selectors' parameter has the class RFE. Give an object of it, RFE().",
+    ),
+    "row in evaluate": (lambda: zeronorm.evaluate(RFE(), [[1, 2], 3], [0, 1]), "no list of values: 3;"),
+    "row in select": (lambda: zeronorm.select([[1, 2], 3], [0, 1]), "no list of values: 3;"),
     "fraction": (lambda: make_polynomial_toy(20, target=np.float64(1.5)), "Got 1.5 instead"),
     "folds": (lambda: zeronorm.select(X, WORDS, cv=np.int64(1)), "1"),
     "features": (lambda: zeronorm.select(X, WORDS, features=np.int64(0)), "Got 0 instead"),

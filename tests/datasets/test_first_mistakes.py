@@ -170,7 +170,7 @@ def test_features_that_never_vary_are_told():
 
 def test_a_report_of_a_table_is_refused_with_what_to_give(tmp_path):
     file = saved(tmp_path, "a,y\n1,2\n")
-    with pytest.raises(ValueError, match=r"is no Parquet file, or a damaged one. Give the folder of a run"):
+    with pytest.raises(ValueError, match=r"is no Parquet file. Give the folder of a run"):
         load(Result, file)
 
 

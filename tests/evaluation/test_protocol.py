@@ -438,7 +438,7 @@ def test_parquet_round_trip(tmp_path):
 BAD_INPUT = {
     "same name": ({"selectors": [FisherScore(), FisherScore()]}, "same name: .'FisherScore'."),
     "no selector": ({"selectors": {}}, "'selectors' parameter is empty"),
-    "a class": ({"selectors": {"a": FisherScore}}, "not a scikit-learn estimator object"),
+    "a class": ({"selectors": {"a": FisherScore}}, "Give an object of it, FisherScore()"),
     "size 0": ({"sizes": [0]}, "between 1 and the 12 features of X. Got 0"),
     "size above p": ({"sizes": [3, 13]}, "Got 13"),
     "fraction": ({"sizes": [0.5]}, "Got 0.5"),

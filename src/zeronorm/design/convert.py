@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,12 @@ def check_container(X: Any) -> None:
     """Raise an error for damaged sparse matrices, and for tables without one number and one name per column."""
     if sparse.issparse(X):
         check_structure(X)
+    elif are_files(X):
+        kind = "the path of a file" if isinstance(X, (str, PathLike)) else "paths of files"
+        raise ValueError(
+            f"X must hold the data, not {kind}. Got {written(X):.60} instead; use as_design for files of columns, or "
+            "zeronorm.select, which reads tables."
+        )
     elif _is_frame(X):
         _check_names(list(X.columns))
         kinds = X.dtypes.tolist() if hasattr(X.dtypes, "tolist") else X.dtypes

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from zeronorm import __version__
 from zeronorm._types import written
-from zeronorm.design import Design, as_design, has_own_backend
+from zeronorm.design import Design, as_design, check_container, has_own_backend
 from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
 from zeronorm.resampling.estimators import default_estimator, unset_random_states
 from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, has_failed, run_cells
@@ -152,7 +152,12 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
     if not named:
         raise ValueError("The 'selectors' parameter is empty; it must hold at least one selector.")
     for name, selector in named:
-        if isinstance(selector, type) or not (hasattr(selector, "fit") and hasattr(selector, "get_params")):
+        if isinstance(selector, type):
+            raise ValueError(
+                f"The 'selectors' parameter has the class {selector.__name__}. Give an object of it, "
+                f"{selector.__name__}()."
+            )
+        if not (hasattr(selector, "fit") and hasattr(selector, "get_params")):
             raise ValueError(
                 f"The 'selectors' parameter has {written(selector)} under the name {written(name)}, which is not a "
                 "scikit-learn estimator object."
@@ -170,6 +175,7 @@ def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[An
     elif hasattr(X, "tocsr"):
         X = X.tocsr()
     elif not isinstance(X, Design) and not hasattr(X, "columns"):
+        check_container(X)
         X = np.asarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"X must have two dimensions, samples and features. Got shape {X.shape} instead.")

@@ -113,6 +113,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
         require_labels(y)
+        if self._task_name() == "regression":
+            require_numbers(y)
         if isinstance(X, Design) or has_own_backend(X):
             design = as_design(X, allow_nan=self._allow_nan, check_finite=False)
             if not self._statistics_are_checked():
@@ -224,6 +226,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         name = type(self).__name__
         if self._task_name() == "regression":
             target = np.asarray(y, dtype=np.float64)
+            _require_finite_target(target)
             if np.abs(target).max() > LARGEST_VALUE:
                 raise ValueError(
                     f"Input y contains {target.flat[np.abs(target).argmax()]:.3g}. Squares of values beyond "
@@ -542,6 +545,34 @@ def require_labels(y: Any) -> None:
             raise ValueError(
                 f"Input y contains {found}: first found in row {row}; drop samples without a label."
             )
+
+
+def require_numbers(y: Any) -> None:
+    """Raise an error that names the first value of a real target that is no number."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "OUS":
+        return
+    for row, value in enumerate(values.ravel()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"A real target y must hold numbers. Got {written(value):.60} in row {row}; use task='classification' "
+                "for classes."
+            ) from None
+
+
+def _require_finite_target(target: NDArray[np.float64]) -> None:
+    unusable = np.flatnonzero(~np.isfinite(target))
+    if unusable.size:
+        row = int(unusable[0])
+        if np.isnan(target.flat[row]):
+            raise ValueError(
+                f"Input y contains NaN: first found in row {row}; drop samples without a target."
+            )
+        raise ValueError(
+            f"Input y contains infinity: first found in row {row}; drop or correct such samples."
+        )
 
 
 def _preview(classes: NDArray[Any]) -> str:

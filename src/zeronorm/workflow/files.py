@@ -253,10 +253,10 @@ def _read_parquet(file: Path) -> Any:
     try:
         return pl.read_parquet(file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise ValueError(
-            f"The file {str(file)!r} is no Parquet file, or a damaged one. Give the folder of a run or its "
-            "records.parquet; if that is damaged, run the selection again."
-        ) from error
+        wrong, remedy = "is damaged or not Parquet", "Run the selection again."
+        if file.suffix != ".parquet":
+            wrong, remedy = "is no Parquet file", "Give the folder of a run or its records.parquet."
+        raise ValueError(f"The file {str(file)!r} {wrong}. {remedy}") from error
 
 
 def _figures_beside(folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zeronorm._types import written
-from zeronorm.design import Design, as_design, pack
+from zeronorm.design import Design, as_design, check_container, pack
 from zeronorm.design.chunked import DEFAULT_MEMORY_BUDGET
 from zeronorm.design.dask import is_dask_array
 from zeronorm.design.devices import is_foreign_array
@@ -83,6 +83,7 @@ def load_data(data: Any, options: DataOptions) -> Table:
     else:
         from zeronorm.datasets.raw import RawTable
 
+        check_container(data)
         X = data.tocsr() if hasattr(data, "tocsr") else np.asarray(data)
         if X.ndim != 2 or (X.dtype.kind not in "biuf" and not hasattr(X, "tocsr")):
             raise ValueError(
