@@ -325,22 +325,26 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     @available_if(_has_estimator)
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict(self._selected_columns(X)))
+        selected = self._selected_columns(X)
+        return cast("NDArray[Any]", self.estimator_.predict(selected))
 
     @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.decision_function(self._selected_columns(X)))
+        selected = self._selected_columns(X)
+        return cast("NDArray[Any]", self.estimator_.decision_function(selected))
 
     @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict_proba(self._selected_columns(X)))
+        selected = self._selected_columns(X)
+        return cast("NDArray[Any]", self.estimator_.predict_proba(selected))
 
     @available_if(_has_estimator)
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of ``estimator`` on the selected features."""
-        return float(self.estimator_.score(self._selected_columns(X), y, **score_params))
+        selected = self._selected_columns(X)
+        return float(self.estimator_.score(selected, y, **score_params))
 
     # -- scikit-learn protocols -----------------------------------------------------------------
 

@@ -153,29 +153,32 @@ class EstimatorElimination(BaseSelector):
     def predict(self, X: Any, **predict_params: Any) -> NDArray[Any]:
         """Predictions of ``estimator_`` from the selected features; parameters need metadata routing."""
         _raise_for_params(predict_params, self, "predict")
-        params = self._routed("predict", predict_params)
-        return cast("NDArray[Any]", self.estimator_.predict(self._selected_columns(X), **params))
+        params, selected = self._routed("predict", predict_params), self._selected_columns(X)
+        return cast("NDArray[Any]", self.estimator_.predict(selected, **params))
 
     @available_if(estimator_has("score"))
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of ``estimator_`` on the selected features."""
-        params = self._routed("score", score_params)
-        return cast("float", self.estimator_.score(self._selected_columns(X), y, **params))
+        params, selected = self._routed("score", score_params), self._selected_columns(X)
+        return cast("float", self.estimator_.score(selected, y, **params))
 
     @available_if(estimator_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values of ``estimator_`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.decision_function(self._selected_columns(X)))
+        selected = self._selected_columns(X)
+        return cast("NDArray[Any]", self.estimator_.decision_function(selected))
 
     @available_if(estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of ``estimator_`` from the selected features."""
-        return cast("NDArray[Any]", self.estimator_.predict_proba(self._selected_columns(X)))
+        selected = self._selected_columns(X)
+        return cast("NDArray[Any]", self.estimator_.predict_proba(selected))
 
     @available_if(estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the class probabilities of ``estimator_``."""
-        return cast("NDArray[Any]", self.estimator_.predict_log_proba(self._selected_columns(X)))
+        selected = self._selected_columns(X)
+        return cast("NDArray[Any]", self.estimator_.predict_log_proba(selected))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata reaches ``fit``, ``predict`` and ``score`` of ``estimator``."""

@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import _safe_split, available_if
-from sklearn.utils.validation import _check_method_params, column_or_1d
+from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
 
 from zeronorm._threads import one_thread_for_little_work
 from zeronorm._types import FloatArray, IntArray
@@ -310,6 +310,7 @@ class RFECV(EstimatorElimination):
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """The ``scoring`` of ``estimator_`` on the selected features."""
         _raise_for_params(score_params, self, "score")
+        check_is_fitted(self)  # a scorer would ask for the classes first
         params: dict[str, Any] = {}
         if get_config()["enable_metadata_routing"]:
             params = dict(process_routing(self, "score", **score_params).scorer.score)
