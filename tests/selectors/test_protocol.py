@@ -10,13 +10,14 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 import zeronorm
-from zeronorm import RFE, FisherScore, LassoSelector, Relief, SVMWeights, as_design
+from zeronorm import RFE, RFECV, FisherScore, LassoSelector, Relief, SVMWeights, as_design
 from zeronorm.registry import all_methods
 
 SELECTORS = [s for kind in ("selector", "meta") for m in all_methods(kind) for s in m.instances()]
@@ -141,3 +142,24 @@ def test_gaps_reach_a_selector_inside_another(home):
     fisher = zeronorm.StabilitySelection(FisherScore(), subset_size=1, n_subsamples=2)
     with pytest.raises(ValueError, match="NaN"):
         fisher.fit(whole, y)
+
+
+@pytest.mark.parametrize("home", [np.asarray, as_design])
+@pytest.mark.parametrize("selector", [FisherScore(2), RFE(), RFECV(cv=2)], ids=lambda s: type(s).__name__)
+def test_no_prediction_before_the_fit(selector, home):
+    """`estimator_`, which is missing too, is not what the user should hear of."""
+    X, y = data()
+    selector = selector.set_params(estimator=LogisticRegression())
+    for call in ("predict", "decision_function", "predict_proba"):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(selector, call)(home(X))
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        selector.score(home(X), y)
+
+
+def test_a_seed_decides_the_noise_between_equal_values_of_a_regression():
+    X, y = np.round(np.random.default_rng(0).normal(size=(40, 3))), np.arange(40.0) % 7
+    selector = zeronorm.MutualInformation(task="regression", random_state=0)
+    first = selector.fit(X, y).scores_
+    np.testing.assert_array_equal(selector.fit(X, y).scores_, first)
+    assert not np.array_equal(selector.set_params(random_state=1).fit(X, y).scores_, first)
