@@ -10,7 +10,6 @@ from scipy.optimize import linprog
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import L1SVM, MarginLP, as_design
-from zeronorm.selectors.scaling import margin_lp
 from zeronorm.solvers.l1_svm import dual, program
 
 
@@ -112,21 +111,46 @@ def tall_counts(gap, n=6000, p=400):
     return sparse.csr_array(sparse.hstack([counts, rest], format="csr")), (value > 0).astype(int)
 
 
-def test_tall_sparse_samples_join_the_program(monkeypatch):
-    X, y = tall_counts(0.3)
-    expected = MarginLP().fit(X, y)
+@pytest.fixture
+def few_rows(monkeypatch):
+    """Of tall sparse data 20 samples begin."""
     monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
     monkeypatch.setattr(dual, "FIRST_ROWS", 20)
-    monkeypatch.setattr(margin_lp, "MANY_SAMPLES", 1)
-    with pytest.warns(UserWarning, match="A finite C is quick") as said:
-        found = MarginLP().fit(X, y)
-    assert len(said) == 1
-    assert said[0].filename == __file__
+    monkeypatch.setattr(dual, "ROWS_OF_A_PROGRAM", 0)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("price", [dual.HIGH_PRICE, 1e-6])
+def test_tall_sparse_samples_join_the_program(price, few_rows):
+    X, y = tall_counts(0.3)
+    few_rows.setattr(dual, "MANY_ENTRIES", X.shape[0] * X.shape[1] + 1)
+    expected = MarginLP().fit(X, y)
+    few_rows.setattr(dual, "MANY_ENTRIES", 0)
+    few_rows.setattr(dual, "HIGH_PRICE", price)  # too low a price grows
+    found = MarginLP().fit(X, y)
     assert found.converged_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
     np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-8)
     assert found.n_features_ == expected.n_features_
     assert np.abs(found.dual_coef_).sum() == pytest.approx(np.abs(found.coef_).sum())
+
+
+@pytest.mark.parametrize("is_separable", [True, False])
+def test_programs_decide_what_squared_losses_leave_open(is_separable, few_rows):
+    X, y = tall_counts(0.3)
+    expected = MarginLP().fit(X, y)
+    few_rows.setattr(program, "MOST_LOOKS", 1)
+    few_rows.setattr(program, "NEWTON_STEPS", 1)
+    if not is_separable:
+        y[:3] = 1 - y[:3]
+        assert program.separating_machine(as_design(X).standardized(), 2.0 * y - 1.0) is not None
+        with pytest.raises(ValueError, match="cannot be separated; use a finite C"):
+            MarginLP().fit(X, y)
+        return
+    design, signs = as_design(X).standardized(), 2.0 * y - 1.0
+    weights, bias = program.separating_machine(design, signs)
+    assert np.any(signs * (design.dot(weights) + bias) < 0.0)
+    np.testing.assert_allclose(MarginLP().fit(X, y).coef_, expected.coef_, atol=1e-8)
 
 
 def test_tall_sparse_classes_that_overlap_are_proved_to(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,8 @@ from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.l1_svm.dual import L1SvmHardProgram, l1_svm_program
+from zeronorm.solvers.l1_svm.dual import l1_svm_program
 from zeronorm.solvers.status import Status
-
-MANY_SAMPLES = 100_000  # from here on a hard margin may take many minutes, which is said before
 
 
 @register(
@@ -110,8 +107,6 @@ class MarginLP(WeightedSelector):
         distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(distinct)
         program = l1_svm_program(design, problem.signs, C=problem.sample_costs(self.C))
-        if isinstance(program, L1SvmHardProgram) and program.is_separable:
-            _warn_of_hard_margin(problem)
         machine = program.solve()
         if machine.status in NO_SOLUTION:
             Status.UNBOUNDED.check("MarginLP with a hard margin (C=inf)")
@@ -131,15 +126,4 @@ class MarginLP(WeightedSelector):
             n_iter=machine.n_iter,
             converged=machine.converged,
             remedy=machine.status.remedy,
-        )
-
-
-def _warn_of_hard_margin(problem: Problem) -> None:
-    if problem.n_samples >= MANY_SAMPLES:
-        warnings.warn(
-            f"MarginLP with a hard margin (C=inf): the {problem.n_samples} samples can be separated, but where that "
-            "takes hundreds of features the linear program may take many minutes. A finite C is quick, C=0.001 for "
-            "instance.",
-            UserWarning,
-            stacklevel=5,
         )
