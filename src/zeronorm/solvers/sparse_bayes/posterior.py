@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 from scipy.special import expit
 
 from zeronorm._jit import kernel
@@ -28,6 +28,7 @@ from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _NEWTON_LIMIT = 100
 _LEAST_CURVATURE = 1e-12  # of a sample whose label is certain
+LARGE_SYSTEM = 300  # weights, from which on the steps to the mode are solved for without an inverse
 _NEWTON_TOL = 1e-9  # of the decrement of the log-posterior, relative to its size
 
 
@@ -36,6 +37,7 @@ class StoredColumns:
 
     def __init__(self, stored: Any, shift: FloatArray) -> None:
         self.rows = sparse.csr_array(stored)
+        self.rows.sort_indices()
         self.shift = shift
         self.shape = (self.rows.shape[0], shift.size + 1)
 
@@ -63,7 +65,10 @@ class StoredColumns:
         others = self if others is None else others
         product = np.zeros((self.shape[1], others.shape[1]))
         mine, theirs = (part.transpose_dot(weight) for part in (self, others))
-        add_products(*_parts(self.rows), *_parts(others.rows), weight, product[1:, 1:])
+        if others is self:
+            add_squares(*_parts(self.rows), weight, product[1:, 1:])
+        else:
+            add_products(*_parts(self.rows), *_parts(others.rows), weight, product[1:, 1:])
         # (S - a)'D(T - b) = S'DT - a (T'd - b sum(d))' - (S'd) b'
         product[1:, 1:] -= np.outer(self.shift, theirs[1:])
         product[1:, 1:] -= np.outer(mine[1:] + mine[0] * self.shift, others.shift)
@@ -305,8 +310,7 @@ class BernoulliLikelihood:
             probability = expit(fitted)
             gradient = pulled_by(columns, self.sample_weight * (target - probability)) - precision * mean
             curvature = self.sample_weight * probability * (1.0 - probability)
-            root, _ = inverse_root(weighted_gram(columns, curvature), precision)
-            step = root @ (root.T @ gradient)
+            step = _solution(weighted_gram(columns, curvature), precision, gradient)
             decrement = float(gradient @ step)
             size = 1.0
             while True:
@@ -322,6 +326,16 @@ class BernoulliLikelihood:
             if decrement <= _NEWTON_TOL * (1.0 + abs(value)):
                 break
         return mean, value
+
+
+def _solution(system: FloatArray, precision: FloatArray, right: FloatArray) -> FloatArray:
+    """Of ``system + diag(precision)``; large ones without an inverse, which takes as long again."""
+    if right.size > LARGE_SYSTEM:
+        lower, failed = dpotrf(system + np.diag(precision), lower=True, clean=False)
+        if not failed:
+            return np.asarray(dpotrs(lower, right, lower=True)[0])
+    root, _ = inverse_root(system, precision)
+    return np.asarray(root @ (root.T @ right))
 
 
 def inverse_root(system: FloatArray, precision: FloatArray) -> tuple[FloatArray, float]:
@@ -376,6 +390,19 @@ def add_products(starts, columns, values, other_starts, other_columns, other_val
             factor, row = weight[i] * values[a], out[columns[a]]
             for b in range(other_starts[i], other_starts[i + 1]):
                 row[other_columns[b]] += factor * other_values[b]
+
+
+@kernel
+def add_squares(starts, columns, values, weight, out):
+    """The same for a matrix with itself; the columns of a row are in order, so that half of the products do."""
+    for i in range(weight.shape[0]):
+        for a in range(starts[i], starts[i + 1]):
+            factor, row = weight[i] * values[a], out[columns[a]]
+            for b in range(starts[i], a + 1):
+                row[columns[b]] += factor * values[b]
+    for j in range(out.shape[0]):
+        for k in range(j):
+            out[k, j] = out[j, k]
 
 
 @kernel
