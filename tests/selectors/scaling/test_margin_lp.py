@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from scipy.optimize import linprog
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import L1SVM, MarginLP, as_design
+from zeronorm.selectors.scaling import margin_lp
 from zeronorm.solvers.l1_svm import dual, program
 
 
@@ -102,7 +105,7 @@ def test_inseparable_classes_and_bad_prices():
         MarginLP(C=-1.0).fit(X, y)
 
 
-def tall_counts(gap, n=6000, p=400):
+def tall_counts(gap, n=800, p=50):
     rng = np.random.default_rng(0)
     counts = rng.poisson(1.0, size=(n, 5)).astype(float)
     value = counts @ [1.0, -1.0, 2.0, 1.0, -2.0] - 0.5
@@ -114,6 +117,7 @@ def tall_counts(gap, n=6000, p=400):
 @pytest.fixture
 def few_rows(monkeypatch):
     """Of tall sparse data 20 samples begin."""
+    monkeypatch.setattr(dual, "LARGEST_DENSE_COPY", 0)
     monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
     monkeypatch.setattr(dual, "FIRST_ROWS", 20)
     monkeypatch.setattr(dual, "ROWS_OF_A_PROGRAM", 0)
@@ -131,8 +135,22 @@ def test_tall_sparse_samples_join_the_program(price, few_rows):
     assert found.converged_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
     np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-8)
-    assert found.n_features_ == expected.n_features_
+    assert found.n_features_ == np.count_nonzero(np.abs(expected.coef_) > 1e-9)
     assert np.abs(found.dual_coef_).sum() == pytest.approx(np.abs(found.coef_).sum())
+
+
+def test_says_before_that_many_features_may_take_long(few_rows):
+    X, y = tall_counts(0.3)
+    few_rows.setattr(margin_lp, "MANY_FEATURES", X.shape[1])
+    with pytest.warns(UserWarning, match="A finite C is quick") as said:
+        MarginLP().fit(X, y)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    y[:300] = 1 - y[:300]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing takes long where the overlap is seen
+        with pytest.raises(ValueError, match="cannot be separated"):
+            MarginLP().fit(X, y)
 
 
 @pytest.mark.parametrize("is_separable", [True, False])
@@ -156,6 +174,7 @@ def test_programs_decide_what_squared_losses_leave_open(is_separable, few_rows):
 def test_tall_sparse_classes_that_overlap_are_proved_to(monkeypatch):
     X, y = tall_counts(0.0)
     y[:3] = 1 - y[:3]
+    monkeypatch.setattr(dual, "LARGEST_DENSE_COPY", 0)
     monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
     with pytest.raises(ValueError, match="cannot be separated; use a finite C"):
         MarginLP().fit(X, y)

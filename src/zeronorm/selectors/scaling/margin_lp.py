@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
-from zeronorm.solvers.l1_svm.dual import l1_svm_program
+from zeronorm.solvers.l1_svm.dual import L1SvmHardProgram, l1_svm_program
 from zeronorm.solvers.status import Status
+
+MANY_FEATURES = 20_000  # of tall sparse data: with 10,000 two minutes, and their square or more beyond
 
 
 @register(
@@ -107,6 +110,8 @@ class MarginLP(WeightedSelector):
         distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(distinct)
         program = l1_svm_program(design, problem.signs, C=problem.sample_costs(self.C))
+        if isinstance(program, L1SvmHardProgram) and not program.overlap_is_proved:
+            _warn_of_many_features(design.n_features)
         machine = program.solve()
         if machine.status in NO_SOLUTION:
             Status.UNBOUNDED.check("MarginLP with a hard margin (C=inf)")
@@ -126,4 +131,14 @@ class MarginLP(WeightedSelector):
             n_iter=machine.n_iter,
             converged=machine.converged,
             remedy=machine.status.remedy,
+        )
+
+
+def _warn_of_many_features(n_features: int) -> None:
+    if n_features >= MANY_FEATURES:
+        warnings.warn(
+            f"MarginLP with a hard margin (C=inf): where thousands of the {n_features} features are needed to separate "
+            "the samples, the linear program may take many minutes. A finite C is quick, C=0.001 for instance.",
+            UserWarning,
+            stacklevel=5,
         )

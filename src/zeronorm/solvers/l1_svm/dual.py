@@ -213,6 +213,11 @@ class L1SvmHardProgram:
         self.n_iter = 0
         self._machine = separating_machine(design, self.y)
 
+    @property
+    def overlap_is_proved(self) -> bool:
+        """Whether it is known before the program that there is no solution."""
+        return self._machine is None
+
     def set_price(self, C: ArrayLike) -> None:
         """Nothing: errors have no price."""
 
