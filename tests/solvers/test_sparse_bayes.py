@@ -360,6 +360,7 @@ def test_sparse_columns_of_many_samples_have_the_same_evidence(n_outputs, togeth
     monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
     monkeypatch.setattr(sequential, "_MANY_ACTIVE", together)
     monkeypatch.setattr(sequential, "_COLUMNS_AT_A_TIME", 7)
+    monkeypatch.setattr(sequential, "_MANY_CANDIDATES", 4)
     found = solve_sparse_bayes(design, likelihoods[1], **settings)
     assert found.status is Status.CONVERGED
     np.testing.assert_array_equal(np.sort(found.active), np.sort(expected.active))

@@ -474,7 +474,7 @@ def kraskov_information(
         for g in range(values.shape[0]):
             for e in range(ends[g], ends[g + 1]):
                 group_of[ranks[e]] = g
-        strip_of, firsts = _strips(ends, usual, np.sqrt(k * n))
+        strip_of, firsts = _strips(ends, usual, np.sqrt(k * x.shape[0]))
         column = (values, ends, ranks, np.sort(ranks), below, usual, y, group_of)
         strips = (strip_of, firsts, _sorted_parts(ranks, ends[firsts]))
         for e in range(x.shape[0]):

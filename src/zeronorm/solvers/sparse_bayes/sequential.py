@@ -273,6 +273,8 @@ class _State:
         )
         pool, exhausted = self._read(candidates), candidates.size == 0
         enough = self.tol if exhausted else max(self.tol, _LOOSE_TOL)
+        if self.is_stored and candidates.size == self.n_candidates:
+            enough = np.inf  # others will follow: what precisions these have is found along with theirs
         for _ in range(min(_SWEEPS, self.max_iter - self.n_iter)):
             self.n_iter += 1
             exhausted = exhausted or self._add_from(pool, candidates) == 0
