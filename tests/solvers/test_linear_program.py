@@ -50,6 +50,24 @@ def test_equalities_and_ranges():
     assert solution.objective == pytest.approx(reference.fun, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_interior_points_end_at_the_vertex_of_the_simplex_method(seed):
+    cost, A, b = problem(seed, n_rows=40, n_columns=300)
+    expected, program = LinearProgram(cost, A, b, np.inf).solve(), LinearProgram(cost, A, b, np.inf)
+    found = program.solve(interior=True)
+    assert found.converged
+    assert found.n_iter > 0
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-8)
+    np.testing.assert_allclose(found.row_duals, expected.row_duals, atol=1e-8)
+    program.set_costs(2.0 * cost)  # the simplex method goes on from there
+    assert program.solve().n_iter == 0
+
+
+def test_interior_points_leave_what_has_no_solution_to_the_simplex_method():
+    assert LinearProgram(-1.0, np.eye(3), 0.0, np.inf).solve(interior=True).status is Status.UNBOUNDED
+    assert LinearProgram(1.0, np.eye(3), -2.0, -1.0).solve(interior=True).status is Status.INFEASIBLE
+
+
 def test_new_costs_warm_equal_cold():
     cost, A, b = problem(n_rows=40, n_columns=300)
     program = LinearProgram(cost, A, b, np.inf)

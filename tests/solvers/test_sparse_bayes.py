@@ -14,7 +14,12 @@ from oracles.sparse_bayes import (
 )
 from zeronorm.design import as_design
 from zeronorm.solvers.sparse_bayes import sequential
-from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood, inverse_root
+from zeronorm.solvers.sparse_bayes.posterior import (
+    BernoulliLikelihood,
+    GaussianLikelihood,
+    StoredColumns,
+    inverse_root,
+)
 from zeronorm.solvers.sparse_bayes.sequential import _State, best_variance, solve_sparse_bayes
 from zeronorm.solvers.status import Status
 
@@ -311,3 +316,88 @@ def test_columns_in_use_are_no_candidates(monkeypatch):
     solve_sparse_bayes(as_design(X), GaussianLikelihood(y, np.ones(50)), tol=1e-9)
     assert len(seen) > 1
     assert not set().union(*seen)
+
+
+# -- sparse columns of many samples stay sparse ----------------------------------------------------------------
+
+
+def counts(n=150, p=30, seed=1):
+    X = np.random.default_rng(seed).poisson(0.4, size=(n, p)).astype(float)
+    return as_design(X).standardized(), as_design(sparse.csc_array(X)).standardized()
+
+
+def test_stored_columns_are_the_dense_ones():
+    rng = np.random.default_rng(0)
+    dense, design = counts()
+    names, others, weight = np.array([3, 8, 1]), np.array([0, 8]), rng.uniform(0.1, 2.0, 150)
+    F, G = (np.column_stack([np.ones(150), dense.block(columns)]) for columns in (names, others))
+    stored, more = (StoredColumns(*design.stored_columns(columns)) for columns in (names, others))
+    assert stored.shape == F.shape
+    np.testing.assert_allclose(stored.dot(np.arange(4.0)), F @ np.arange(4.0), atol=1e-12)
+    np.testing.assert_allclose(stored.transpose_dot(weight), F.T @ weight, atol=1e-11)
+    np.testing.assert_allclose(stored.gram(weight), F.T @ (F * weight[:, None]), atol=1e-11)
+    np.testing.assert_allclose(stored.gram(weight, more), F.T @ (G * weight[:, None]), atol=1e-11)
+    kept = stored.joined(more).take([4, 0])
+    np.testing.assert_allclose(kept.dot(np.arange(3.0)), G[:, 2] + 2.0 * F[:, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("together", [0, 10**9])
+@pytest.mark.parametrize("n_outputs", [0, 1, 3])
+def test_sparse_columns_of_many_samples_have_the_same_evidence(n_outputs, together, monkeypatch):
+    dense, design = counts()
+    rng, X = np.random.default_rng(2), dense.block(range(30))
+    signal = X[:, 0] - 0.7 * X[:, 4] + 0.5 * X[:, 9]
+    if n_outputs == 0:
+        target = signal + 0.3 * rng.normal(size=150)
+        likelihoods = [GaussianLikelihood(target, np.ones(150)) for _ in range(2)]
+    else:
+        values = np.column_stack([np.zeros(150), 2.0 * signal, -2.0 * X[:, 12]])[:, : max(2, n_outputs)]
+        y = np.argmax(values + rng.gumbel(size=values.shape), axis=1)
+        targets = (y[:, None] == np.arange(values.shape[1])).astype(float)[:, -n_outputs:]
+        likelihoods = [BernoulliLikelihood(targets, np.ones(150)) for _ in range(2)]
+    settings = {"tol": 1e-6, "max_iter": 5000}
+    expected = solve_sparse_bayes(dense, likelihoods[0], **settings)
+    monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
+    monkeypatch.setattr(sequential, "_MANY_ACTIVE", together)
+    monkeypatch.setattr(sequential, "_COLUMNS_AT_A_TIME", 7)
+    monkeypatch.setattr(sequential, "_MANY_CANDIDATES", 4)
+    found = solve_sparse_bayes(design, likelihoods[1], **settings)
+    assert found.status is Status.CONVERGED
+    np.testing.assert_array_equal(np.sort(found.active), np.sort(expected.active))
+    assert found.log_evidence == pytest.approx(expected.log_evidence, abs=1e-4)
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-3)
+    np.testing.assert_allclose(found.relevance, expected.relevance, atol=1e-2)
+    assert eq_22_residual(X, likelihoods[1], found) < 1e-4
+
+
+@pytest.mark.parametrize("seed", [2, 12, 14, 18])
+def test_columns_that_depend_on_each_other_do_not_change_together(seed, monkeypatch):
+    """Of ten nearly equal columns each one could leave; with all of them the signal would go."""
+    monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
+    monkeypatch.setattr(sequential, "_MANY_ACTIVE", 0)
+    rng = np.random.default_rng(seed)
+    shared = rng.poisson(0.5, size=200).astype(float)
+    X = shared[:, None] + (rng.random((200, 10)) < 0.004)
+    design, y = as_design(sparse.csc_array(X)).standardized(), shared + 0.3 * rng.normal(size=200)
+    state = _State(design, GaussianLikelihood(y, np.ones(200), noise_variance=0.09), 1e-6, 1000)
+    state._hold(np.arange(10))
+    state.precision = np.append(0.0, np.full(10, 10.0 ** rng.uniform(-4, 1)))
+    state.posterior = state._posterior(np.zeros((1, 11)))
+    evidence = [state.posterior.log_evidence]
+    for _ in range(8):
+        state._re_estimate()
+        evidence.append(state.posterior.log_evidence)
+    assert np.all(np.diff(evidence) > -2e-6)
+    assert len(state.history) == 8
+    assert state.active.size > 0
+
+
+def test_half_of_a_step_that_turns_back_is_taken(monkeypatch):
+    monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
+    _, design = counts()
+    state = _State(design, GaussianLikelihood(np.arange(150.0), np.ones(150)), 1e-3, 10)
+    state.active, state.precision = np.array([2, 5, 7]), np.array([0.0, 1.0, 1.0, 1.0])
+    state.last_step[[2, 5]] = 1.0, -0.1
+    found = state._without_swings(np.array([0.0, np.exp(-2.0), np.exp(-2.0), np.inf]))
+    np.testing.assert_allclose(found, [0.0, np.exp(-1.0), np.exp(-2.0), np.inf])
+    np.testing.assert_allclose(state.last_step[[2, 5, 7]], [-1.0, -2.0, 0.0])

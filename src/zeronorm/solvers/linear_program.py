@@ -113,9 +113,18 @@ class LinearProgram:
                 self._model.changeRowBounds(row, low, high)
         self._keep_optimal_basis()
 
-    def solve(self) -> LinearProgramSolution:
-        """Solve, from the last basis if there is one."""
-        self._model.run()
+    def solve(self, *, interior: bool = False) -> LinearProgramSolution:
+        """Solve, from the last basis if there is one.
+
+        ``interior`` begins with an interior-point method, which is the quicker one where thousands of variables
+        leave their bounds, and ends at a vertex; what it leaves open the simplex method decides.
+        """
+        if interior:
+            self._model.setOptionValue("solver", "ipm")
+            self._model.run()
+            self._model.setOptionValue("solver", "simplex")
+        if not interior or _STATUS.get(self._model.getModelStatus()) is not Status.CONVERGED:
+            self._model.run()
         solution, info = self._model.getSolution(), self._model.getInfo()
         n_rows, n_columns = self.shape
         return LinearProgramSolution(
@@ -123,9 +132,13 @@ class LinearProgram:
             row_duals=_array(solution.row_dual, n_rows),
             reduced_costs=_array(solution.col_dual, n_columns),
             objective=float(info.objective_function_value),
-            n_iter=int(info.simplex_iteration_count),
+            n_iter=sum(max(0, int(count)) for count in self._iteration_counts(info)),
             status=_STATUS.get(self._model.getModelStatus(), Status.FAILED),
         )
+
+    @staticmethod
+    def _iteration_counts(info: Any) -> tuple[Any, Any, Any]:
+        return info.simplex_iteration_count, info.ipm_iteration_count, info.crossover_iteration_count
 
     def _add_columns(self, cost: ArrayLike, columns: Any, lower: ArrayLike, upper: ArrayLike) -> None:
         n_rows, n_columns = columns.shape

@@ -131,6 +131,80 @@ def test_regression_agrees_with_scikit_learn():
     assert s.support_[4]
 
 
+def kraskov_in_all_orders(x, y, k, n_orders=400):
+    """The estimate by comparing all pairs, with tiny noise that separates equal values, on average."""
+    rng, n, means = np.random.default_rng(0), x.size, []
+    for _ in range(n_orders):
+        dx, dy = (
+            np.abs(np.subtract.outer(v, v)) for v in (x / x.std() + 1e-9 * rng.normal(size=n), y / y.std())
+        )
+        distance = np.maximum(dx, dy) + np.diag(np.full(n, np.inf))
+        radius = np.sort(distance, axis=1)[:, [k - 1]]
+        means.append(np.mean(psi((dx < radius).sum(axis=1)) + psi((dy < radius).sum(axis=1))))
+    return psi(n) + psi(k) - np.mean(means), np.std(means) / np.sqrt(n_orders)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_regression_counts_equal_values_in_all_orders(k):
+    rng = np.random.default_rng(k)
+    X = np.column_stack(
+        [rng.poisson(0.3, 90), rng.normal(size=90) * (rng.random(90) < 0.2), rng.integers(0, 2, 90)]
+    )
+    y = X.sum(axis=1) + 0.2 * rng.normal(size=90)
+    found = MutualInformation(task="regression", n_neighbors=k).fit(X, y).scores_
+    for x, score in zip(X.T, found, strict=True):
+        expected, error = kraskov_in_all_orders(x, y, k)
+        assert expected > 0.02  # negative estimates count as zero
+        assert abs(score - expected) < 4.0 * error + 1e-9
+
+
+@pytest.mark.parametrize("k", [1, 3, 30])
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 1.5])
+def test_regression_on_sparse_columns_is_that_on_dense_ones(k, rounded, shift):
+    """Few and many stored values, near zero and far from it, stored zeros, and targets that are equal or far away."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(200, 12)) * (rng.random((200, 12)) < np.linspace(0.01, 0.9, 12))
+    X[:, 3] *= 1e-3
+    X[:, 3], X[0, 4] = np.where(X[:, 3] == 0.0, X[:, 3], X[:, 3] + np.sign(X[:, 3]) * 1e-4), 30.0
+    X[:, 5] = np.round(X[:, 5])
+    y = X @ rng.normal(size=12) + rng.standard_cauchy(200)
+    y = np.round(y) if rounded else y
+    stored = sparse.csc_array(X)
+    stored.data[::9] = 0.0
+    X = stored.toarray() + 0.0
+    selector = MutualInformation(task="regression", n_neighbors=k, random_state=3)
+    dense, found = selector.fit(X + shift, y).scores_, selector.fit(stored, y).scores_
+    assert np.count_nonzero(dense) > 2
+    np.testing.assert_allclose(found, dense, atol=1e-12)
+
+
+def test_equal_targets_say_nothing_about_counts():
+    """Without a dependence the estimates are around zero: with equal values on both sides, too."""
+    rng = np.random.default_rng(0)
+    X, y = (
+        sparse.csc_array(rng.poisson(0.2, size=(400, 300)).astype(float)),
+        np.round(2.0 * rng.normal(size=400)),
+    )
+    scores = MutualInformation(task="regression", random_state=0).fit(X, y).scores_
+    assert 0.3 < np.mean(scores > 0.0) < 0.7
+    assert scores.max() < 0.1
+
+
+def test_a_real_target_visits_the_stored_values_only():
+    rng = np.random.default_rng(0)
+    n, p = 100_000, 500
+    X = sparse.random(n, p, density=1e-3, format="csr", rng=rng)
+    y = rng.normal(size=n) + 5.0 * X[:, [7]].toarray().ravel()
+    MutualInformation(1, task="regression").fit(X[:50], y[:50])  # compiles
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector = MutualInformation(1, task="regression", random_state=0).fit(X, y)
+    assert selector.support_[7]
+    assert time.process_time() - start < 5.0  # every number takes minutes
+
+
 def test_blocks_do_not_change_the_scores(monkeypatch):
     X, y = problem()
     selector = MutualInformation(discrete_features=[7], random_state=0)

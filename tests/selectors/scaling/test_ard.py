@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+import warnings
+
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ARDRegression
 
@@ -245,3 +249,19 @@ def test_says_before_that_many_samples_take_long(monkeypatch):
     with pytest.warns(UserWarning, match="with 40 samples that may take many minutes") as said:
         ARD(1).fit(X, y)
     assert said[0].filename == __file__
+
+
+def test_sparse_columns_of_many_samples_take_seconds():
+    rng = np.random.default_rng(0)
+    n, p = 100_000, 200
+    rest = sparse.random(n, p - 2, density=1e-3, format="csr", rng=rng)
+    counts = sparse.csr_array(rng.poisson(0.5, size=(n, 2)).astype(float))
+    X = sparse.csr_array(sparse.hstack([counts, rest], format="csr"))
+    y = (counts @ [1.0, -1.0] + rng.logistic(size=n) > 0).astype(int)
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector = ARD(2).fit(X, y)
+    assert selector.converged_
+    assert selector.get_support(indices=True).tolist() == [0, 1]
+    assert time.process_time() - start < 10.0  # one pass over dense columns after the other takes minutes

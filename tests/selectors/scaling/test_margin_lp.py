@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -103,7 +105,7 @@ def test_inseparable_classes_and_bad_prices():
         MarginLP(C=-1.0).fit(X, y)
 
 
-def tall_counts(gap, n=6000, p=400):
+def tall_counts(gap, n=800, p=50):
     rng = np.random.default_rng(0)
     counts = rng.poisson(1.0, size=(n, 5)).astype(float)
     value = counts @ [1.0, -1.0, 2.0, 1.0, -2.0] - 0.5
@@ -112,26 +114,67 @@ def tall_counts(gap, n=6000, p=400):
     return sparse.csr_array(sparse.hstack([counts, rest], format="csr")), (value > 0).astype(int)
 
 
-def test_tall_sparse_samples_join_the_program(monkeypatch):
-    X, y = tall_counts(0.3)
-    expected = MarginLP().fit(X, y)
+@pytest.fixture
+def few_rows(monkeypatch):
+    """Of tall sparse data 20 samples begin."""
+    monkeypatch.setattr(dual, "LARGEST_DENSE_COPY", 0)
     monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
     monkeypatch.setattr(dual, "FIRST_ROWS", 20)
-    monkeypatch.setattr(margin_lp, "MANY_SAMPLES", 1)
-    with pytest.warns(UserWarning, match="A finite C is quick") as said:
-        found = MarginLP().fit(X, y)
-    assert len(said) == 1
-    assert said[0].filename == __file__
+    monkeypatch.setattr(dual, "ROWS_OF_A_PROGRAM", 0)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("price", [dual.HIGH_PRICE, 1e-6])
+def test_tall_sparse_samples_join_the_program(price, few_rows):
+    X, y = tall_counts(0.3)
+    few_rows.setattr(dual, "MANY_ENTRIES", X.shape[0] * X.shape[1] + 1)
+    expected = MarginLP().fit(X, y)
+    few_rows.setattr(dual, "MANY_ENTRIES", 0)
+    few_rows.setattr(dual, "HIGH_PRICE", price)  # too low a price grows
+    found = MarginLP().fit(X, y)
     assert found.converged_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
     np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-8)
-    assert found.n_features_ == expected.n_features_
+    assert found.n_features_ == np.count_nonzero(np.abs(expected.coef_) > 1e-9)
     assert np.abs(found.dual_coef_).sum() == pytest.approx(np.abs(found.coef_).sum())
+
+
+def test_says_before_that_many_features_may_take_long(few_rows):
+    X, y = tall_counts(0.3)
+    few_rows.setattr(margin_lp, "MANY_FEATURES", X.shape[1])
+    with pytest.warns(UserWarning, match="A finite C is quick") as said:
+        MarginLP().fit(X, y)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    y[:300] = 1 - y[:300]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing takes long where the overlap is seen
+        with pytest.raises(ValueError, match="cannot be separated"):
+            MarginLP().fit(X, y)
+
+
+@pytest.mark.parametrize("is_separable", [True, False])
+def test_programs_decide_what_squared_losses_leave_open(is_separable, few_rows):
+    X, y = tall_counts(0.3)
+    expected = MarginLP().fit(X, y)
+    few_rows.setattr(program, "MOST_LOOKS", 1)
+    few_rows.setattr(program, "NEWTON_STEPS", 1)
+    if not is_separable:
+        y[:3] = 1 - y[:3]
+        assert program.separating_machine(as_design(X).standardized(), 2.0 * y - 1.0) is not None
+        with pytest.raises(ValueError, match="cannot be separated; use a finite C"):
+            MarginLP().fit(X, y)
+        return
+    design, signs = as_design(X).standardized(), 2.0 * y - 1.0
+    weights, bias = program.separating_machine(design, signs)
+    assert np.any(signs * (design.dot(weights) + bias) < 0.0)
+    np.testing.assert_allclose(MarginLP().fit(X, y).coef_, expected.coef_, atol=1e-8)
 
 
 def test_tall_sparse_classes_that_overlap_are_proved_to(monkeypatch):
     X, y = tall_counts(0.0)
     y[:3] = 1 - y[:3]
+    monkeypatch.setattr(dual, "LARGEST_DENSE_COPY", 0)
     monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
     with pytest.raises(ValueError, match="cannot be separated; use a finite C"):
         MarginLP().fit(X, y)

@@ -487,3 +487,19 @@ def test_kept_features_are_no_candidates():
 def test_the_extended_criterion_by_hand():
     fit = SubsetFit(np.array([1, 3]), np.zeros((1, 3)), 5.0, b"")
     assert _extended_bic(fit, 20, 50.0) == pytest.approx(2 * 5.0 + 3 * np.log(50) + 2 * np.log(20 * 19 / 2))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csc_array])
+def test_the_store_of_columns_grows_and_shrinks_in_place(make, monkeypatch):
+    monkeypatch.setattr(exchanges, "BLOCK_BYTES", 1)
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, size=(30, 20)).astype(float)
+    model = exchanges.LogisticSubsets(as_design(make(X)), np.ones((30, 1)), np.ones(30), 1e-3)
+    for _ in range(30):
+        columns = np.sort(rng.choice(20, rng.integers(1, 8), replace=False))
+        np.testing.assert_array_equal(model.rows(columns), X[:, columns].T)
+        if rng.random() < 0.4:
+            kept = np.sort(rng.choice(20, rng.integers(0, 6), replace=False))
+            model.forget(kept)
+            assert model.n_stored == kept.size
+            np.testing.assert_array_equal(model.rows(kept), X[:, kept].T)

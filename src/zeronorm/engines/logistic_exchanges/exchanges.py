@@ -19,6 +19,8 @@ from zeronorm.engines.logistic_exchanges.kernels import expand_machines, fit_log
 
 FIT_TOLERANCE = 1e-6  # expected relative gain at which Newton's method takes its last step
 FIT_STEPS = 200
+BLOCK_BYTES = 1 << 22  # of columns that are read at a time
+DENSE_BYTES = 1 << 23  # of candidates in sparse data; larger ones stay as they are stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,10 @@ class LogisticSubsets:
 
     def forget(self, keep: IntArray) -> None:
         """Drop all stored columns but these."""
-        self._stored = self.rows(keep)
+        keep = keep[np.argsort(self._places(keep), kind="stable")]
+        for new, old in enumerate(self._place[keep].tolist()):  # never overtakes what is still to be moved
+            self._stored[new] = self._stored[old]
+        self._stored.resize((keep.size, self.design.n_samples), refcheck=False)
         self._place[:] = -1
         self._place[keep] = np.arange(keep.size)
         self.n_stored = keep.size
@@ -112,12 +117,15 @@ class LogisticSubsets:
     def _load(self, missing: IntArray) -> None:
         start, end = self.n_stored, self.n_stored + missing.size
         if end > len(self._stored):
-            # Old and new are held for a moment: long columns, which take long to compute anyway, get less to spare.
+            # Long columns, which take long to compute anyway, get less to spare. No view of the store is ever given
+            # away, so that it can grow where it is, without a second one for a moment.
             spare = len(self._stored) // (2 if self._stored.nbytes <= SMALL_COPY_BYTES else 8)
-            grown = np.empty((max(end, len(self._stored) + spare), self.design.n_samples))
-            grown[:start] = self._stored[:start]
-            self._stored = grown
-        self._stored[start:end] = self.design.block(missing).T
+            self._stored.resize((max(end, len(self._stored) + spare), self.design.n_samples), refcheck=False)
+        # Of data in files all columns share one reading.
+        width = max(1, BLOCK_BYTES // (8 * self.design.n_samples)) if self.design.is_sparse else missing.size
+        for first in range(0, missing.size, width):
+            part = missing[first : first + width]
+            self._stored[start + first : start + first + part.size] = self.design.block(part).T
         self._place[missing] = np.arange(start, end)
         self.n_stored = end
 
@@ -177,7 +185,7 @@ class Candidates:
     @classmethod
     def of(cls, model: LogisticSubsets, columns: IntArray) -> Candidates | SparseCandidates:
         """Dense, or as they are stored where dense ones would be large."""
-        large = 8 * model.design.n_samples * columns.size > SMALL_COPY_BYTES
+        large = 8 * model.design.n_samples * columns.size > DENSE_BYTES
         stored = model.design.stored_columns(columns) if large else None
         if stored is not None:
             return SparseCandidates(columns, *stored)

@@ -5,16 +5,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import psi
 
 from zeronorm._jit import kernel
 from zeronorm._threads import run_in_threads, useful_threads
-from zeronorm._types import BoolArray, FloatArray
+from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.engines.column_information import (
     StoredBlock,
     has_stored_columns,
@@ -32,9 +34,11 @@ from zeronorm.selectors.base import BaseSelector
 # By the number of samples alone, so that the noise that breaks ties is the same on every backend.
 MOST_COLUMNS, FEWEST_COLUMNS, NUMBERS_AT_A_TIME = 256, 4, 1 << 20
 NOISE = 1e-10  # of the size of a column: distances that differ by less are equal
+APART = 4096  # multiple of rounding, up to which equal targets are moved apart
 NEGLIGIBLE = 1e-12  # chance of the orders that are left out
-# About as long each number takes, and the time that is announced.
-SECONDS_NEIGHBOURS, SECONDS_COUNTS, SECONDS_REGRESSION, LONG_S = 2e-7, 4e-8, 6e-6, 300.0
+# About as long each number takes, and from what time on that is announced.
+SECONDS_OF_CLASSES, SECONDS_OF_REAL_TARGET = (2e-7, 4e-8), (2e-6, 6e-6)  # a quantity, a category
+LONG_S = 300.0
 OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding its neighbours
 
 
@@ -43,7 +47,7 @@ OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding it
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Kraskov et al. 2004; Ross 2014",
-    cost="n log n p; of sparse data with classes only the stored values",
+    cost="n log n p; of sparse data only the stored values",
     oracle="scikit-learn's mutual_info_classif and mutual_info_regression",
     avoid="few samples: the order is less certain than that of the Fisher score; features that act only together",
     test_params=({"random_state": 0}, {"random_state": 0, "task": "regression"}),
@@ -61,8 +65,13 @@ class MutualInformation(BaseSelector):
     Where samples are at the same distance :math:`m_i` would depend on chance: the mean of :math:`\psi(m_i)` over all
     their orders is taken. Of sparse columns only the stored values are visited.
 
-    With a real target the estimate of Kraskov et al. is scikit-learn's, to which zeros are values as all others. Both
-    find any dependence of the target on one feature, not only a difference of means, but no feature that matters
+    With a real target it is the estimate of Kraskov et al.: with :math:`a_i` and :math:`b_i` the numbers of samples
+    whose value, or whose target, is nearer to that of sample i than the larger of both distances to its k-th neighbour,
+
+    .. math:: \hat I = \psi(n) + \psi(k) - \frac1n \sum_i \bigl(\psi(a_i) + \psi(b_i)\bigr),
+
+    the sample itself included. Discrete features with a real target are left to scikit-learn. Both estimates find any
+    dependence of the target on one feature, not only a difference of means, but no feature that matters
     only together with others. They need more samples than the Fisher score for a reliable order. Constant features
     rank last.
 
@@ -75,9 +84,9 @@ class MutualInformation(BaseSelector):
     discrete_features
         "all": all columns. None: no column.
     n_jobs
-        Threads; for a real target, workers of scikit-learn.
+        Threads; for discrete features with a real target, workers of scikit-learn.
     random_state
-        With a real target it decides the tiny noise that separates equal values of continuous features.
+        With a real target it decides the order of equal targets.
 
     Examples
     --------
@@ -126,41 +135,62 @@ class MutualInformation(BaseSelector):
 
     def _warn_if_long(self, problem: Problem, discrete: BoolArray) -> None:
         """Say so before it takes many minutes; with classes, zeros that are not stored cost nothing."""
-        if problem.task != "regression" and has_stored_columns(problem.design):
-            return
-        n_discrete = int(discrete.sum())
-        each = SECONDS_REGRESSION if problem.task == "regression" else SECONDS_NEIGHBOURS
-        seconds = problem.n_samples * (SECONDS_COUNTS * n_discrete + each * (discrete.size - n_discrete))
+        is_real, n_discrete = problem.task == "regression", int(discrete.sum())
+        n_near = discrete.size - n_discrete
+        if has_stored_columns(problem.design):
+            n_near, n_discrete = 0, n_discrete if is_real else 0
+        near, counts = SECONDS_OF_REAL_TARGET if is_real else SECONDS_OF_CLASSES
+        seconds = problem.n_samples * (counts * n_discrete + near * n_near)
         if seconds > LONG_S:
-            counts = (
-                "" if n_discrete else ", or discrete_features='all' if the values are counts or categories"
-            )
+            quicker = is_real or n_discrete
+            remedy = "" if quicker else ", or discrete_features='all' if the values are counts or categories"
             warnings.warn(
                 f"MutualInformation looks at each of {problem.n_samples} × {problem.n_features} numbers, zeros "
                 f"included: about {seconds / 60:.0f} minutes on one core. For less, take a part of the samples, the "
-                f"best columns of FisherScore{counts}.",
+                f"best columns of FisherScore{remedy}.",
                 UserWarning,
                 stacklevel=5,
             )
 
     def _regression(self, problem: Problem, discrete: BoolArray) -> FloatArray:
+        digamma = psi(np.arange(problem.n_samples + 2.0))
+        k = int(self.n_neighbors)
+        target = OrderedTarget.of(problem.around_zero().y, k, digamma, problem.rng)
+        score = np.empty(problem.n_features)
+        with problem.progress.task("Mutual information", problem.n_features) as advance:
+            for columns, block in self._blocks(problem):
+                if not discrete[columns].all():
+                    near = (*target, ~discrete[columns], k, digamma, score[columns])
+                    self._share(partial(kraskov_information, *block, *near), block)
+                advance(block.n_columns)
+        if discrete.any():
+            score[discrete] = self._discrete_regression(problem, np.flatnonzero(discrete))
+        return score
+
+    def _discrete_regression(self, problem: Problem, columns: IntArray) -> FloatArray:
         from sklearn.feature_selection import mutual_info_regression
 
         y = problem.around_zero().y  # the noise against ties is in proportion to the mean
-        score = np.empty(problem.n_features)
+        design, score = problem.design.take(columns), np.empty(columns.size)
         width = min(MOST_COLUMNS, max(FEWEST_COLUMNS, NUMBERS_AT_A_TIME // problem.n_samples))
-        with problem.progress.task("Mutual information", problem.n_features) as advance:
-            for columns, block in problem.design.iter_blocks(width):
-                score[columns] = mutual_info_regression(
-                    block,
-                    y,
-                    discrete_features=discrete[columns],
-                    n_neighbors=self.n_neighbors,
-                    n_jobs=self.n_jobs,
-                    random_state=int(problem.rng.integers(2**31 - 1)),
-                )
-                advance(block.shape[1])
+        for part, block in design.iter_blocks(width):
+            score[part] = mutual_info_regression(
+                block,
+                y,
+                discrete_features=True,
+                n_neighbors=self.n_neighbors,
+                n_jobs=self.n_jobs,
+                random_state=int(problem.rng.integers(2**31 - 1)),
+            )
         return score
+
+    def _blocks(self, problem: Problem) -> Iterator[tuple[slice, StoredBlock]]:
+        return stored_blocks(
+            problem.design,
+            most_columns=MOST_COLUMNS,
+            fewest_columns=FEWEST_COLUMNS,
+            values_at_a_time=NUMBERS_AT_A_TIME,
+        )
 
     def _classification(self, problem: Problem, discrete: BoolArray) -> FloatArray:
         has_hits = np.bincount(problem.y)[problem.y] > 1
@@ -168,14 +198,8 @@ class MutualInformation(BaseSelector):
         of_pairs[has_hits] = np.unique(problem.y[has_hits], return_inverse=True)[1]
         digamma = psi(np.arange(int(has_hits.sum()) + 2.0))
         score = np.empty(problem.n_features)
-        blocks = stored_blocks(
-            problem.design,
-            most_columns=MOST_COLUMNS,
-            fewest_columns=FEWEST_COLUMNS,
-            values_at_a_time=NUMBERS_AT_A_TIME,
-        )
         with problem.progress.task("Mutual information", problem.n_features) as advance:
-            for columns, block in blocks:
+            for columns, block in self._blocks(problem):
                 by_counts, found = discrete[columns], score[columns]
                 if not by_counts.all():
                     near = (of_pairs, ~by_counts, int(self.n_neighbors), digamma, found)
@@ -367,3 +391,340 @@ def table_information(data, rows, starts, elsewhere, codes, chosen, result, firs
             margin[value] += numbers[i]
         shared = class_bits + total_bits(margin) - total_bits(numbers.astype(np.float64))
         result[f] = max(0.0, shared * np.log(2.0) / codes.shape[0])
+
+
+# -- Compiled estimates of the mutual information between columns and a real target --
+
+
+class OrderedTarget(NamedTuple):
+    """A real target of variance one in ascending order, without equal values, and what a constant column would need.
+
+    ``rank`` is the place of each sample, ``radius`` the distance to the k-th nearest target, ``psi`` the ψ of the
+    number of nearer ones, and ``widest`` are the places from the largest radius on.
+    """
+
+    rank: NDArray[np.intp]
+    y: FloatArray
+    radius: FloatArray
+    psi: FloatArray
+    widest: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, y: FloatArray, k: int, digamma: FloatArray, rng: np.random.Generator) -> OrderedTarget:
+        """Equal targets stand in random order, a distance beyond rounding from each other."""
+        order = rng.permutation(y.size)
+        order = order[np.argsort(y[order], kind="stable")]
+        spread = float(y.std())
+        ordered = np.ascontiguousarray(y[order] / (spread if spread > 0.0 else 1.0))
+        apart = APART * np.finfo(float).eps * max(1.0, float(np.abs(ordered).max()))
+        ordered += np.cumsum(rng.uniform(0.0, apart, y.size))  # equal steps would make distances equal again
+        rank = np.empty(y.size, dtype=np.intp)
+        rank[order] = np.arange(y.size)
+        radius, psi_nearer = np.empty((2, y.size))
+        target_alone(ordered, k, digamma, radius, psi_nearer)
+        return cls(rank, ordered, radius, psi_nearer, np.argsort(-radius, kind="stable"))
+
+
+@kernel
+def target_alone(y, k, digamma, radius, psi_nearer):
+    nearest = np.empty(k)
+    nobody = np.full(y.shape[0], -1, dtype=np.int32)
+    for i in range(y.shape[0]):
+        nearest[:] = np.inf
+        _walk_ranks(y, nobody, i, 0.0, nearest)
+        radius[i] = nearest[k - 1]
+        low, high = _reach(y, i, i, y[i], radius[i], False)
+        psi_nearer[i] = digamma[high - low + 1]
+
+
+@kernel
+def kraskov_information(
+    data,
+    rows,
+    starts,
+    elsewhere,
+    rank,
+    y,
+    radius,
+    psi_nearer,
+    widest,
+    chosen,
+    k,
+    digamma,
+    result,
+    first,
+    last,
+):
+    """The estimate of Kraskov et al. for the ``chosen`` ones of columns ``first`` to ``last``.
+
+    A sample whose value is not stored has the radius of a constant column, unless one that is stored is near.
+    """
+    n, all_psi = y.shape[0], psi_nearer.sum()
+    group_of = np.full(n, -1, dtype=np.int32)  # of each rank; -1 has the value of all that are not stored
+    best, nearest = np.empty(k), np.empty(k)
+    for f in range(first, last):
+        if not chosen[f]:
+            continue
+        x, ranks, own = _stored_values(data, rows, starts, elsewhere, f, rank, group_of)
+        if x.shape[0] == 0:
+            result[f] = 0.0
+            continue
+        values, ends, usual = _groups(x, ranks, own, n)
+        below, n_usual, total, base = _sums_before(_group_sizes(ends, usual, n)), n - x.shape[0], 0.0, all_psi
+        for g in range(values.shape[0]):
+            for e in range(ends[g], ends[g + 1]):
+                group_of[ranks[e]] = g
+        strip_of, firsts = _strips(ends, usual, np.sqrt(k * x.shape[0]))
+        column = (values, ends, ranks, np.sort(ranks), below, usual, y, group_of)
+        strips = (strip_of, firsts, _sorted_parts(ranks, ends[firsts]))
+        for e in range(x.shape[0]):
+            base -= psi_nearer[ranks[e]]
+            total += _sample_psi(column, strips, ranks[e], k, digamma, best, nearest)
+        seen = _near_stored(column, radius, widest, k) if n_usual > 0 else ranks[:0]
+        for i in seen:
+            base -= psi_nearer[i]
+            total += _sample_psi(column, strips, i, k, digamma, best, nearest)
+        if n_usual > 0:
+            total += base + (n_usual - seen.shape[0]) * digamma[n_usual]
+        for e in range(x.shape[0]):
+            group_of[ranks[e]] = -1
+        result[f] = max(0.0, digamma[n] + digamma[k] - total / n)
+
+
+@kernel
+def _stored_values(data, rows, starts, elsewhere, f, rank, group_of):
+    """Ascending values of column f in units of its spread, their ranks, and the value of all others.
+
+    Where most values are stored, all are made so. No values for a constant column.
+    """
+    n, usual = rank.shape[0], elsewhere[f]
+    x, ranks, size = np.empty(n), np.empty(n, dtype=np.intp), 0
+    for place in range(starts[f], starts[f + 1]):
+        if data[place] != usual:
+            x[size], ranks[size] = data[place], rank[rows[place]]
+            size += 1
+    mean = usual + (x[:size] - usual).sum() / n
+    square = ((x[:size] - mean) ** 2).sum() + (n - size) * (usual - mean) ** 2
+    spread = np.sqrt(square / n)
+    if not spread > 0.0:
+        return x[:0], ranks[:0], usual
+    if 2 * size >= n and size < n:
+        for stored in ranks[:size]:
+            group_of[stored] = 0
+        for i in range(n):
+            if group_of[i] < 0:
+                x[size], ranks[size] = usual, i
+                size += 1
+        group_of[:] = -1
+    x, ranks = x[:size] / spread, ranks[:size]
+    order = np.argsort(x)
+    return x[order], ranks[order], usual / spread
+
+
+@kernel
+def _groups(x, ranks, usual, n):
+    """Equal values: the value of each group, where its ranks, which are sorted, start and end, and the usual group."""
+    size, n_stored, place = 0, x.shape[0], -1
+    values, ends = np.empty(n_stored + 1), np.zeros(n_stored + 2, dtype=np.int64)
+    e = 0
+    while e < n_stored or (place < 0 and n_stored < n):
+        if place < 0 and n_stored < n and (e == n_stored or usual < x[e]):
+            place, values[size] = size, usual
+        else:
+            values[size] = x[e]
+            begin = e
+            while e < n_stored and x[e] - x[begin] <= NOISE and not (x[begin] < usual <= x[e]):
+                e += 1
+            ranks[begin:e].sort()
+        size += 1
+        ends[size] = e
+    return values[:size], ends[: size + 1], place
+
+
+@kernel
+def _group_sizes(ends, usual, n):
+    sizes = ends[1:] - ends[:-1]
+    if usual >= 0:
+        sizes[usual] = n - ends[-1]
+    return sizes
+
+
+@kernel
+def _strips(ends, usual, size):
+    """Neighbouring groups with about so many stored values together: the strip of each group, and its first groups.
+
+    The group of values that are not stored is a strip of its own.
+    """
+    n_groups, n_strips = ends.shape[0] - 1, 0
+    strip_of, firsts = np.empty(n_groups, dtype=np.int64), np.empty(n_groups + 1, dtype=np.int64)
+    for g in range(n_groups):
+        begins = g == 0 or g == usual or g - 1 == usual
+        if begins or ends[g + 1] - ends[firsts[n_strips - 1]] > size:
+            firsts[n_strips] = g
+            n_strips += 1
+        strip_of[g] = n_strips - 1
+    firsts[n_strips] = n_groups
+    return strip_of, firsts[: n_strips + 1]
+
+
+@kernel
+def _sorted_parts(ranks, bounds):
+    """A copy in which each part is sorted."""
+    parts = ranks.copy()
+    for s in range(bounds.shape[0] - 1):
+        parts[bounds[s] : bounds[s + 1]].sort()
+    return parts
+
+
+@kernel
+def _near_stored(column, radius, widest, k):
+    """Ranks that are not stored and have one that is among their nearest, or one whose value is near the usual."""
+    values, _, _, by_rank, _, usual, _, group_of = column
+    n, size = group_of.shape[0], 0
+    found = np.empty(min(n, 2 * k * by_rank.shape[0] + n), dtype=np.intp)
+    behind = 0
+    for stored in by_rank:
+        for i in range(max(stored - k, behind), min(stored + k + 1, n)):
+            if group_of[i] < 0:
+                found[size] = i
+                size += 1
+        behind = max(behind, min(stored + k + 1, n))
+    least = np.inf
+    if usual > 0:
+        least = values[usual] - values[usual - 1]
+    if usual + 1 < values.shape[0]:
+        least = min(least, values[usual + 1] - values[usual])
+    for i in widest:
+        if radius[i] < least - NOISE:
+            break
+        place = np.searchsorted(by_rank, i)
+        before = place > 0 and i - by_rank[place - 1] <= k
+        after = place < by_rank.shape[0] and by_rank[place] - i <= k
+        if not (before or after):
+            found[size] = i
+            size += 1
+    return found[:size]
+
+
+@kernel
+def _sample_psi(column, strips, i, k, digamma, best, nearest):
+    """ψ of the numbers of samples nearer than the k-th nearest in the column and in the target, itself included.
+
+    Neighbours are looked for by value and by target in turn; the walk that has passed all that can be nearer ends it.
+    """
+    values, ends, _, _, _, usual, y, group_of = column
+    strip_of, firsts, by_strip = strips
+    own = usual if group_of[i] < 0 else group_of[i]
+    value, left = values[own], strip_of[own]
+    right, low, high = left + 1, i - 1, i + 1
+    best[:], nearest[:] = np.inf, np.inf
+    while True:
+        limit = min(best[k - 1], nearest[k - 1])
+        to_left = max(0.0, value - values[firsts[left + 1] - 1]) if left >= 0 else np.inf
+        to_right = values[firsts[right]] - value if right + 1 < firsts.shape[0] else np.inf
+        if min(to_left, to_right) >= limit:
+            inside = _number_below(best, limit - NOISE)
+            break
+        s, distance = (left, to_left) if to_left <= to_right else (right, to_right)
+        left, right = (left - 1, right) if to_left <= to_right else (left, right + 1)
+        if firsts[s] == usual:
+            _walk_ranks(y, group_of, i, distance, best)
+        else:
+            members = by_strip[ends[firsts[s]] : ends[firsts[s + 1]]]
+            _walk_strip(y, members, values, group_of, i, value, distance, best)
+        limit = min(best[k - 1], nearest[k - 1])
+        below_y = y[i] - y[low] if low >= 0 else np.inf
+        above_y = y[high] - y[i] if high < y.shape[0] else np.inf
+        if min(below_y, above_y) >= limit:
+            inside = _number_below(nearest, limit - NOISE)
+            break
+        j, distance = (low, below_y) if below_y <= above_y else (high, above_y)
+        low, high = (low - 1, high) if below_y <= above_y else (low, high + 1)
+        g = usual if group_of[j] < 0 else group_of[j]
+        _insert(nearest, max(distance, abs(values[g] - value)))
+    low, high = _reach(y, i, i, y[i], limit, False)
+    return digamma[high - low + 1] + _psi_of_values(column, own, low, high, limit, k - inside, digamma)
+
+
+@kernel
+def _psi_of_values(column, own, low, high, radius, wanted, digamma):
+    """ψ of the number of values nearer than the radius.
+
+    Values at that very distance come in random order: the mean over the orders, where the radius is that of the
+    ``wanted``-th of those of them whose targets, of the ranks ``low`` to ``high``, are nearer.
+    """
+    values, ends, ranks, by_rank, below, usual, _, _ = column
+    value = values[own]
+    left, right = _reach(values, own, own, value, radius - NOISE, False)
+    inside = below[right + 1] - below[left]
+    far_left, far_right = _reach(values, left, right, value, radius + NOISE, True)
+    on_edge = below[far_right + 1] - below[far_left] - inside
+    if on_edge <= 1:
+        return digamma[inside]
+    near = 0
+    for g in range(far_left, far_right + 1):
+        if left <= g <= right:
+            continue
+        members = by_rank if g == usual else ranks[ends[g] : ends[g + 1]]
+        count = np.searchsorted(members, high + 1) - np.searchsorted(members, low)
+        near += high - low + 1 - count if g == usual else count
+    if near == 0:
+        return digamma[inside]
+    return _mean_on_edge(inside, on_edge, near, min(wanted, near), digamma)
+
+
+@kernel
+def _number_below(ascending, bound):
+    count = 0
+    while count < ascending.shape[0] and ascending[count] < bound:
+        count += 1
+    return count
+
+
+@kernel
+def _insert(ascending, distance):
+    """Put a distance among the smallest ones."""
+    place = ascending.shape[0] - 1
+    if distance >= ascending[place]:
+        return
+    while place > 0 and ascending[place - 1] > distance:
+        ascending[place] = ascending[place - 1]
+        place -= 1
+    ascending[place] = distance
+
+
+@kernel
+def _walk_ranks(y, group_of, i, least, best):
+    """Distances, ``least`` or more, to the samples with the nearest targets that belong to no group."""
+    n, last = y.shape[0], best.shape[0] - 1
+    low, high = i - 1, i + 1
+    while True:
+        while low >= 0 and group_of[low] >= 0:
+            low -= 1
+        while high < n and group_of[high] >= 0:
+            high += 1
+        below, above = y[i] - y[low] if low >= 0 else np.inf, y[high] - y[i] if high < n else np.inf
+        distance = max(least, min(below, above))
+        if distance >= best[last]:
+            break
+        _insert(best, distance)
+        low, high = (low - 1, high) if below <= above else (low, high + 1)
+
+
+@kernel
+def _walk_strip(y, members, values, group_of, i, value, least, best):
+    """The same to the samples of a strip, given by their sorted ranks; in the strip no distance is below ``least``."""
+    last = best.shape[0] - 1
+    high = np.searchsorted(members, i)
+    low = high - 1
+    if high < members.shape[0] and members[high] == i:
+        high += 1
+    while True:
+        below = y[i] - y[members[low]] if low >= 0 else np.inf
+        above = y[members[high]] - y[i] if high < members.shape[0] else np.inf
+        distance = max(least, min(below, above))
+        if distance >= best[last]:
+            break
+        j = members[low] if below <= above else members[high]
+        _insert(best, max(distance, abs(values[group_of[j]] - value)))
+        low, high = (low - 1, high) if below <= above else (low, high + 1)

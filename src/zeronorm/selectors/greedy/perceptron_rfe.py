@@ -307,6 +307,25 @@ def _pass_until_clean(
 
 
 @kernel
+def _wanted_margin(power: float, accuracy: float, k: int) -> float:
+    """Below which the k-th correction is made."""
+    return (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy
+
+
+@kernel
+def _product(u: FloatArray, v: FloatArray) -> float:
+    total = 0.0
+    for j in range(u.shape[0]):
+        total += u[j] * v[j]
+    return total
+
+
+@kernel
+def _step_length(power: float, k: int) -> float:
+    return math.sqrt(2.0 / ((power - 1.0) * k))
+
+
+@kernel
 def alma_rows(
     X: FloatArray,
     y: FloatArray,
@@ -322,13 +341,10 @@ def alma_rows(
     """Pass some rows and correct θ and its weights in place; returns the number of the next correction."""
     p = X.shape[1]
     for i in range(first, last):
-        value = 0.0
-        for j in range(p):
-            value += weights[j] * X[i, j]
-        value *= y[i] * inverse_norm[i]
-        if value > (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy:
+        value = _product(weights, X[i]) * y[i] * inverse_norm[i]
+        if value > _wanted_margin(power, accuracy, k):
             continue
-        step = math.sqrt(2.0 / ((power - 1.0) * k)) * y[i] * inverse_norm[i]
+        step = _step_length(power, k) * y[i] * inverse_norm[i]
         for j in range(p):
             theta[j] += step * X[i, j]
         _set_weights(theta, weights, power)
@@ -354,25 +370,21 @@ def alma_sparse_rows(
 ) -> int:
     """The same for rows s - shift: only corrections visit all features."""
     p = shift.shape[0]
-    shifted = 0.0
-    for j in range(p):
-        shifted += weights[j] * shift[j]
+    shifted = _product(weights, shift)
     for i in range(first, last):
         value = -shifted
         for place in range(starts[i], starts[i + 1]):
             value += weights[columns[place]] * data[place]
         value *= y[i] * inverse_norm[i]
-        if value > (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy:
+        if value > _wanted_margin(power, accuracy, k):
             continue
-        step = math.sqrt(2.0 / ((power - 1.0) * k)) * y[i] * inverse_norm[i]
+        step = _step_length(power, k) * y[i] * inverse_norm[i]
         for j in range(p):
             theta[j] -= step * shift[j]
         for place in range(starts[i], starts[i + 1]):
             theta[columns[place]] += step * data[place]
         _set_weights(theta, weights, power)
-        shifted = 0.0
-        for j in range(p):
-            shifted += weights[j] * shift[j]
+        shifted = _product(weights, shift)
         k += 1
     return k
 

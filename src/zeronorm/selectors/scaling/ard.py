@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray
+from zeronorm.engines.column_information import has_stored_columns
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -16,7 +17,7 @@ from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
 from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_bayes
 
-MANY_SAMPLES = 100_000  # from here on a fit may take many minutes, which is said before
+MANY_SAMPLES = 100_000  # of dense data; from here on a fit may take many minutes, which is said before
 
 
 @register(
@@ -141,7 +142,7 @@ class ARD(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        if problem.n_samples >= MANY_SAMPLES:
+        if problem.n_samples >= MANY_SAMPLES and not has_stored_columns(problem.design):
             warnings.warn(
                 f"ARD changes one feature after the other, each with the dense columns of all relevant ones: with "
                 f"{problem.n_samples} samples that may take many minutes. For less, take a part of the samples, or the "

@@ -16,7 +16,7 @@ from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.l1_svm.dual import L1SvmHardProgram, l1_svm_program
 from zeronorm.solvers.status import Status
 
-MANY_SAMPLES = 100_000  # from here on a hard margin may take many minutes, which is said before
+MANY_FEATURES = 20_000  # of tall sparse data: with 10,000 two minutes, and their square or more beyond
 
 
 @register(
@@ -110,8 +110,8 @@ class MarginLP(WeightedSelector):
         distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(distinct)
         program = l1_svm_program(design, problem.signs, C=problem.sample_costs(self.C))
-        if isinstance(program, L1SvmHardProgram) and program.is_separable:
-            _warn_of_hard_margin(problem)
+        if isinstance(program, L1SvmHardProgram) and not program.overlap_is_proved:
+            _warn_of_many_features(design.n_features)
         machine = program.solve()
         if machine.status in NO_SOLUTION:
             Status.UNBOUNDED.check("MarginLP with a hard margin (C=inf)")
@@ -134,12 +134,11 @@ class MarginLP(WeightedSelector):
         )
 
 
-def _warn_of_hard_margin(problem: Problem) -> None:
-    if problem.n_samples >= MANY_SAMPLES:
+def _warn_of_many_features(n_features: int) -> None:
+    if n_features >= MANY_FEATURES:
         warnings.warn(
-            f"MarginLP with a hard margin (C=inf): the {problem.n_samples} samples can be separated, but where that "
-            "takes hundreds of features the linear program may take many minutes. A finite C is quick, C=0.001 for "
-            "instance.",
+            f"MarginLP with a hard margin (C=inf): where thousands of the {n_features} features are needed to separate "
+            "the samples, the linear program may take many minutes. A finite C is quick, C=0.001 for instance.",
             UserWarning,
             stacklevel=5,
         )

@@ -19,7 +19,14 @@ from scipy import sparse
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
-from zeronorm.solvers.l1_svm.program import SLACK_TOL, L1Svm, L1SvmProgram, separating_machine
+from zeronorm.solvers.l1_svm.program import (
+    LARGEST_NORM,
+    LARGEST_PRICE,
+    SLACK_TOL,
+    L1Svm,
+    L1SvmProgram,
+    separating_machine,
+)
 from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram, Sides
 from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Status
@@ -108,12 +115,15 @@ class L1SvmDualProgram:
         """Change the price of the loss."""
         self.price = per_sample(C, self.y.size)
 
-    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
-        """The machine for these costs of the features, from the last basis if there is one."""
+    def solve(self, cost: ArrayLike = 1.0, *, interior: bool = False) -> L1Svm:
+        """The machine for these costs of the features, from the last basis if there is one.
+
+        ``interior``: by an interior-point method at first, for thousands of features with a weight.
+        """
         bounds = np.append(np.broadcast_to(cost, self.signed.design.n_features), 0.0)
         self._program.set_column_bounds(0.0, self.signed.per_row(self.price))
         self._program.set_row_bounds(-bounds, bounds)
-        found = self._program.solve()
+        found = self._program.solve(interior=interior)
         self.n_iter += found.n_iter
         # An unbounded dual is a primal without a solution: the hard margin does not exist.
         status = Status.INFEASIBLE if found.status is Status.UNBOUNDED else found.status
@@ -180,14 +190,21 @@ class L1SvmInteriorProgram:
 
 
 WEIGHT_ROUNDING = 1e-10  # of the largest weight
-FIRST_ROWS = 1000  # samples next to the boundary, with which a hard margin begins
+FIRST_ROWS = 1000  # samples next to the boundary, with which a hard margin begins,
+ROWS_OF_A_PROGRAM = 2  # or so many for each feature, if that is more
+HIGH_PRICE = 1e4  # of a slack, relative to the largest cost: exact for machines whose norm is smaller
+NEXT_PRICE = 1e4  # its factor where slacks are left
+NEARLY_WITHIN = 2.0  # samples with smaller margins join along with those within the margin
 
 
 class L1SvmHardProgram:
     """The same machine with a hard margin for many samples of two classes, few of which are on the margin.
 
-    That the classes can be separated is made sure of first. The dual program starts with the samples next to the
-    boundary of the machine that shows it; those that its solution leaves within the margin join.
+    Where the classes overlap, some of the samples mostly prove it at once. The dual program starts with the samples
+    next to the boundary of a machine that separates all, or nearly; those that its solution leaves within the margin
+    join, and those close to it. Its multipliers have a high price as their bound, so that it always has a solution:
+    without slacks that is the one of the hard margin, and with slacks the price grows until it is larger than any
+    norm that can be told from none.
     """
 
     def __init__(self, design: Design, y: ArrayLike) -> None:
@@ -197,39 +214,53 @@ class L1SvmHardProgram:
         self._machine = separating_machine(design, self.y)
 
     @property
-    def is_separable(self) -> bool:
-        """Whether there is a solution."""
-        return self._machine is not None
+    def overlap_is_proved(self) -> bool:
+        """Whether it is known before the program that there is no solution."""
+        return self._machine is None
 
     def set_price(self, C: ArrayLike) -> None:
         """Nothing: errors have no price."""
 
     def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
         """The machine for these costs of the features."""
+        weights, bias = np.zeros(self.design.n_features), 0.0
         if self._machine is None:
-            return self._lifted(
-                np.zeros(self.design.n_features), 0.0, np.zeros(self.y.size), Status.INFEASIBLE
-            )
-        rows = self._worst(*self._machine, FIRST_ROWS)
+            return self._lifted(weights, bias, np.zeros(self.y.size), Status.INFEASIBLE)
+        unit = max(float(np.max(cost)), np.finfo(float).tiny)
+        price = HIGH_PRICE * unit
+        rows = self._nearest(*self._machine, max(FIRST_ROWS, ROWS_OF_A_PROGRAM * self.design.n_features))
         while True:
             part = self.design.take_rows(rows)
-            found = L1SvmDualProgram(part, self.y[rows], C=np.inf).solve(cost)
+            found = L1SvmDualProgram(part, self.y[rows], C=price).solve(cost, interior=True)
             self.n_iter += found.n_iter
-            worst = self._worst(found.weights, found.bias, rows.size, 1.0 - SLACK_TOL)
-            joined = np.union1d(rows, worst)
-            if not found.converged or joined.size == rows.size:
-                dual_coef = np.zeros(self.y.size)
-                dual_coef[rows] = found.dual_coef
-                size = np.abs(found.weights)
-                weights = np.where(size > WEIGHT_ROUNDING * size.max(initial=0.0), found.weights, 0.0)
-                return self._lifted(weights, found.bias, dual_coef, found.status, found.objective)
+            status = found.status
+            if found.converged and float(found.slack.max()) > SLACK_TOL:
+                if found.objective <= LARGEST_NORM * unit and price <= LARGEST_PRICE * unit:
+                    price *= NEXT_PRICE
+                    continue
+                status = Status.INFEASIBLE
+            joined = np.union1d(rows, self._nearest(found.weights, found.bias, rows.size, NEARLY_WITHIN))
+            if status is not Status.CONVERGED or self._all_beyond(found, np.setdiff1d(joined, rows)):
+                return self._rounded(found, rows, status)
             rows = joined
 
-    def _worst(self, weights: FloatArray, bias: float, size: int, below: float = np.inf) -> IntArray:
+    def _nearest(self, weights: FloatArray, bias: float, size: int, below: float = np.inf) -> IntArray:
         """So many samples with the smallest margins below a bound."""
         margin = self.y * (self.design.dot(weights) + bias)
         order = np.argsort(margin, kind="stable")[:size]
         return np.sort(order[margin[order] < below])
+
+    def _all_beyond(self, found: L1Svm, rows: IntArray) -> bool:
+        """Whether these samples, too, are beyond the margin."""
+        decision = self.design.take_rows(rows).dot(found.weights) + found.bias
+        return bool(np.all(self.y[rows] * decision >= 1.0 - SLACK_TOL))
+
+    def _rounded(self, found: L1Svm, rows: IntArray, status: Status) -> L1Svm:
+        """The machine of some samples as one of all."""
+        dual_coef, size = np.zeros(self.y.size), np.abs(found.weights)
+        dual_coef[rows] = found.dual_coef
+        weights = np.where(size > WEIGHT_ROUNDING * size.max(initial=0.0), found.weights, 0.0)
+        return self._lifted(weights, found.bias, dual_coef, status, found.objective)
 
     def _lifted(
         self,

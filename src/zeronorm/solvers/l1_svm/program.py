@@ -197,12 +197,14 @@ ROWS_PER_FEATURE = 4.0  # of the samples to begin with: labels drawn by lot can 
 SQUARED_PRICE = 1e4  # of squared losses; what is missing is then far below the losses
 LARGEST_NORM = 1e7  # of the weights of a machine, beyond which it cannot be told from none
 NEWTON_STEPS = 5  # between two looks at what has been found
+MOST_LOOKS = 12  # at machines of one price; where they do not settle, linear programs decide
 
 
 def separating_machine(design: Design, y: FloatArray) -> tuple[FloatArray, float] | None:
-    r"""Weights and bias of a machine that separates the classes -1 and +1; None where none has a small enough norm.
+    r"""Weights and bias of a machine that separates the classes -1 and +1, or nearly; None where none can.
 
-    With margin one the norm :math:`\|w\|_1` would be larger than 1e7.
+    None is proved: with margin one the norm :math:`\|w\|_1` would be larger than 1e7. Where neither is seen soon, the
+    machine found so far is returned, which may leave samples on the wrong side.
 
     Some of the samples are enough to prove that there is none. A machine that separates them is tried on all samples;
     where it fails, the worst of these join, and others, so that their number doubles.
@@ -216,7 +218,7 @@ def separating_machine(design: Design, y: FloatArray) -> tuple[FloatArray, float
             return None
         value = y * (design.dot(start[0]) + start[1])
         wrong = np.flatnonzero(value <= 0.0)
-        if wrong.size == 0:
+        if wrong.size == 0 or float(value[rows].min()) <= 0.0:
             return start
         worst = wrong[np.argsort(value[wrong], kind="stable")[: rows.size]]
         others = order[: 2 * rows.size - worst.size]  # those from before, and as many again
@@ -226,7 +228,7 @@ def separating_machine(design: Design, y: FloatArray) -> tuple[FloatArray, float
 def _separating(
     design: Design, y: FloatArray, start: tuple[FloatArray, float] | None
 ) -> tuple[FloatArray, float] | None:
-    r"""Weights and bias of a machine that separates the classes, or None where there is none.
+    r"""Weights and bias of a machine that separates the classes, or was found last; None where there is none.
 
     A machine with squared losses has multipliers :math:`\alpha \ge 0` with :math:`\sum_i \alpha_i y_i = 0`, and for
     any of these a machine u of margin one has
@@ -236,8 +238,8 @@ def _separating(
 
     Where the classes overlap, the last factor vanishes beside the multipliers as the price of losses grows.
     """
-    price = SQUARED_PRICE
-    while price <= LARGEST_PRICE:
+    price, n_looks = SQUARED_PRICE, 0
+    while price <= LARGEST_PRICE and n_looks < MOST_LOOKS:
         problem = BoxDual.classification(y, np.full(y.size, price), squared=True)
         found = solve_squared_loss(design, problem, start, tol=1e-8, max_iter=NEWTON_STEPS)
         start = found.weights, found.bias
@@ -246,5 +248,5 @@ def _separating(
         pull = design.transpose_dot(found.dual_coef)
         if float(found.alpha.sum()) > LARGEST_NORM * float(np.abs(pull).max(initial=0.0)):
             return None
-        price *= 100.0 if found.converged else 1.0
-    return None
+        price, n_looks = (100.0 * price, 0) if found.converged else (price, n_looks + 1)
+    return start

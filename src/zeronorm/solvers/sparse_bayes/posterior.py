@@ -14,10 +14,11 @@ approximation of Laplace.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy import sparse
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 from scipy.special import expit
 
 from zeronorm._jit import kernel
@@ -27,7 +28,76 @@ from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _NEWTON_LIMIT = 100
 _LEAST_CURVATURE = 1e-12  # of a sample whose label is certain
+LARGE_SYSTEM = 300  # weights, from which on the steps to the mode are solved for without an inverse
 _NEWTON_TOL = 1e-9  # of the decrement of the log-posterior, relative to its size
+
+
+class StoredColumns:
+    """The constant column and sparse ones S - shift, as they are stored."""
+
+    def __init__(self, stored: Any, shift: FloatArray) -> None:
+        self.rows = sparse.csr_array(stored)
+        self.rows.sort_indices()
+        self.shift = shift
+        self.shape = (self.rows.shape[0], shift.size + 1)
+
+    def take(self, kept: Any) -> StoredColumns:
+        """Some of the sparse columns."""
+        return StoredColumns(self.rows[:, kept], self.shift[kept])
+
+    def joined(self, others: StoredColumns) -> StoredColumns:
+        """With further sparse columns."""
+        shift = np.concatenate([self.shift, others.shift])
+        return StoredColumns(sparse.hstack([self.rows, others.rows], format="csr"), shift)
+
+    def dot(self, weights: FloatArray) -> FloatArray:
+        """Products with the samples."""
+        own = weights[1:]
+        return np.asarray(self.rows @ own + (weights[0] - self.shift @ own))
+
+    def transpose_dot(self, v: FloatArray) -> FloatArray:
+        """Products with the columns."""
+        total = float(v.sum())
+        return np.append(total, self.rows.T @ v - total * self.shift)
+
+    def gram(self, weight: FloatArray, others: StoredColumns | None = None) -> FloatArray:
+        """Weighted inner products with other columns, or with themselves, the constant one first."""
+        others = self if others is None else others
+        product = np.zeros((self.shape[1], others.shape[1]))
+        mine, theirs = (part.transpose_dot(weight) for part in (self, others))
+        if others is self:
+            add_squares(*_parts(self.rows), weight, product[1:, 1:])
+        else:
+            add_products(*_parts(self.rows), *_parts(others.rows), weight, product[1:, 1:])
+        # (S - a)'D(T - b) = S'DT - a (T'd - b sum(d))' - (S'd) b'
+        product[1:, 1:] -= np.outer(self.shift, theirs[1:])
+        product[1:, 1:] -= np.outer(mine[1:] + mine[0] * self.shift, others.shift)
+        product[0], product[:, 0] = theirs, mine
+        return product
+
+
+Columns = FloatArray | StoredColumns  # the first one is constant
+
+
+def _parts(rows: Any) -> tuple[Any, Any, Any]:
+    return rows.indptr, rows.indices, rows.data
+
+
+def fitted_values(columns: Columns, weights: FloatArray) -> FloatArray:
+    """Φw."""
+    return columns.dot(weights) if isinstance(columns, StoredColumns) else np.asarray(columns @ weights)
+
+
+def pulled_by(columns: Columns, v: FloatArray) -> FloatArray:
+    """Φ'v."""
+    return columns.transpose_dot(v) if isinstance(columns, StoredColumns) else np.asarray(columns.T @ v)
+
+
+def weighted_gram(columns: Columns, weight: FloatArray) -> FloatArray:
+    """Φ' diag(weight) Φ."""
+    if isinstance(columns, StoredColumns):
+        return columns.gram(weight)
+    return np.asarray(columns.T @ (columns * weight[:, None]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +141,10 @@ class Likelihood(Protocol):
     rigid_curvature: bool
     """Whether the curvature only ever changes by one factor for all samples."""
 
-    def posterior(self, columns: FloatArray, precision: FloatArray, start: FloatArray) -> Posterior:
+    def posterior(self, columns: Columns, precision: FloatArray, start: FloatArray) -> Posterior:
         """The posterior for these columns (the first is constant) and prior precisions."""
 
-    def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
+    def improved(self, columns: Columns, precision: FloatArray, posterior: Posterior) -> Posterior:
         """The posterior after re-estimating parameters of the likelihood, never of lower evidence."""
 
     def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
@@ -113,23 +183,24 @@ class GaussianLikelihood:
         self.estimate_noise = noise_variance is None
         self.noise_variance = self.variance if noise_variance is None else noise_variance
         self.noise_floor = min_noise * self.variance
-        self._gram_of: FloatArray | None = None
+        self._gram_of: Columns | None = None
         self._gram: FloatArray = np.empty((0, 0))
 
-    def posterior(self, columns: FloatArray, precision: FloatArray, start: FloatArray) -> Posterior:
+    def posterior(self, columns: Columns, precision: FloatArray, start: FloatArray) -> Posterior:
         weight = self.sample_weight / self.noise_variance
         if self._gram_of is not columns:
-            self._gram_of, self._gram = columns, columns.T @ (columns * self.sample_weight[:, None])
+            self._gram_of, self._gram = columns, weighted_gram(columns, self.sample_weight)
         root, log_determinant = inverse_root(self._gram / self.noise_variance, precision)
-        mean = root @ (root.T @ (columns.T @ (weight * self.target)))
+        mean = root @ (root.T @ pulled_by(columns, weight * self.target))
         # One step of refinement: the residual is what all decisions about columns rest on.
-        mean += root @ (root.T @ (columns.T @ (weight * (self.target - columns @ mean)) - precision * mean))
-        error = self.target - columns @ mean
+        left = weight * (self.target - fitted_values(columns, mean))
+        mean += root @ (root.T @ (pulled_by(columns, left) - precision * mean))
+        error = self.target - fitted_values(columns, mean)
         log_likelihood = -0.5 * (weight @ error**2 + self.n_total * (_LOG_2PI + np.log(self.noise_variance)))
         evidence = log_likelihood + _prior_volume(mean, precision, log_determinant)
         return Posterior(mean[None], root[None], weight[None], (weight * error)[None], evidence)
 
-    def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
+    def improved(self, columns: Columns, precision: FloatArray, posterior: Posterior) -> Posterior:
         if not self.estimate_noise:
             return posterior
         old = self.noise_variance
@@ -179,14 +250,14 @@ class BernoulliLikelihood:
         self.n_outputs = targets.shape[1]
         self.sample_weight = sample_weight
 
-    def posterior(self, columns: FloatArray, precision: FloatArray, start: FloatArray) -> Posterior:
+    def posterior(self, columns: Columns, precision: FloatArray, start: FloatArray) -> Posterior:
         parts = [self._one(columns, precision, start[c], self.targets[:, c]) for c in range(self.n_outputs)]
         mean, root, curvature, residual, evidence = zip(*parts, strict=True)
         return Posterior(
             np.stack(mean), np.stack(root), np.stack(curvature), np.stack(residual), float(sum(evidence))
         )
 
-    def improved(self, columns: FloatArray, precision: FloatArray, posterior: Posterior) -> Posterior:
+    def improved(self, columns: Columns, precision: FloatArray, posterior: Posterior) -> Posterior:
         return posterior
 
     def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
@@ -212,19 +283,19 @@ class BernoulliLikelihood:
         return 0.0
 
     def _one(
-        self, columns: FloatArray, precision: FloatArray, mean: FloatArray, target: FloatArray
+        self, columns: Columns, precision: FloatArray, mean: FloatArray, target: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
         mean, value = self._mode(columns, precision, mean, target)
-        probability = expit(columns @ mean)
+        probability = expit(fitted_values(columns, mean))
         curvature = self.sample_weight * probability * (1.0 - probability)
         residual = self.sample_weight * (target - probability)
-        root, log_determinant = inverse_root(columns.T @ (columns * curvature[:, None]), precision)
+        root, log_determinant = inverse_root(weighted_gram(columns, curvature), precision)
         log_likelihood = value + 0.5 * float(precision @ mean**2)
         evidence = log_likelihood + _prior_volume(mean, precision, log_determinant)
         return mean, root, curvature, residual, evidence
 
     def _mode(
-        self, columns: FloatArray, precision: FloatArray, mean: FloatArray, target: FloatArray
+        self, columns: Columns, precision: FloatArray, mean: FloatArray, target: FloatArray
     ) -> tuple[FloatArray, float]:
         """The largest log-posterior (up to a constant) by Newton's method with halved steps."""
         sign = np.where(target > 0.5, 1.0, -1.0)
@@ -233,19 +304,18 @@ class BernoulliLikelihood:
             loss = self.sample_weight @ np.logaddexp(0.0, -sign * fitted)
             return float(-loss - 0.5 * (precision @ w**2))
 
-        fitted = columns @ mean
+        fitted = fitted_values(columns, mean)
         value = log_posterior(mean, fitted)
         for _ in range(_NEWTON_LIMIT):
             probability = expit(fitted)
-            gradient = columns.T @ (self.sample_weight * (target - probability)) - precision * mean
+            gradient = pulled_by(columns, self.sample_weight * (target - probability)) - precision * mean
             curvature = self.sample_weight * probability * (1.0 - probability)
-            root, _ = inverse_root(columns.T @ (columns * curvature[:, None]), precision)
-            step = root @ (root.T @ gradient)
+            step = _solution(weighted_gram(columns, curvature), precision, gradient)
             decrement = float(gradient @ step)
             size = 1.0
             while True:
                 trial = mean + size * step
-                trial_fitted = columns @ trial
+                trial_fitted = fitted_values(columns, trial)
                 trial_value = log_posterior(trial, trial_fitted)
                 if trial_value >= value + 1e-4 * size * decrement or size < 1e-10:
                     break
@@ -256,6 +326,16 @@ class BernoulliLikelihood:
             if decrement <= _NEWTON_TOL * (1.0 + abs(value)):
                 break
         return mean, value
+
+
+def _solution(system: FloatArray, precision: FloatArray, right: FloatArray) -> FloatArray:
+    """Of ``system + diag(precision)``; large ones without an inverse, which takes as long again."""
+    if right.size > LARGE_SYSTEM:
+        lower, failed = dpotrf(system + np.diag(precision), lower=True, clean=False)
+        if not failed:
+            return np.asarray(dpotrs(lower, right, lower=True)[0])
+    root, _ = inverse_root(system, precision)
+    return np.asarray(root @ (root.T @ right))
 
 
 def inverse_root(system: FloatArray, precision: FloatArray) -> tuple[FloatArray, float]:
@@ -300,6 +380,29 @@ def _prior_volume(mean: FloatArray, precision: FloatArray, log_determinant: floa
 
 _REFINEMENTS = 60
 _HALVINGS = 30
+
+
+@kernel
+def add_products(starts, columns, values, other_starts, other_columns, other_values, weight, out):
+    """Add S' diag(weight) T of two sparse matrices, given by their rows, to ``out``."""
+    for i in range(weight.shape[0]):
+        for a in range(starts[i], starts[i + 1]):
+            factor, row = weight[i] * values[a], out[columns[a]]
+            for b in range(other_starts[i], other_starts[i + 1]):
+                row[other_columns[b]] += factor * other_values[b]
+
+
+@kernel
+def add_squares(starts, columns, values, weight, out):
+    """The same for a matrix with itself; the columns of a row are in order, so that half of the products do."""
+    for i in range(weight.shape[0]):
+        for a in range(starts[i], starts[i + 1]):
+            factor, row = weight[i] * values[a], out[columns[a]]
+            for b in range(starts[i], a + 1):
+                row[columns[b]] += factor * values[b]
+    for j in range(out.shape[0]):
+        for k in range(j):
+            out[k, j] = out[j, k]
 
 
 @kernel

@@ -12,7 +12,8 @@ this way; each such step raises the evidence of the normal model, whose covarian
 :math:`C = B^{-1} + \Phi A^{-1} \Phi^\top`.
 
 All columns are looked at only to find the candidates that promise most; the steps themselves are made on a
-small working set.
+small working set. Of many samples sparse columns stay sparse, and thousands of them may be relevant: all that the
+posterior and the statistics need are weighted inner products of columns, which the stored values give in one reading.
 
 With a Gamma hyperprior (Tipping 2001), :math:`a \log\beta_k - b\beta_k` for each column is added to the log evidence.
 No precision is infinite then and nothing leaves: all columns are iterated, on a matrix of samples by samples.
@@ -30,9 +31,11 @@ from zeronorm._threads import require_memory
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design import Design
 from zeronorm.solvers.sparse_bayes.posterior import (
+    Columns,
     DualMode,
     Likelihood,
     Posterior,
+    StoredColumns,
     best_variances,
     projected_inverse,
     sweep_precisions,
@@ -48,6 +51,12 @@ _LEAST_CHANGE = 0.1  # of a precision, in units of the tolerance
 _LOOSE_TOL = 0.5  # as long as more columns may come
 _DEPENDENT = 1e-10  # a column with less of its squared norm outside the span of the others adds nothing
 _TOGETHER = 8  # products with sparse data at a time
+_MANY_SAMPLES = 20_000  # of sparse data, whose relevant columns stay sparse then,
+_MANY_CANDIDATES = 512  # and so many of which may be added at a time
+_MANY_ACTIVE = (
+    300  # columns, whose precisions change together: one after the other takes the cube of their number
+)
+_COLUMNS_AT_A_TIME = 1024
 _MOST_ENTRIES = (
     5  # of one column: with labels, where each posterior moves the evidence, steps could go round in circles
 )
@@ -118,8 +127,18 @@ class _State:
         self.n_iter = 0
         self.settled = False
         self.n_entries = np.zeros(design.n_features, dtype=np.int64)
+        self.last_step = np.zeros(design.n_features)  # of the logarithms of the precisions
         self.history: list[float] = []
         self._kept_squares: dict[int, FloatArray] = {}
+        nothing = np.empty(0, dtype=np.intp)
+        self.is_stored = (
+            design.is_sparse
+            and design.n_samples >= _MANY_SAMPLES
+            and design.stored_columns(nothing) is not None
+        )
+        self.n_candidates, self.n_additions = _CANDIDATES, _ADDITIONS
+        if self.is_stored:
+            self.n_candidates = self.n_additions = _MANY_CANDIDATES
         self._hold(np.empty(0, dtype=np.int64))
         self.precision: FloatArray = np.zeros(1)
         self.posterior = self._posterior(np.zeros((likelihood.n_outputs, 1)))
@@ -128,8 +147,15 @@ class _State:
 
     def _hold(self, active: Int64Array) -> None:
         self.active = active
-        ones = np.ones((self.design.n_samples, 1))
-        self.columns: FloatArray = np.hstack([ones, self.design.block(active)]) if active.size else ones
+        self.columns: Columns = self._read(active)
+        if not isinstance(self.columns, StoredColumns):
+            ones = np.ones((self.design.n_samples, 1))
+            self.columns = np.hstack([ones, self.columns]) if active.size else ones
+
+    def _read(self, columns: Int64Array) -> Columns:
+        """These columns, dense, or as they are stored with the constant one."""
+        stored = self.design.stored_columns(columns) if self.is_stored else None
+        return self.design.block(columns) if stored is None else StoredColumns(*stored)
 
     def _posterior(self, start: FloatArray) -> Posterior:
         return self.likelihood.posterior(self.columns, self.precision, start)
@@ -163,6 +189,10 @@ class _State:
         design = self.design
         n_outputs = self.likelihood.n_outputs
         s, q = np.empty((design.n_features, n_outputs)), np.empty((design.n_features, n_outputs))
+        if isinstance(self.columns, StoredColumns):
+            for c in range(n_outputs):
+                s[:, c], q[:, c] = self._stored_statistics(self.columns, c)
+            return s, q, best_variance(s, q)[1]
         whiteners = [self._whitener(c) for c in range(n_outputs)]
         if design.is_sparse:
             for c in range(n_outputs):
@@ -188,6 +218,20 @@ class _State:
         s = np.where(outside > _DEPENDENT * own, outside, 0.0)
         return s, np.where(s > 0.0, self.design.transpose_dot(self.posterior.residual[c]), 0.0)
 
+    def _stored_statistics(self, columns: StoredColumns, c: int) -> tuple[FloatArray, FloatArray]:
+        """The same where the relevant columns are sparse, too: their products with all others are few."""
+        curvature, root = self.posterior.curvature[c], self.posterior.root[c]
+        stats = self.design.column_stats(sample_weight=curvature)
+        own = curvature.sum() * (stats.variance + stats.mean**2)
+        outside = own.copy()
+        for start in range(0, own.size, _COLUMNS_AT_A_TIME):
+            part = slice(start, min(start + _COLUMNS_AT_A_TIME, own.size))
+            others = self._read(np.arange(part.start, part.stop))
+            assert isinstance(others, StoredColumns)
+            outside[part] -= ((root.T @ columns.gram(curvature, others)[:, 1:]) ** 2).sum(axis=0)
+        s = np.where(outside > _DEPENDENT * own, outside, 0.0)
+        return s, np.where(s > 0.0, self.design.transpose_dot(self.posterior.residual[c]), 0.0)
+
     def _own_squares(self, block: FloatArray, place: slice, c: int) -> FloatArray:
         """x'Bx of the columns of a block; kept where B changes by a factor only."""
         curvature = self.posterior.curvature[c]
@@ -199,6 +243,7 @@ class _State:
 
     def _whitener(self, c: int) -> FloatArray:
         """The matrix W with W'W = B Φ Σ Φ' B."""
+        assert not isinstance(self.columns, StoredColumns)
         weighted = self.columns * self.posterior.curvature[c][:, None]
         return np.asarray(self.posterior.root[c].T @ weighted.T)
 
@@ -213,20 +258,23 @@ class _State:
             promising = np.flatnonzero(gain > _GAIN * self.tol)
             if promising.size == 0 and self.settled:
                 return
-            if promising.size > _CANDIDATES:
-                promising = np.sort(promising[np.argsort(-gain[promising], kind="stable")[:_CANDIDATES]])
+            if promising.size > self.n_candidates:
+                order = np.argsort(-gain[promising], kind="stable")
+                promising = np.sort(promising[order[: self.n_candidates]])
             self._work_on(promising)
         self.settled = False
 
     def _work_on(self, candidates: Int64Array) -> None:
-        n_columns = candidates.size + 3 * (self.active.size + _ADDITIONS)
+        n_columns = candidates.size + 3 * (self.active.size + self.n_additions)
         require_memory(
-            8 * self.design.n_samples * n_columns,
+            8 * n_columns * (n_columns if self.is_stored else self.design.n_samples),
             f"The columns of {self.active.size} relevant features of {self.design.n_samples} samples",
             "select features with a filter first, or use fewer samples.",
         )
-        pool, exhausted = self.design.block(candidates), candidates.size == 0
+        pool, exhausted = self._read(candidates), candidates.size == 0
         enough = self.tol if exhausted else max(self.tol, _LOOSE_TOL)
+        if self.is_stored and candidates.size == self.n_candidates:
+            enough = np.inf  # others will follow: what precisions these have is found along with theirs
         for _ in range(min(_SWEEPS, self.max_iter - self.n_iter)):
             self.n_iter += 1
             exhausted = exhausted or self._add_from(pool, candidates) == 0
@@ -237,44 +285,91 @@ class _State:
 
     def _re_estimate(self) -> float:
         """One sweep over the active columns; returns the largest change of a log precision."""
+        if self.active.size > _MANY_ACTIVE and self.is_stored:
+            return self._re_estimate_together()
         updated = self.precision.copy()
         mean, covariance = self.posterior.mean.copy(), self.posterior.covariance
         for _ in range(self.likelihood.sweeps):
             sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
+        return self._changed_to(updated)
+
+    def _re_estimate_together(self) -> float:
+        """The same for columns that hardly depend on each other: each as if the others stayed.
+
+        Where that lowers the evidence, they depend too much, and change one after the other.
+        """
+        before = self.active, self.columns, self.precision, self.posterior, self.last_step.copy()
+        spread = np.sum(self.posterior.root[:, 1:] ** 2, axis=2)
+        s = np.maximum(1.0 / spread - self.precision[1:], 0.0)
+        variance, _ = best_variance(
+            np.ascontiguousarray(s.T), np.ascontiguousarray((self.posterior.mean[:, 1:] / spread).T)
+        )
+        with np.errstate(divide="ignore"):
+            change = self._changed_to(np.append(0.0, 1.0 / variance))
+        if self.posterior.log_evidence < before[3].log_evidence - self.tol:
+            self.active, self.columns, self.precision, self.posterior, self.last_step = before
+            self.history.pop()
+            updated, mean, covariance = (
+                self.precision.copy(),
+                self.posterior.mean.copy(),
+                self.posterior.covariance,
+            )
+            sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
+            change = self._changed_to(updated)
+        return change
+
+    def _changed_to(self, updated: FloatArray) -> float:
+        """Take over precisions; returns the largest change of a logarithm, infinite where columns leave."""
         staying = np.isfinite(updated)
+        if self.is_stored:
+            updated = self._without_swings(updated)
         change = np.inf
         if staying.all():
             change = float(np.max(np.abs(np.log(updated[1:] / self.precision[1:])), initial=0.0))
         self._keep(staying, updated)
         return change
 
+    def _without_swings(self, updated: FloatArray) -> FloatArray:
+        """Half of the steps that turn back: with labels, whose curvature follows the weights, they might never end."""
+        step = np.log(updated[1:] / self.precision[1:])
+        last = self.last_step[self.active]
+        step = np.where(np.sign(step) * np.sign(last) < 0.0, 0.5 * step, step)
+        self.last_step[self.active] = np.where(np.isfinite(step), step, 0.0)
+        return np.append(0.0, self.precision[1:] * np.exp(step))
+
     def _refresh(self, start: FloatArray) -> None:
         self.posterior = self._posterior(start)
         self.posterior = self.likelihood.improved(self.columns, self.precision, self.posterior)
         self.history.append(self.posterior.log_evidence)
 
-    def _add_from(self, pool: FloatArray, names: Int64Array) -> int:
+    def _add_from(self, pool: Columns, names: Int64Array) -> int:
         """Add the columns of the pool that raise the evidence most, one after the other."""
         free = np.flatnonzero(~np.isin(names, self.active) & (self.n_entries[names] < _MOST_ENTRIES))
         if free.size == 0:
             return 0
-        precisions = self._additions(pool[:, free])
+        block = pool.take(free) if isinstance(pool, StoredColumns) else pool[:, free]
+        precisions = self._additions(block)
         if not precisions:
             return 0
         entering = np.fromiter(precisions, dtype=np.int64)
         start = np.hstack([self.posterior.mean, np.zeros((self.likelihood.n_outputs, entering.size))])
-        self.columns = np.hstack([self.columns, pool[:, free[entering]]])
+        if isinstance(self.columns, StoredColumns):
+            assert isinstance(block, StoredColumns)
+            self.columns = self.columns.joined(block.take(entering))
+        else:
+            assert not isinstance(block, StoredColumns)
+            self.columns = np.hstack([self.columns, block[:, entering]])
         self.active = np.concatenate([self.active, names[free[entering]]])
         self.n_entries[names[free[entering]]] += 1
         self.precision = np.concatenate([self.precision, np.fromiter(precisions.values(), dtype=np.float64)])
         self._refresh(start)
         return entering.size
 
-    def _additions(self, block: FloatArray) -> dict[int, float]:
+    def _additions(self, block: Columns) -> dict[int, float]:
         """Places and precisions of the columns to add; each takes those before it into account."""
         inner, q = self._inner_products(block)
         chosen: dict[int, float] = {}
-        while len(chosen) < _ADDITIONS:
+        while len(chosen) < self.n_additions:
             s = np.ascontiguousarray(np.diagonal(inner, axis1=1, axis2=2).T)
             variance, gain = best_variance(s, q)
             gain[list(chosen)] = 0.0
@@ -288,13 +383,25 @@ class _State:
             inner -= factor[:, None, None] * column[:, :, None] * column[:, None, :]
         return chosen
 
-    def _inner_products(self, block: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _inner_products(self, block: Columns) -> tuple[FloatArray, FloatArray]:
         """F'C⁻¹F for each output, and F'C⁻¹y with outputs as columns."""
+        if isinstance(block, StoredColumns):
+            return self._stored_products(block)
         inner = np.empty((self.likelihood.n_outputs, block.shape[1], block.shape[1]))
         for c in range(self.likelihood.n_outputs):
             explained = self._whitener(c) @ block
             inner[c] = block.T @ (block * self.posterior.curvature[c][:, None]) - explained.T @ explained
         return inner, np.ascontiguousarray(block.T @ self.posterior.residual.T)
+
+    def _stored_products(self, block: StoredColumns) -> tuple[FloatArray, FloatArray]:
+        assert isinstance(self.columns, StoredColumns)
+        size, posterior = block.shape[1] - 1, self.posterior
+        inner = np.empty((self.likelihood.n_outputs, size, size))
+        for c, curvature in enumerate(posterior.curvature):
+            explained = posterior.root[c].T @ self.columns.gram(curvature, block)[:, 1:]
+            inner[c] = block.gram(curvature)[1:, 1:] - explained.T @ explained
+        q = np.stack([block.transpose_dot(residual)[1:] for residual in posterior.residual], axis=1)
+        return inner, np.ascontiguousarray(q)
 
     # -- the reference ------------------------------------------------------------------------------
 
@@ -319,7 +426,10 @@ class _State:
 
     def _keep(self, staying: BoolArray, precision: FloatArray) -> None:
         self.active = self.active[staying[1:]]
-        self.columns = self.columns[:, staying]
+        if isinstance(self.columns, StoredColumns):
+            self.columns = self.columns.take(np.flatnonzero(staying[1:]))
+        else:
+            self.columns = self.columns[:, staying]
         self.precision = precision[staying]
         self._refresh(self.posterior.mean[:, staying])
 
