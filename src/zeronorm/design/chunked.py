@@ -414,12 +414,14 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
 
 def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, out: NDArray[Any]) -> None:
     """Read whole lines that are not consecutive, together with what is between close ones."""
-    chosen, back = np.unique(np.asarray(outer, dtype=np.intp), return_inverse=True)
+    chosen = np.asarray(outer, dtype=np.intp)
+    is_rising = bool(np.all(chosen[1:] > chosen[:-1]))
+    if not is_rising:
+        chosen, back = np.unique(chosen, return_inverse=True)
     line_bytes = max(1, out.shape[1] * out.itemsize)
     most = max(1, _CONVERTED_BYTES // line_bytes)
     between = np.empty((most, out.shape[1]), dtype=out.dtype)
-    is_sorted = np.array_equal(back, np.arange(len(out)))
-    found = out if is_sorted else np.empty((chosen.size, out.shape[1]), dtype=out.dtype)
+    found = out if is_rising else np.empty((chosen.size, out.shape[1]), dtype=out.dtype)
     gap = _LARGEST_GAP // line_bytes
     begin, after = 0, -gap - most
     cuts = [*(np.flatnonzero(np.diff(chosen) > gap) + 1).tolist(), chosen.size]
@@ -433,7 +435,7 @@ def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, ou
         _read_into(stream, file, offset + first * line_bytes, between[: lines[-1] + 1])
         np.take(between, lines, axis=0, out=found[begin:end], mode="clip")
         begin, after = end, int(chosen[end - 1]) + 1
-    if not is_sorted:
+    if not is_rising:
         np.take(found, back, axis=0, out=out, mode="clip")
 
 
