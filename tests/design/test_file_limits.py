@@ -540,5 +540,5 @@ def test_several_files_are_read_as_one(tmp_path):
         np.testing.assert_allclose(
             chosen.dot(np.ones(chosen.n_features)), X[:, columns].sum(axis=1), rtol=1e-6
         )
-        (stored,) = [array for _, array in chosen._arrays()]
+        (stored,) = chosen._from_arrays(lambda columns, array: array)
         assert stored.dtype == np.float32

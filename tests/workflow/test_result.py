@@ -81,7 +81,7 @@ def test_the_raw_cells_of_figures_are_in_a_table_of_their_own(selection, tmp_pat
     assert shown["number"].to_list() == expected
     assert zeronorm.Result.load(folder).figures == finite(selection.figures)
     (folder / "figures.parquet").write_bytes(b"not parquet")
-    with pytest.raises(ValueError, match=r"figures\.parquet' is no Parquet file, or a damaged one"):
+    with pytest.raises(ValueError, match=r"figures\.parquet' is damaged or not Parquet"):
         zeronorm.Result.load(folder)
     pl.DataFrame({"x": [1]}).write_parquet(folder / "figures.parquet")
     with pytest.raises(ValueError, match="does not hold the cells of figures"):
