@@ -11,7 +11,7 @@ from fuzz.inputs import ANY
 from fuzz.runner import run_cases, table
 from zeronorm.datasets import read_table
 
-QUICK, ALL = 100, 10_000
+QUICK, ALL = 70, 10_000
 LIMIT_S = 60.0
 
 
