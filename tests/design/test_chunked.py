@@ -310,7 +310,7 @@ def test_sums_do_not_depend_on_the_threads(tmp_path, monkeypatch):
         monkeypatch.setattr(chunked, "available_threads", lambda n_threads=n_threads: n_threads)
         design = as_design(file, memory_budget=8 << 20)
         assert len(list(design._column_slices())) > 3
-        assert design._is_summed_where_read
+        assert design._is_summed_in_threads
         found.append((design.gram(), design.standardized().gram(np.arange(30_000.0)), design.column_stats()))
     for gram, scaled, stats in found[1:]:
         np.testing.assert_array_equal(gram, found[0][0])

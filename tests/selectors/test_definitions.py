@@ -10,10 +10,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import zeronorm
+from small_problems import INF, noise, problem_of
 from zeronorm import FisherScore, OptimalFeatureWeighting, as_design
 from zeronorm.engines.weighting.steps import AdaptiveSteps, GivenSteps
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import gram_schmidt_relief, interval, relief
 from zeronorm.selectors.greedy import tree
 from zeronorm.selectors.meta import auto, consensus, probe_selector, selector_cv
@@ -21,18 +21,6 @@ from zeronorm.selectors.meta.consensus import Consensus
 from zeronorm.selectors.scaling import adaptive_scaling, ard, kernel_multiplicative_update
 from zeronorm.selectors.sparsity import fsv, l1_svm, logistic_lasso, potential_svm
 from zeronorm.solvers.lasso import BoxLassoSolution
-
-INF = float("inf")
-
-
-def noise(n, p=3, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, p))
-
-
-def problem_of(y, X=None, task="binary", **more):
-    X = noise(len(y)) if X is None else X
-    return Problem(design=as_design(X), y=np.asarray(y), task=task, **more)
-
 
 # -- Filters --
 

@@ -12,12 +12,12 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 import zeronorm
+from small_problems import INF, noise, problem_of
 from zeronorm import RFECV, FisherScore, OptimalFeatureWeighting, as_design
 from zeronorm.criteria import make_kernel
 from zeronorm.engines.elimination.known_models import KnownRanker
 from zeronorm.engines.neighbours.kernels import ABSOLUTE, MISMATCH, SQUARED
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import fcbf, gflip
 from zeronorm.selectors.filters.relief import column_ranges
 from zeronorm.selectors.greedy import grafting, gram_schmidt, perceptron_rfe
@@ -28,18 +28,6 @@ from zeronorm.selectors.sparsity import arom, fsv, lasso
 from zeronorm.selectors.sparsity.sparse_kernel_fisher import _Fisher
 from zeronorm.selectors.stochastic import ofw
 from zeronorm.solvers.lasso import LassoStep
-
-INF = float("inf")
-
-
-def noise(n, p=3, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, p))
-
-
-def problem_of(y, X=None, task="binary", **more):
-    X = noise(len(y)) if X is None else X
-    return Problem(design=as_design(X), y=np.asarray(y), task=task, **more)
-
 
 # -- Columns and targets as a method sees them --
 

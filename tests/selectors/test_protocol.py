@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -17,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 import zeronorm
+from small_problems import Remembering
 from zeronorm import RFE, RFECV, FisherScore, LassoSelector, Relief, SVMWeights, as_design
 from zeronorm.registry import all_methods
 
@@ -72,18 +72,6 @@ def test_sparse_data_reach_the_estimator_and_others_refuse_them():
         interval.fit(stored, y)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         interval.fit(X, y).predict(stored)
-
-
-class Remembering(ClassifierMixin, BaseEstimator):
-    """A classifier that keeps what it was given."""
-
-    def fit(self, X, y, groups=None, sample_weight=None):
-        self.groups_, self.weight_, self.classes_ = groups, sample_weight, np.unique(y)
-        self.coef_ = np.abs(X).sum(axis=0)[None, :]
-        return self
-
-    def predict(self, X):
-        return np.repeat(self.classes_[:1], len(X))
 
 
 def test_weights_of_the_samples_reach_the_estimator_unless_others_are_given():

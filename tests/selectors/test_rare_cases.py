@@ -9,27 +9,16 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import zeronorm
+from small_problems import INF, noise, problem_of
 from zeronorm import FisherScore, as_design
 from zeronorm.criteria import make_kernel
 from zeronorm.engines.error_control import false_selection_bound
-from zeronorm.selection.problem import Problem
 from zeronorm.selectors.filters import welch
 from zeronorm.selectors.greedy import tree
 from zeronorm.selectors.meta import consensus
 from zeronorm.selectors.scaling import jcfo, kernel_multiplicative_update
 from zeronorm.selectors.sparsity import arom, fsv, l1_svm, lasso, sparse_kernel_fisher
 from zeronorm.solvers.status import Status
-
-INF = float("inf")
-
-
-def noise(n, p=3, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, p))
-
-
-def problem_of(y, X=None, task="binary", **more):
-    X = noise(len(y)) if X is None else X
-    return Problem(design=as_design(X), y=np.asarray(y), task=task, **more)
 
 
 def test_several_labels_are_labels():

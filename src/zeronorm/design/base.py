@@ -218,12 +218,12 @@ class Design(ABC):
         yield slice(0, self.n_features), self
 
     def _from_sources(self, work: Callable[[slice, Design], Part]) -> Iterator[Part]:
-        """Yield, in order, what ``work`` makes of each of the `_sources`; in threads where these are read."""
+        """Yield, in order, what ``work`` makes of each of the `_sources`; in threads where they come from files."""
         yield work(slice(0, self.n_features), self)
 
     @property
-    def _is_summed_where_read(self) -> bool:
-        """Whether threads that read blocks of the columns have room for a Gram matrix each."""
+    def _is_summed_in_threads(self) -> bool:
+        """Whether threads that work on blocks of a file have room for a Gram matrix each."""
         return False
 
     def _scratch_width(self) -> int:
@@ -283,7 +283,7 @@ class Design(ABC):
             source._add_gram(total, None if scale_sq is None else np.sqrt(scale_sq[outer]))
             return total
 
-        if self._is_summed_where_read:
+        if self._is_summed_in_threads:
             with one_thread_for_products():
                 for part in self._from_sources(added):
                     result += part

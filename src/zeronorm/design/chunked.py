@@ -24,7 +24,9 @@ DEFAULT_MEMORY_BUDGET = 512 << 20
 _MOST_WORKERS = 6  # threads that work while one reads; more would wait for the disk
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
-_MOST_AT_ONCE = 8 << 20  # bytes as float64, of columns that are stored one after the other
+# Bytes as float64, of columns stored one after the other: what was just read is still close to the processor. Of files
+# stored by row wide blocks are read instead, since each takes a piece of every row.
+_MOST_AT_ONCE = 8 << 20
 _CONVERTED_BYTES = 4 << 20
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 
@@ -94,9 +96,7 @@ class ChunkedDesign(Design):
         data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
         limit = min(self.memory_budget // 16, max(_SMALLEST_BLOCK_BYTES, data_bytes // 32))
         if self._order == "F":
-            limit = min(
-                limit, _MOST_AT_ONCE
-            )  # what was just read is still in the cache; rows are cut too short
+            limit = min(limit, _MOST_AT_ONCE)
         width = max(1, limit // (8 * max(1, self.n_samples)))
         at_once = max(file.columns_at_once for file in self._files)
         return width - width % at_once if width > at_once else width
@@ -159,7 +159,7 @@ class ChunkedDesign(Design):
                 pass
 
     @property
-    def _is_summed_where_read(self) -> bool:
+    def _is_summed_in_threads(self) -> bool:
         return 8 * self.n_samples**2 <= _CONVERTED_BYTES and self._reads_ahead
 
     def _stored(self, columns: slice) -> NDArray[Any]:

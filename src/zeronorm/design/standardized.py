@@ -143,8 +143,8 @@ class StandardizedDesign(Design):
         return _view(source, self._moments.take(range(columns.start, columns.stop)))
 
     @property
-    def _is_summed_where_read(self) -> bool:
-        return self.base._is_summed_where_read
+    def _is_summed_in_threads(self) -> bool:
+        return self.base._is_summed_in_threads
 
     def _scratch_width(self) -> int:
         return self.base._scratch_width()

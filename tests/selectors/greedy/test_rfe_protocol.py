@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import r2_score
@@ -14,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 
+from small_problems import Remembering
 from zeronorm import RFE, RFECV, as_design
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.greedy import rfe, rfecv
@@ -142,18 +142,6 @@ def test_an_elimination_has_the_abilities_of_its_estimator(cls, estimator, kind,
     for name in ("predict", "score", "decision_function", "predict_proba", "predict_log_proba"):
         assert hasattr(selector, name) == hasattr(estimator, name), name
         assert not hasattr(cls(), name)
-
-
-class Remembering(ClassifierMixin, BaseEstimator):
-    """A classifier that keeps what it was given."""
-
-    def fit(self, X, y, groups=None, sample_weight=None):
-        self.groups_, self.weight_, self.classes_ = groups, sample_weight, np.unique(y)
-        self.coef_ = np.abs(X).sum(axis=0)[None, :]
-        return self
-
-    def predict(self, X):
-        return np.repeat(self.classes_[:1], len(X))
 
 
 class Plain(Remembering):
