@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import tracemalloc
 
@@ -330,3 +331,25 @@ def test_after_an_error_nothing_more_is_read():
     with pytest.raises(OSError, match="the disk is gone"):
         list(work_in_turn(fails_at_once, lambda place, part: part, range(1000), n_threads=2))
     assert len(read) < 4
+
+
+@pytest.mark.parametrize("n_chosen", [3, 40, 400])
+def test_columns_between_scattered_ones_are_read_in_one_go(tmp_path, monkeypatch, n_chosen):
+    """Each part begins where the one before ended, none is wider than a block, and few columns are read alone."""
+    X = np.random.default_rng(0).normal(size=(8, 500)).astype(np.float32)
+    np.save(tmp_path / "x.npy", np.asfortranarray(X))
+    monkeypatch.setattr(chunked, "_LARGEST_GAP", 32 * 20)  # twenty columns
+    design = chunked.open_files(tmp_path / "x.npy", memory_budget=16 * 64 * 50)  # blocks of fifty columns
+    chosen = np.sort(np.random.default_rng(1).choice(500, n_chosen, replace=False))
+    part = design.take(chosen)
+    places = list(part._places_to_read())
+    assert [p for columns, _ in places for p in chosen[columns]] == chosen.tolist()
+    if n_chosen == 3:
+        assert all(np.array_equal(read, chosen[columns]) for columns, read in places)
+    else:
+        assert all(isinstance(read, range) and len(read) <= 50 for _, read in places)
+        assert all(before[1].stop == after[1].start for before, after in itertools.pairwise(places))
+    np.testing.assert_allclose(part.transpose_dot(np.ones(8)), X[:, chosen].sum(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(part.gram(), X[:, chosen] @ X[:, chosen].T, rtol=1e-4, atol=1e-4)
+    unsorted = design.take(chosen[::-1])
+    np.testing.assert_allclose(unsorted.transpose_dot(np.ones(8)), X[:, chosen[::-1]].sum(axis=0), rtol=1e-5)

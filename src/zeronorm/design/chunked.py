@@ -135,18 +135,51 @@ class ChunkedDesign(Design):
     def _from_arrays(self, work: Callable[[slice, NDArray[Any]], Part]) -> Iterator[Part]:
         """Yield what ``work`` makes of all columns in order."""
         n_threads = min(_MOST_WORKERS, available_threads()) if self._reads_ahead else 0
-        is_one = len(self._files) == 1 and not self._kept.has(self._columns)
+        if len(self._files) > 1 or self._kept.has(self._columns):
+            slices = list(self._column_slices())
+            return work_in_turn(self._stored, work, slices, n_threads=n_threads)
+        file = self._files[0]
 
-        def checked(columns: slice, part: NDArray[Any]) -> Part:
-            if is_one:
-                self._files[0].check(self._rows, self._columns[columns], part)
-            return work(columns, part.astype(self.dtype, copy=False))
+        def work_on(place: tuple[slice, Index], found: NDArray[Any]) -> Part:
+            columns, read = place
+            file.check(self._rows, read, found)
+            if len(read) > columns.stop - columns.start:
+                lines = np.asarray(self._columns[columns]) - read[0]
+                found = np.take(found.T, lines, axis=0, mode="clip").T
+            return work(columns, found.astype(self.dtype, copy=False))
 
-        read = self._unchecked if is_one else self._stored
-        return work_in_turn(read, checked, list(self._column_slices()), n_threads=n_threads)
+        places = list(self._places_to_read())
+        return work_in_turn(
+            lambda place: file.read_unchecked(self._rows, place[1]), work_on, places, n_threads=n_threads
+        )
 
-    def _unchecked(self, columns: slice) -> NDArray[Any]:
-        return self._files[0].read_unchecked(self._rows, self._columns[columns])
+    def _places_to_read(self) -> Iterator[tuple[slice, Index]]:
+        """Parts of the columns, and what is read of the one file for each.
+
+        What is between scattered columns is read too, unless they are few: the thread that reads has nothing else
+        to do than to read on, and those that work on the numbers pick the columns.
+        """
+        chosen = self._columns
+        if isinstance(chosen, range) or not self._is_read_through(chosen):
+            for columns in self._column_slices():
+                yield columns, chosen[columns]
+            return
+        width = max(1, min(self.memory_budget // 16, _MOST_AT_ONCE) // (8 * self.n_samples))
+        begin, after = 0, int(chosen[0])
+        while begin < chosen.size:
+            first = after if chosen[begin] - after < width else int(chosen[begin])
+            end = int(np.searchsorted(chosen, first + width))
+            after = int(chosen[end - 1]) + 1
+            yield slice(begin, end), range(first, after)
+            begin = end
+
+    def _is_read_through(self, chosen: NDArray[np.intp]) -> bool:
+        file = self._files[0]
+        has_all_rows = isinstance(self._rows, range) and self._rows == range(file.shape[0])
+        if not (file.has_whole_columns and has_all_rows and chosen.size and file.shape[0]):
+            return False
+        between = (int(chosen[-1]) - int(chosen[0])) * file.shape[0] * file.dtype.itemsize
+        return between <= _LARGEST_GAP * chosen.size and bool(np.all(chosen[1:] > chosen[:-1]))
 
     @property
     def _reads_ahead(self) -> bool:
@@ -305,6 +338,9 @@ class ColumnFile(ABC):
     names: list[str] | None
     by_row = False  # whether samples, not features, are contiguous
     columns_at_once = 1  # that are decoded together
+    has_whole_columns = (
+        False  # one after the other as plain numbers: what is between some of them is quickly read
+    )
     known_finite = False  # whether the values were checked when they were written
 
     def __init__(self, path: Path) -> None:
@@ -355,6 +391,7 @@ class NpyFile(ColumnFile):
         self.shape = cast("tuple[int, int]", header.shape)
         self.dtype = header.dtype
         self.by_row = bool(header.flags.c_contiguous)
+        self.has_whole_columns = not self.by_row
         self._offset = int(header.offset)
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:

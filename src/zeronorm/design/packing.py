@@ -196,6 +196,8 @@ def is_running(process: str) -> bool:
 class PackedFile(ColumnFile):
     """A file written by `pack`; each piece is compared with its checksum when it is first read."""
 
+    has_whole_columns = True
+
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         with open(path, "rb") as stream:
