@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from zeronorm.design import DenseDesign, StandardizedDesign, as_design, column_kernels
+from zeronorm import AROM, RFE, ZeroNormSVM
+from zeronorm.design import DenseDesign, StandardizedDesign, as_design, column_kernels, standardized
 from zeronorm.testing import check_design
 
 SHAPES = [(13, 29), (40, 5), (1, 7), (9, 1), (1, 1)]
@@ -285,3 +286,64 @@ def test_products_of_two_designs_need_the_same_features():
     np.testing.assert_allclose(as_design(one).cross_gram(as_design(other)), one @ other.T)
     with pytest.raises(ValueError, match=r"the same features\. Got 3 and 2"):
         as_design(one).cross_gram(as_design(rng.normal(size=(4, 2))))
+
+
+def _wide_data(order="F"):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(37, 1400)) * rng.uniform(0.1, 10.0, 1400) + rng.uniform(-5.0, 5.0, 1400)
+    return np.array(X, dtype=np.float32, order=order)
+
+
+def _standardized_exactly(X):
+    exact = X.astype(float)
+    return (exact - exact.mean(axis=0)) / exact.std(axis=0)
+
+
+@pytest.mark.parametrize("tiles", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_wide_numbers_of_single_precision_are_multiplied_as_such(order, tiles, monkeypatch):
+    """The sums keep the digits that the numbers have, for any scale, and do not depend on the number of threads."""
+    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    monkeypatch.setattr(standardized, "_NUMBERS_WORTH_A_KERNEL", 0)
+    monkeypatch.setattr(column_kernels, "_PAIRS_PER_PART", 20_000)
+    monkeypatch.setattr(column_kernels, "_BAND", 7)
+    monkeypatch.setattr(column_kernels, "suits_tiles", lambda *shape: tiles)
+    X = _wide_data(order)
+    Z, scale = _standardized_exactly(X), 10.0 ** -(np.arange(1400) % 9)
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(column_kernels, "available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("zeronorm.design.base.available_threads", lambda n=n_threads: n)
+        design = as_design(X).standardized()
+        results.append((design.gram(), design.gram(scale), design.take(np.arange(0, 1400, 2)).gram()))
+    wanted = (Z @ Z.T, (Z * scale) @ Z.T, Z[:, ::2] @ Z[:, ::2].T)
+    for one, three, right in zip(*results, wanted, strict=True):
+        assert np.array_equal(one, three)
+        assert np.array_equal(one, one.T)
+        size = np.sqrt(np.outer(np.diag(right), np.diag(right)))
+        error = float((np.abs(one - right) / size).max())
+        assert 1e-12 < error < np.sqrt(512) * 2.0**-24  # 512 roundings that are independent of each other
+
+
+@pytest.mark.parametrize("kind", ["tall", "double", "other units", "little work"])
+def test_other_products_have_double_precision(kind, monkeypatch):
+    """Tall data, whose Gram matrix is singular; columns of any size; and what is quick anyway."""
+    if kind != "little work":
+        monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    X = _wide_data()
+    X = X[:, :140] if kind == "tall" else X.astype(float) if kind == "double" else X
+    design = as_design(X).standardized(with_scale=kind != "other units")
+    exact = X - X.astype(float).mean(axis=0)
+    Z = exact if kind == "other units" else exact / exact.std(axis=0)
+    np.testing.assert_allclose(design.gram(), Z @ Z.T, rtol=1e-10, atol=1e-10 * np.abs(Z @ Z.T).max())
+
+
+@pytest.mark.parametrize("method", [AROM, RFE, ZeroNormSVM])
+def test_products_of_single_precision_select_the_same(method, monkeypatch):
+    X, y = _wide_data(), np.arange(37) % 2
+    X[:, ::140] += 3.0 * X.std(axis=0)[::140] * y[:, None].astype(np.float32)
+    selectors = [method(n_features_to_select=10).fit(X, y)]
+    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    selectors.append(method(n_features_to_select=10).fit(X, y))
+    double, single = (selector.get_support(indices=True).tolist() for selector in selectors)
+    assert double == single

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeronorm.design.index import by_falling_value
+from zeronorm.selection import path as path_module
 from zeronorm.selection.path import SelectionPath, order_by_score
 
 
@@ -118,6 +119,26 @@ def test_near_ties_go_to_the_lower_index():
     assert order_by_score([1.0, 1.0 + 1e-6]).tolist() == [1, 0]
     assert order_by_score([np.inf, np.inf, 1.0]).tolist() == [0, 1, 2]
     assert order_by_score([]).tolist() == []
+
+
+@pytest.mark.parametrize("n_parts", [2, 3, 7])
+def test_ties_across_the_bounds_of_threads(monkeypatch, n_parts):
+    """Parts of any size, inside ties and at their ends, give the order of one part."""
+    rng = np.random.default_rng(n_parts)
+
+    def in_parts(function, size):
+        bounds = np.sort(rng.integers(0, size + 1, size=n_parts - 1)).tolist()
+        for first, last in itertools.pairwise([0, *bounds, size]):
+            if first < last:
+                function(first, last)
+
+    for digits in (0, 1, 2):
+        scores = np.round(rng.normal(size=50), digits)
+        expected = order_by_score(scores)
+        monkeypatch.setattr(path_module, "in_threads", in_parts)
+        for _ in range(20):
+            np.testing.assert_array_equal(order_by_score(scores), expected)
+        monkeypatch.undo()
 
 
 def test_ratios_are_tied_by_their_own_size():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from zeronorm._threads import (
     available_threads,
@@ -200,13 +200,13 @@ class Design(ABC):
         """The memory order in which blocks are cheapest to fill."""
         return "F"
 
-    def _scratch_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+    def _scratch_blocks(self, dtype: DTypeLike = np.float64) -> Iterator[tuple[slice, FloatArray]]:
         """Yield contiguous blocks that share one scratch memory: use or change each before the next."""
-        n, memory = self.n_samples, np.empty(0)
+        n, memory = self.n_samples, np.empty(0, dtype=dtype)
         for outer, source in self._sources():
             width = min(source._scratch_width(), max(1, source.n_features))
             if memory.size < n * width:
-                memory = np.empty(n * width)
+                memory = np.empty(n * width, dtype=dtype)
             for columns in source._column_slices(width):
                 m = columns.stop - columns.start
                 scratch = memory[: n * m].reshape((n, m), order=self._order)
@@ -275,12 +275,18 @@ class Design(ABC):
             return self._gram(np.maximum(scale_sq, 0.0)) - self._gram(np.maximum(-scale_sq, 0.0))
         return self._gram_of_blocks(scale_sq)
 
+    @property
+    def _product_type(self) -> DTypeLike:
+        """The precision of the products in a Gram matrix; their sums have double precision."""
+        return np.float64
+
     def _gram_of_blocks(self, scale_sq: FloatArray | None) -> FloatArray:
-        result = column_kernels.symmetric_accumulator(self.n_samples)
+        result, dtype = column_kernels.symmetric_accumulator(self.n_samples), self._product_type
 
         def added(outer: slice, source: Design, total: FloatArray | None = None) -> FloatArray:
             total = column_kernels.symmetric_accumulator(self.n_samples) if total is None else total
-            source._add_gram(total, None if scale_sq is None else np.sqrt(scale_sq[outer]))
+            scale = None if scale_sq is None else np.sqrt(scale_sq[outer]).astype(dtype, copy=False)
+            source._add_gram(total, scale, dtype)
             return total
 
         if self._is_summed_in_threads:
@@ -292,14 +298,14 @@ class Design(ABC):
                 added(outer, source, result)
         return column_kernels.symmetric_result(result)
 
-    def _add_gram(self, result: FloatArray, scale: FloatArray | None) -> None:
+    def _add_gram(self, result: FloatArray, scale: FloatArray | None, dtype: DTypeLike) -> None:
         """Add the Gram matrix of data in memory to a symmetric accumulator."""
         if self._in_one_array and column_kernels.suits_tiles(*self.shape):
-            self._add_gram_in_tiles(result, scale)
+            self._add_gram_in_tiles(result, scale, dtype)
             return
 
         def add(part: range, accumulator: FloatArray) -> None:
-            for columns, block in self._take(part)._scratch_blocks():
+            for columns, block in self._take(part)._scratch_blocks(dtype):
                 if scale is not None:
                     block *= scale[part.start + columns.start : part.start + columns.stop]
                 column_kernels.add_outer_square(accumulator, block)
@@ -307,11 +313,11 @@ class Design(ABC):
         with column_kernels.threads_for_outer_square(*self.shape):
             column_kernels.add_in_parts(result, add, self._outer_square_parts(*self.shape))
 
-    def _add_gram_in_tiles(self, result: FloatArray, scale: FloatArray | None) -> None:
+    def _add_gram_in_tiles(self, result: FloatArray, scale: FloatArray | None, dtype: DTypeLike) -> None:
         """All threads fill a block of columns, then multiply it."""
         n, n_threads = self.n_samples, available_threads()
         width = min(self.n_features, max(1, _LARGEST_BLOCK_BYTES // (8 * n)))
-        memory = np.empty(n * width)
+        memory = np.empty(n * width, dtype=dtype)
         with one_thread():
             for columns in self._column_slices(width):
                 n_columns = columns.stop - columns.start

@@ -163,6 +163,24 @@ def turn_columns(columns: NDArray[Any], out: FloatArray) -> None:
             out[i, j] = columns[j, i]
 
 
+@kernel
+def centre_columns(columns: NDArray[Any], mean: FloatArray, factor: FloatArray, out: NDArray[Any]) -> None:
+    """Write each row of ``columns``, centred and scaled in double precision, into the same row of ``out``."""
+    for j in range(columns.shape[0]):
+        line, target = columns[j], out[j]
+        for i in range(line.shape[0]):
+            target[i] = (line[i] - mean[j]) * factor[j]
+
+
+@kernel
+def centre_rows(columns: NDArray[Any], mean: FloatArray, factor: FloatArray, out: NDArray[Any]) -> None:
+    """The same for rows of samples."""
+    for i in range(columns.shape[0]):
+        line, target = columns[i], out[i]
+        for j in range(line.shape[0]):
+            target[j] = (line[j] - mean[j]) * factor[j]
+
+
 # -- Products of float32 data with one float64 vector, without a converted copy --
 
 _TILE = 2048  # columns whose sums stay close to the processor
@@ -260,7 +278,7 @@ def add_outer_square(accumulator: FloatArray, block: FloatArray) -> None:
 
 
 _CHARACTER, _INTEGER = ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)
-_NUMBER, _MATRIX = ctypes.POINTER(ctypes.c_double), ctypes.c_void_p
+_MATRIX = ctypes.c_void_p
 
 
 def _product_of_blas(name: str, *arguments: Any) -> Any:
@@ -274,20 +292,20 @@ def _product_of_blas(name: str, *arguments: Any) -> Any:
 
 
 @cache
-def _dsyrk() -> Any:
-    """Arguments: triangle, transposed or not, sizes, factor, matrix, factor, result."""
-    return _product_of_blas(
-        *("dsyrk", _CHARACTER, _CHARACTER, _INTEGER, _INTEGER, _NUMBER),
-        *(_MATRIX, _INTEGER, _NUMBER, _MATRIX, _INTEGER),
-    )
+def _blas(name: str) -> Any:
+    """Products of a matrix with itself: triangle, transposed or not, sizes, factor, matrix, factor, result.
 
-
-@cache
-def _dgemm() -> Any:
-    """Arguments: both transposed or not, sizes, factor, both matrices, factor, result."""
+    Of two matrices: both transposed or not, sizes, factor, both matrices, factor, result.
+    """
+    number = ctypes.POINTER(ctypes.c_float if name.startswith("s") else ctypes.c_double)
+    if name.endswith("syrk"):
+        return _product_of_blas(
+            *(name, _CHARACTER, _CHARACTER, _INTEGER, _INTEGER, number),
+            *(_MATRIX, _INTEGER, number, _MATRIX, _INTEGER),
+        )
     return _product_of_blas(
-        *("dgemm", _CHARACTER, _CHARACTER, _INTEGER, _INTEGER, _INTEGER, _NUMBER),
-        *(_MATRIX, _INTEGER, _MATRIX, _INTEGER, _NUMBER, _MATRIX, _INTEGER),
+        *(name, _CHARACTER, _CHARACTER, _INTEGER, _INTEGER, _INTEGER, number),
+        *(_MATRIX, _INTEGER, _MATRIX, _INTEGER, number, _MATRIX, _INTEGER),
     )
 
 
@@ -374,11 +392,14 @@ def add_outer_square_in_tiles(accumulator: FloatArray, block: FloatArray, n_thre
 
 def _add_rows_squared(accumulator: FloatArray, block: FloatArray, first: int, last: int) -> None:
     """Add the outer square of some rows to the lower triangle of their tile."""
+    if block.dtype == np.float32:
+        _add_single_products(accumulator, block, (first, last), (first, last))
+        return
     by_column = block.flags.f_contiguous
     side, depth, stored = (ctypes.c_int(size) for size in (last - first, block.shape[1], len(accumulator)))
     one = ctypes.c_double(1.0)
     leading = ctypes.c_int(block.shape[0] if by_column else block.shape[1])
-    _dsyrk()(
+    _blas("dsyrk")(
         *(b"L", b"N" if by_column else b"T", side, depth, one, block[first:].ctypes.data, leading),
         *(one, accumulator[first:, first:].ctypes.data, stored),
     )
@@ -388,16 +409,54 @@ def _add_rows_product(
     accumulator: FloatArray, block: FloatArray, lower: tuple[int, int], upper: tuple[int, int]
 ) -> None:
     """Add the products of some rows with rows before them to their tile."""
+    if block.dtype == np.float32:
+        _add_single_products(accumulator, block, lower, upper)
+        return
     by_column = block.flags.f_contiguous
     sizes = (lower[1] - lower[0], upper[1] - upper[0], block.shape[1], len(accumulator))
     height, width, depth, stored = (ctypes.c_int(size) for size in sizes)
     one = ctypes.c_double(1.0)
     leading = ctypes.c_int(block.shape[0] if by_column else block.shape[1])
-    _dgemm()(
+    _blas("dgemm")(
         *(b"N" if by_column else b"T", b"T" if by_column else b"N", height, width, depth, one),
         *(block[lower[0] :].ctypes.data, leading, block[upper[0] :].ctypes.data, leading),
         *(one, accumulator[lower[0] :, upper[0] :].ctypes.data, stored),
     )
+
+
+_SINGLE_DEPTH = (
+    512  # products that are summed in single precision, before their sum goes to one in double precision
+)
+
+
+def _add_single_products(
+    accumulator: FloatArray, block: FloatArray, lower: tuple[int, int], upper: tuple[int, int]
+) -> None:
+    """Add the products of some rows with others, or with themselves; a few hundred at a time in single precision.
+
+    The sum of 512 products of numbers around one is rounded by some 1e-6, and roundings of many such sums are
+    independent: of a million columns about 1e-9 of the squared length of a row.
+    """
+    by_column = block.flags.f_contiguous
+    height, width = lower[1] - lower[0], upper[1] - upper[0]
+    part = np.zeros((height, width), dtype=np.float32, order="F")
+    leading = ctypes.c_int(block.shape[0] if by_column else block.shape[1])
+    stored, one, zero = ctypes.c_int(height), ctypes.c_float(1.0), ctypes.c_float(0.0)
+    rows, columns = ctypes.c_int(height), ctypes.c_int(width)
+    plain, turned = (b"N", b"T") if by_column else (b"T", b"N")
+    total = accumulator[lower[0] : lower[1], upper[0] : upper[1]]
+    for start in range(0, block.shape[1], _SINGLE_DEPTH):
+        depth = ctypes.c_int(min(_SINGLE_DEPTH, block.shape[1] - start))
+        left = block[lower[0] :, start:].ctypes.data
+        if lower == upper:
+            _blas("ssyrk")(b"L", plain, rows, depth, one, left, leading, zero, part.ctypes.data, stored)
+        else:
+            right = block[upper[0] :, start:].ctypes.data
+            _blas("sgemm")(
+                *(plain, turned, rows, columns, depth, one, left, leading, right, leading),
+                *(zero, part.ctypes.data, stored),
+            )
+        total += part
 
 
 def add_product(accumulator: FloatArray, left: FloatArray, right: FloatArray) -> None:

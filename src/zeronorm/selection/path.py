@@ -31,21 +31,28 @@ def order_by_score(scores: ArrayLike, *, ratios: bool = False) -> IntArray:
     by_value, falling = by_falling_value(values)
     largest = _largest_magnitude(values, falling)
     smallest = min(largest, LARGE_RATIO) if ratios else largest
-    _put_ties_in_order(by_value, falling, smallest, largest)
+    in_threads(lambda a, b: _put_ties_in_order(by_value, falling, smallest, largest, a, b), values.size)
     return by_value
 
 
 @kernel
-def _put_ties_in_order(order: IntArray, falling: FloatArray, smallest: float, largest: float) -> None:
-    """Sort the indices of tied values, which stand side by side; each is tied with the one before by its size."""
-    start = 0
-    for i in range(1, order.size + 1):
+def _put_ties_in_order(
+    order: IntArray, falling: FloatArray, smallest: float, largest: float, first: int, last: int
+) -> None:
+    """Sort the indices of tied values, which stand side by side; each is tied with the one before by its size.
+
+    Ties that begin in this part are sorted to their end, which may lie beyond it; those that began before are left.
+    """
+    start = first if first == 0 else -1
+    for i in range(max(first, 1), order.size + 1):
         if i < order.size:
             tolerance = TIE_TOLERANCE * min(max(falling[i - 1], smallest), largest)
             if not falling[i - 1] - falling[i] > tolerance:  # equal infinities differ by NaN and are tied
                 continue
-        if i - start > 1:
+        if start >= 0 and i - start > 1:
             order[start:i].sort()
+        if i >= last:
+            return
         start = i
 
 
