@@ -396,6 +396,21 @@ def test_an_outer_square_fills_the_lower_triangle(order):
 # -- Orders --
 
 
+@pytest.mark.parametrize("n_threads", [1, 3, 4, 16])
+def test_keys_are_sorted_by_digits_or_in_buckets(monkeypatch, n_threads):
+    """Values near each other, of all sizes, and few different ones."""
+    monkeypatch.setattr(index, "available_threads", lambda: n_threads)
+    monkeypatch.setattr(index, "MANY", 8)
+    rng = np.random.default_rng(n_threads)
+    kinds = (rng.normal(size=500), np.exp(100 * rng.normal(size=500)), rng.integers(-2, 3, size=500) * 1.5)
+    for values in (*kinds, np.full(500, 0.25), np.r_[kinds[0], -np.inf, np.inf]):
+        for n_bits in (9, 16, 31):
+            keys = index._keys_of(values, n_bits)
+            found, spare = index._sort_keys(keys.copy(), n_bits)
+            np.testing.assert_array_equal(found, np.sort(keys))
+            assert spare.shape == found.shape
+
+
 def test_keys_are_sorted_digit_by_digit():
     """All bits above the places, for any number of them."""
     values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)

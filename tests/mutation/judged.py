@@ -370,15 +370,6 @@ CHANGES_NOTHING: dict[Key, str] = {
         "high[j] = largest if largest > high[j] else high[j]",
         "> → >=",
     ): "of two equal numbers either is the largest",
-    ("design/index.py", "_sort_keys", "continue", "leave out continue"): (
-        "keys whose digit is the same are moved in their order"
-    ),
-    (
-        "design/index.py",
-        "_sort_keys",
-        "if counts.sum(axis=0).max() == keys.size:",
-        "never (counts.sum(axis=0).max() == keys.size)",
-    ): "the same: keys whose digit is the same are moved in their order",
     (
         "design/annotated.py",
         "SparseBands.stored",

@@ -5,6 +5,7 @@ And the indices of many numbers by falling value.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -146,26 +147,48 @@ def _keys_of(values: FloatArray, n_bits: int) -> Int64Array:
 
 
 _DIGIT_BITS = 11
-_DIGITS = (1 << _DIGIT_BITS) - 1
+_BUCKET_BITS = 12
+_FEWEST_FOR_BUCKETS = 4  # threads
 
 
 def _sort_keys(keys: Int64Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
-    """The keys sorted, digit after digit from the last one above ``n_bits``, and a second vector of their size."""
+    """The keys sorted, and a second vector of their size.
+
+    Few threads move them digit after digit, from the last one above ``n_bits``. Many would wait for each other at
+    every digit: they share the keys out by their leading bits once, and then sort one bucket after another.
+    """
     spare = np.empty_like(keys)
     n_threads = max(1, min(available_threads(), keys.size // MANY))
+    low = (int(keys.min()) >> n_bits) << n_bits
+    width = (int(keys.max()) - low).bit_length()
+    if n_threads < _FEWEST_FOR_BUCKETS:
+        for shift in range(n_bits, width, _DIGIT_BITS):
+            _share_out(keys, spare, low, shift, _DIGIT_BITS, n_threads)
+            keys, spare = spare, keys
+        return keys, spare
+    bounds = _share_out(keys, spare, low, max(0, width - _BUCKET_BITS), _BUCKET_BITS, n_threads)
+    # Tasks of similar size, more than threads: some buckets are much larger than others.
+    wanted = np.linspace(0, keys.size, 8 * n_threads + 1)
+    cuts = np.unique(np.searchsorted(bounds, wanted, side="right") - 1)
+    tasks = [(spare, bounds, first, last) for first, last in pairwise([*cuts.tolist(), bounds.size - 1])]
+    run_in_threads(_sort_buckets, tasks, n_threads)
+    return spare, keys
+
+
+def _share_out(
+    keys: Int64Array, out: Int64Array, low: int, shift: int, n_bits: int, n_threads: int
+) -> Int64Array:
+    """Move the keys to ``out`` by some of their bits, in the order that they have; return where each value begins."""
     parts = [(keys.size * k // n_threads, keys.size * (k + 1) // n_threads) for k in range(n_threads)]
-    counts = np.empty((n_threads, 1 << _DIGIT_BITS), dtype=np.int64)
-    for shift in range(n_bits, 64, _DIGIT_BITS):
-        counting = [(keys, shift, row, *part) for row, part in zip(counts, parts, strict=True)]
-        run_in_threads(_count_digits, counting, n_threads)
-        if counts.sum(axis=0).max() == keys.size:
-            continue
-        # Where each part writes its keys of each digit: behind those of lower digits, then of earlier parts.
-        counts[...] = (np.cumsum(counts.T) - counts.T.ravel()).reshape(-1, n_threads).T
-        moving = [(keys, shift, row, spare, *part) for row, part in zip(counts, parts, strict=True)]
-        run_in_threads(_move_by_digit, moving, n_threads)
-        keys, spare = spare, keys
-    return keys, spare
+    counts = np.empty((n_threads, 1 << n_bits), dtype=np.int64)
+    counting = [(keys, low, shift, row, *part) for row, part in zip(counts, parts, strict=True)]
+    run_in_threads(_count_digits, counting, n_threads)
+    # Where each part writes its keys of each digit: behind those of lower digits, then of earlier parts.
+    counts[...] = (np.cumsum(counts.T) - counts.T.ravel()).reshape(-1, n_threads).T
+    bounds = np.append(counts[0], keys.size)
+    moving = [(keys, low, shift, row, out, *part) for row, part in zip(counts, parts, strict=True)]
+    run_in_threads(_move_by_digit, moving, n_threads)
+    return bounds
 
 
 _SIGN_BIT, _OTHER_BITS = -(1 << 63), (1 << 63) - 1
@@ -181,20 +204,27 @@ def _write_keys(bits: NDArray[np.int64], n_bits: int, keys: NDArray[np.int64], f
 
 
 @kernel
-def _count_digits(keys: Int64Array, shift: int, counts: Int64Array, first: int, last: int) -> None:
+def _count_digits(keys: Int64Array, low: int, shift: int, counts: Int64Array, first: int, last: int) -> None:
     counts[:] = 0
     for i in range(first, last):
-        counts[((keys[i] ^ _SIGN_BIT) >> shift) & _DIGITS] += 1
+        counts[(np.uint64(keys[i] - low) >> np.uint64(shift)) & np.uint64(counts.size - 1)] += 1
 
 
 @kernel
 def _move_by_digit(
-    keys: Int64Array, shift: int, places: Int64Array, out: Int64Array, first: int, last: int
+    keys: Int64Array, low: int, shift: int, places: Int64Array, out: Int64Array, first: int, last: int
 ) -> None:
     for i in range(first, last):
-        digit = ((keys[i] ^ _SIGN_BIT) >> shift) & _DIGITS
+        digit = (np.uint64(keys[i] - low) >> np.uint64(shift)) & np.uint64(places.size - 1)
         out[places[digit]] = keys[i]
         places[digit] += 1
+
+
+@kernel
+def _sort_buckets(keys: Int64Array, bounds: Int64Array, first: int, last: int) -> None:
+    for k in range(first, last):
+        if bounds[k + 1] - bounds[k] > 1:
+            keys[bounds[k] : bounds[k + 1]].sort()
 
 
 @kernel
