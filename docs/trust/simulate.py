@@ -31,7 +31,7 @@ from zeronorm.evaluation.significance import corrected_resampled_t, metric_inter
 from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm.evaluation.summary import compare
 from zeronorm.resampling.estimators import gaussian_estimator
-from zeronorm.resampling.metrics import METRICS, Metric, as_metric
+from zeronorm.resampling.metrics import METRICS, Metric, as_metric, target_variance
 
 FOLDER = Path(__file__).parent
 Table = Callable[..., Iterator[dict[str, Any]]]
@@ -229,19 +229,18 @@ def linear_runs(
             truth["r2"].append(1 - mse / (beta @ beta + hidden + 1))
             for b in range(len(y)):
                 rows = np.flatnonzero(test[b])
-                records[b].append(
-                    _fitted(y[b, rows], predictions[b, rows], rows, len(records[b]), y.shape[1])
-                )
+                records[b].append(_fitted(y[b], predictions[b, rows], rows, len(records[b])))
     return Runs(records, {name: np.mean(found, axis=0) for name, found in truth.items()})
 
 
-def _fitted(y: np.ndarray, predictions: np.ndarray, test: np.ndarray, split: int, n: int) -> dict[str, Any]:
-    residuals, centred = y - predictions, y - y.mean()
-    squares = float(residuals @ residuals)
+def _fitted(target: np.ndarray, predictions: np.ndarray, test: np.ndarray, split: int) -> dict[str, Any]:
+    truth = target[test]
+    residuals = truth - predictions
+    mse = float(residuals @ residuals) / test.size
     return {
-        "split": split, "truth": y, "predictions": predictions, "test_rows": test, "n_test": test.size,
-        "n_train": n - test.size, "mse": squares / test.size, "mae": float(np.mean(np.abs(residuals))),
-        "r2": 1 - squares / float(centred @ centred) if centred.any() else np.nan,
+        "split": split, "truth": truth, "predictions": predictions, "test_rows": test, "n_test": test.size,
+        "n_train": target.size - test.size, "mse": mse, "mae": float(np.mean(np.abs(residuals))),
+        "r2": 1 - mse / target_variance(target),
     }  # fmt: skip
 
 

@@ -14,9 +14,9 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from statsmodels.stats.proportion import proportion_confint
 
-from zeronorm import FisherScore, evaluate
+from zeronorm import FisherScore, RandomSelector, evaluate
 from zeronorm.evaluation import METRICS, Metric, register_metric
-from zeronorm.evaluation.significance import metric_interval, paired_test
+from zeronorm.evaluation.significance import compare_methods, metric_interval, paired_test
 from zeronorm.evaluation.significance.pooled import excess_of_parts, placements, why_no_interval
 from zeronorm.evaluation.summary import compare, error_curves, primary_metric
 from zeronorm.resampling.metrics import as_metric
@@ -271,17 +271,65 @@ def test_other_functions_of_predictions_get_the_jackknife(grouped):
     y = rng.normal(size=36)
     predictions, patients = y + rng.normal(size=36), np.arange(36) // 3
     rows = parts(y, predictions, n_parts=3, **({"test_groups": patients} if grouped else {}))
+    metric = as_metric("explained_variance")
     for row in rows:
-        row["r2"] = METRICS["r2"].function(row["truth"], row["predictions"])
-    whole = METRICS["r2"].function(y, predictions)
+        row[metric.name] = metric.function(row["truth"], row["predictions"])
+    whole = metric.function(y, predictions)
     units = patients if grouped else np.arange(36)
-    left = [METRICS["r2"].function(y[units != u], predictions[units != u]) for u in np.unique(units)]
+    left = [metric.function(y[units != u], predictions[units != u]) for u in np.unique(units)]
     m = len(left)
     half = stats.t.ppf(0.975, m - 1) * np.sqrt(3 * (m - 1) / m * np.sum((left - np.mean(left)) ** 2))
-    low, high = metric_interval(METRICS["r2"], rows)
-    center = np.mean([row["r2"] for row in rows])
+    low, high = metric_interval(metric, rows)
+    center = np.mean([row[metric.name] for row in rows])
     assert low == pytest.approx(min(whole - half, center))
     assert high == pytest.approx(min(1.0, whole + half))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped):
+    """By hand: the logarithm of mean squared residual over variance, whose variance is that of single samples."""
+    rng = np.random.default_rng(6)
+    y = rng.normal(size=36) + 5.0
+    predictions, patients = y + rng.normal(size=36), np.arange(36) // 3
+    rows = parts(y, predictions, n_parts=3, **({"test_groups": patients} if grouped else {}))
+    for row in rows:
+        row["r2"] = METRICS["r2"].for_target(y).function(row["truth"], row["predictions"])
+    squares, variation = (y - predictions) ** 2, (y - y.mean()) ** 2
+    by_sample = squares / squares.mean() - variation / variation.mean()
+    unexplained = squares.mean() / y.var(ddof=1)
+    variance, degrees = by_sample.var(ddof=1) / 36, 35
+    if grouped:
+        totals = by_sample.reshape(12, 3).sum(axis=1)
+        variance, degrees = variance * max(1.0, 12 / 11 * np.sum(totals**2) / np.sum(by_sample**2)), 11
+    half = stats.t.ppf(0.975, degrees) * np.sqrt((1.7 + 0.15 * 3) * variance)
+    low, high = metric_interval(METRICS["r2"], rows)
+    assert low == pytest.approx(1 - unexplained * np.exp(half))
+    assert high == pytest.approx(1 - unexplained * np.exp(-half))
+    exact = parts(y, y, n_parts=3)
+    for row in exact:
+        row["r2"] = 1.0
+    assert metric_interval(METRICS["r2"], exact) is None
+
+
+@pytest.mark.parametrize("n_folds", [5, 10, 30])
+def test_r2_of_few_samples_is_that_of_all_of_them(n_folds):
+    """Ten parts of three samples each had a mean R² of -2.4 where the predictions explained 0.43 of the variation."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = X[:, 0] + X[:, 1] + rng.normal(size=30)
+    records = evaluate(
+        {"f": SelectKBest(f_regression, k=2), "random": RandomSelector(2, task="regression", random_state=0)},
+        *(X, y), cv=n_folds, task="regression", estimator=LinearRegression(), random_state=0,
+    )  # fmt: skip
+    rows = [row for row in records.iter_rows(named=True) if row["method"] == "f"]
+    truth, found = (np.concatenate([row[name] for row in rows]) for name in ("truth", "predictions"))
+    own = error_curves(records, "r2")[0].own
+    assert own.mean == pytest.approx(1 - np.mean((truth - found) ** 2) / y.var(ddof=1))
+    assert own.low < own.mean < own.high < 1.0
+    tests = [compare_methods(records, name).row(0, named=True) for name in ("mse", "r2")]
+    assert tests[0]["p_value"] == pytest.approx(tests[1]["p_value"])
+    for name, other in (("difference", "difference"), ("low", "high"), ("high", "low")):
+        assert tests[1][name] == pytest.approx(-tests[0][other] / y.var(ddof=1))
 
 
 @pytest.mark.parametrize(("few", "many", "wider"), [(1, 2, "Bonett"), (2, 4, "Wilson"), (25, 25, "Bonett")])
@@ -647,7 +695,7 @@ def test_the_test_of_residuals_has_its_size_with_two_folds_and_ten_repeats(simul
     """With the variance factor of error rates it rejected 0.138 of equal procedures."""
     rows = list(simulate._sizes_for_targets(40, 0.9, 2, 10, 150, np.random.default_rng(5)))
     paired = [row for row in rows if row["test"] == "paired"]
-    assert [row["metric"] for row in paired] == ["mse", "mae"]
+    assert [row["metric"] for row in paired] == ["mse", "mae", "r2"]
     assert all(rejected_at_most(row["rejected"], 0.05, 150) for row in paired)
 
 

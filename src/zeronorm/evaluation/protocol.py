@@ -119,7 +119,7 @@ def evaluate(
         sizes=_check_sizes(sizes, int(X.shape[1])),
         estimator=estimator,
         unset_in_estimator=unset_random_states(estimator),
-        metrics=_check_metrics(metrics, task),
+        metrics=_check_metrics(metrics, task, y),
         seed=seed,
         threads_per_task=threads_per_task,
         journal=None if journal is None else Journal(journal),
@@ -219,12 +219,12 @@ def _check_sizes(sizes: Iterable[int | None] | None, n_features: int) -> tuple[i
     return tuple(dict.fromkeys(None if size is None else int(size) for size in listed))
 
 
-def _check_metrics(metrics: Any, task: str) -> tuple[Metric, ...]:
+def _check_metrics(metrics: Any, task: str, y: NDArray[Any]) -> tuple[Metric, ...]:
     parsed = parse_metrics(metrics, task)
     for metric in parsed:
         if metric.name in FIXED_COLUMNS:
             raise ValueError(f"A metric must not be named {metric.name!r}: this is a column of the records.")
-    return parsed
+    return tuple(metric.for_target(y) for metric in parsed) if task == "regression" else parsed
 
 
 def _list_cells(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> list[CellTask]:

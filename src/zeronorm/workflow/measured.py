@@ -54,9 +54,6 @@ def measure(
         "stability": _stability(rows, table.n_features),
         **_per_fold(rows),
     }
-    if metric == "mse" and "r2" in found["also"] and chance and own is not None:
-        # The mean of R² over the folds is of no use where few samples are tested: each fold divides by its own spread.
-        found["also"]["r2"] = 1.0 - own.mean / chance
     found["beats_chance"] = beats_chance(found)
     return found
 

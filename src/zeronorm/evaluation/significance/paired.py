@@ -21,6 +21,7 @@ from zeronorm.evaluation.significance.pooled import (
     PooledOutcomes,
     Row,
     excess_of_parts,
+    explained_unit,
     has_outcomes,
     outcomes_of,
     pool_outcomes,
@@ -189,7 +190,8 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     (True, True)
     """
     first, second = (pool_outcomes(rows, outcomes_of(metric)) for rows in (a, b))
-    difference = first.mean - second.mean
+    unit = explained_unit(metric, a)
+    difference = unit * (first.mean - second.mean)
     is_residual = metric.sample_outcomes in LEAST_SPREAD
     squares = difference**2 if is_residual else _squares_of_one_pass(metric, a, b)
     by_class = metric.outcomes in ("class mean", "ranks")

@@ -13,7 +13,8 @@ excess over 1 at most 9: a procedure that hardly errs is stable. For areas it is
 interval are the values p from which the measured one is just not too far, so that the factor is that of the limit.
 Repeats show how often one and the same sample is judged now right, now wrong. This share d of the variance is averaged
 out by them, and it bounds the excess of an error rate by 0.1 + 0.3 k d. For residuals the factor is
-:math:`1.2 + 0.03 k`, at most 3.
+:math:`1.2 + 0.03 k`, at most 3, and for the logarithm of the share that R² leaves unexplained :math:`1.7 + 0.15 k`
+with at most ten parts.
 How often the intervals cover is simulated in docs/trust.
 """
 
@@ -33,6 +34,7 @@ from zeronorm.resampling.metrics import (
     Metric,
     absolute_residuals,
     squared_residuals,
+    target_variance,
 )
 
 # Intervals: the excess over 1 of the variance of a measured error around that of its own models, over the variance of
@@ -42,6 +44,7 @@ AREA_EXCESS = 0.1  # added for areas
 # Repeats show how often a sample is judged now right, now wrong. That share bounds the excess of an error rate.
 AGREED_EXCESS, DISAGREED_PER_PART = 0.1, 0.3
 RESIDUAL_EXCESS, RESIDUAL_PER_PART, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
+EXPLAINED_OVERLAP, EXPLAINED_PER_PART = 1.7, 0.15  # the whole factor for R²
 JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of a real target and its predictions
 LABEL_ERRORS = (
     1.0  # for functions of labels the factor is that of an error rate, this many standard errors higher
@@ -185,6 +188,8 @@ def _interval(metric: Metric, rows: Sequence[Row], values: FloatArray, confidenc
     if metric.outcomes == "none":
         return _jackknife_interval(metric, rows, confidence)
     pooled = pool_outcomes(rows, outcomes_of(metric))
+    if metric.outcomes == "share explained":
+        return _explained_interval(pooled, rows, confidence)
     if metric.outcomes == "class mean":
         return _class_mean_interval(pooled, rows, z)
     if metric.bounds == (0.0, 1.0):
@@ -384,6 +389,33 @@ def _positive_interval(
         return float(3 / skewness * (np.cbrt(1 + skewness * (x - skewness / 6)) - 1))
 
     return center - error * transformed(t), center - error * transformed(-t)
+
+
+def _explained_interval(pooled: PooledOutcomes, rows: Sequence[Row], confidence: float) -> Interval | None:
+    """R² by the logarithm of what is not explained: a ratio of two means of the same samples."""
+    if pooled.n < FEWEST_VALUES:
+        return None
+    target = np.asarray(pooled.labels, dtype=np.float64)
+    variation = (target - target.mean()) ** 2
+    left_over = float(pooled.mean.mean())
+    if left_over <= 1e-20 * float(variation.max()):
+        return None
+    share = PooledOutcomes(
+        pooled.mean / left_over - variation / variation.mean(), pooled.labels, None, pooled.groups
+    )
+    factor = EXPLAINED_OVERLAP + EXPLAINED_PER_PART * min(MANY_PARTS, number_of_parts(rows))
+    n_units = pooled.n if pooled.groups is None else np.unique(pooled.groups).size
+    error = np.sqrt(factor * share.clustering * float(share.mean.var(ddof=1)) / pooled.n)
+    half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1) * error)
+    unexplained = left_over / target_variance(target)
+    return 1 - unexplained * float(np.exp(half)), 1 - unexplained * float(np.exp(-half))
+
+
+def explained_unit(metric: Metric, rows: Sequence[Row]) -> float:
+    """What one outcome of a sample adds to the metric times the number of samples; 1 but for R²."""
+    if metric.outcomes != "share explained":
+        return 1.0
+    return -1.0 / target_variance(pool_outcomes(rows, outcomes_of(metric)).labels)
 
 
 def _jackknife_interval(metric: Metric, rows: Sequence[Row], confidence: float) -> Interval | None:
