@@ -19,7 +19,7 @@ MILLION_ROWS = (1_000_000, 10_000)
 LINEAR = (
     *("fsv", "l1-svm", "logistic-lasso", "lasso", "svm-weights", "arom", "zeronorm-svm", "rfe"),
     *("zeronorm-logistic", "grafting", "potential-svm", "mutual-information", "fcbf", "margin-lp"),
-    *("sparse-kernel-fisher", "ard"),
+    *("sparse-kernel-fisher", "ard", "perceptron-rfe"),
 )
 MOST_S = 120.0  # of the processor, one thread
 PATIENCE_S = 600.0  # on the clock, of a machine that others use too

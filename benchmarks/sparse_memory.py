@@ -30,6 +30,7 @@ METHODS = [
     ),
     *("lasso", "logistic-lasso", "fsv", "arom", "zeronorm-svm", "zeronorm-logistic", "potential-svm"),
     *("forward-least-squares", "mutual-information", "fcbf", "margin-lp", "sparse-kernel-fisher", "ard"),
+    "perceptron-rfe",
 ]
 # With the hard margin of MarginLP these classes, which overlap, are refused.
 PARAMETERS: dict[str, dict[str, Any]] = {"rfe": {"step": 0.5}, "margin-lp": {"C": 0.001}}

@@ -216,7 +216,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/greedy/perceptron_rfe.py",
         "_pass_until_clean",
-        "height = max(1, _POWERS_PER_CALL // p)",
+        "height = max(1, _POWERS_PER_CALL // _powers_of_a_row(X))",
         "1 → 2",
     ): "the least height of a block: how fast, not what",
     ("design/column_kernels.py", "turn_columns", "in_eights = p // 8 * 8", "* → /"): (

@@ -9,6 +9,7 @@ import pytest
 from joblib import parallel_config
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.linear_model import HuberRegressor, LogisticRegression
 
 import zeronorm
 from zeronorm import (
@@ -21,6 +22,7 @@ from zeronorm import (
     as_design,
     evaluate,
 )
+from zeronorm.models import RelevanceVectorRegressor
 from zeronorm.registry import all_methods
 from zeronorm.selection.problem import GrossTargetWarning, gross_targets
 
@@ -175,6 +177,42 @@ def test_every_method_says_so_once_unless_it_is_not_misled(method):
 def test_settings_that_bring_squares_are_misled(selector):
     X, y = problem()
     assert len(gross_warnings(lambda: selector.fit(X, with_outlier(y)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_told"),
+    [
+        ({}, 1),
+        ({"scoring": "neg_mean_squared_error"}, 1),
+        ({"scoring": "neg_median_absolute_error"}, 0),
+        ({"n_features_to_select": 2}, 0),
+    ],
+    ids=str,
+)
+def test_a_number_of_features_chosen_by_squared_errors_is_misled_whatever_the_estimator(parameters, n_told):
+    X, y = problem()
+    selector = zeronorm.RFECV(HuberRegressor(max_iter=1000), cv=3, **parameters)
+    told = gross_warnings(lambda: selector.fit(X, with_outlier(y, 1e3)))
+    assert [message.startswith(f"Sample {PLACE} ") for message in told] == [True] * n_told
+
+
+def test_the_loss_of_an_estimator_of_the_user_is_not_guessed():
+    X, y = problem()
+    assert (
+        gross_warnings(lambda: zeronorm.RFE(HuberRegressor(max_iter=1000)).fit(X, with_outlier(y, 1e3))) == []
+    )
+    labels = np.where(y > 0, 10**9, 1)
+    assert gross_warnings(lambda: zeronorm.RFECV(LogisticRegression(), cv=3).fit(X, labels)) == []
+
+
+def test_a_relevance_vector_machine_is_misled():
+    X, y = problem()
+    with pytest.warns(
+        GrossTargetWarning, match=f"Sample {PLACE} .*may mislead RelevanceVectorRegressor"
+    ) as caught:
+        RelevanceVectorRegressor().fit(X, with_outlier(y))
+    assert caught[0].filename == __file__
+    RelevanceVectorRegressor().fit(X, y)  # a warning would be an error
 
 
 @pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 
-from zeronorm.selectors.greedy.perceptron_rfe import solve_alma
+from zeronorm.selectors.greedy import perceptron_rfe as module
+from zeronorm.selectors.greedy.perceptron_rfe import SparseRows, solve_alma
 
 
 def separable(seed=0, n=25, p=6):
@@ -65,3 +67,47 @@ def test_zero_rows_and_contradicting_samples_stay_finite():
     assert np.all(np.isfinite(found.weights))
     assert found.margin <= 0.0
     assert not found.is_clean
+
+
+def sparse_rows(seed, n=400, p=60, density=0.05, largest_shift=1.0):
+    """Rows s - shift with a constant, rare columns, columns without a shift, and classes that overlap a little."""
+    rng = np.random.default_rng(seed)
+    share = density * rng.uniform(0.02, 2.0, size=p)
+    S = rng.exponential(4.0, size=(n, p)) * (rng.random((n, p)) < share)
+    y = np.where(S[:, :5].sum(axis=1) + rng.normal(scale=0.5, size=n) > 1.0, 1.0, -1.0)
+    shift = np.where(rng.random(p) < 0.2, 0.0, largest_shift * rng.normal(size=p))
+    S[:, -1], shift[-1] = 0.0, -1.0
+    return SparseRows(sparse.csr_array(S), shift), S - shift, y
+
+
+@pytest.mark.parametrize("power", [2.0, 2.3, 4.0, 6.5, 9.2, 40.0])
+@pytest.mark.parametrize(
+    ("seed", "density", "largest_shift"), [(0, 0.05, 0.3), (1, 0.4, 2.0), (2, 0.05, 50.0)]
+)
+def test_sparse_rows_make_the_corrections_of_dense_ones(power, seed, density, largest_shift):
+    stored, dense, y = sparse_rows(seed, density=density, largest_shift=largest_shift)
+    found, wanted = (solve_alma(X, y, power=power, accuracy=0.5, max_epochs=20) for X in (stored, dense))
+    assert found.n_corrections == wanted.n_corrections > 500
+    assert (found.n_epochs, found.is_clean) == (wanted.n_epochs, wanted.is_clean)
+    np.testing.assert_allclose(found.weights, wanted.weights, rtol=1e-9, atol=1e-12)
+    assert found.margin == pytest.approx(wanted.margin, abs=1e-11)
+
+
+@pytest.mark.parametrize("power", [2.0, 3.1, 9.2])
+def test_sums_over_features_follow_each_correction(power):
+    """The norm and the slope that all features share, against their definition, between two fresh starts too."""
+    stored, _, y = sparse_rows(3, p=300)
+    S, n_between = stored.matrix, 0
+    theta, inverse, k = module.lazy_theta(stored.shift, power), 1.0 / stored.norms(power), 1
+    for i in range(y.size):
+        k = module.alma_sparse_rows(S.data, S.indices, S.indptr, y, inverse, theta, power, 0.5, k, i, i + 1)
+        v = theta.u - theta.number[module._B] * stored.shift
+        size = np.abs(v) ** (power - 1.0)
+        assert theta.number[module._TOTAL] == pytest.approx(np.sum(size * np.abs(v)), rel=1e-11)
+        slope = np.sum(stored.shift * np.sign(v) * size)
+        most = np.sum(np.abs(stored.shift) * size)
+        assert theta.number[module._SLOPE] == pytest.approx(slope, abs=1e-11 * most)
+        n_between += theta.number[module._N_SINCE] > 0
+    assert np.linalg.norm(theta.dense(), power) <= 1.0 + 1e-12
+    assert n_between > y.size / 2
+    assert theta.number[module._N_VISITED] < np.count_nonzero(theta.u)

@@ -401,3 +401,24 @@ def test_half_of_a_step_that_turns_back_is_taken(monkeypatch):
     found = state._without_swings(np.array([0.0, np.exp(-2.0), np.exp(-2.0), np.inf]))
     np.testing.assert_allclose(found, [0.0, np.exp(-1.0), np.exp(-2.0), np.inf])
     np.testing.assert_allclose(state.last_step[[2, 5, 7]], [-1.0, -2.0, 0.0])
+
+
+@pytest.mark.parametrize("seed", [0, 17, 51])
+def test_precisions_with_labels_do_not_swing(seed):
+    """Columns with few values determine the curvature of few samples: whole steps swung between two evidences."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.choice([100, 200, 400, 800])), int(rng.choice([20, 40, 80]))
+    y = np.arange(n) % 2
+    informative = rng.poisson(0.5 + 1.5 * y[:, None], size=(n, 10)).astype(float)
+    X = np.hstack([informative, rng.random((n, p)) * (rng.random((n, p)) < rng.choice([0.01, 0.03]))])
+    X = X[:, X.std(axis=0) > 0.0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    found = solve_sparse_bayes(
+        as_design(X), BernoulliLikelihood(y[:, None].astype(float), np.ones(n)), max_iter=100
+    )
+    assert found.status.converged
+    # At rest each precision is the best one for its column, given the others.
+    spread, mean = np.diagonal(found.covariance[0])[1:], found.weights[found.active, 0]
+    precision = found.precision[found.active]
+    s, q = 1.0 / spread - precision, mean / spread
+    np.testing.assert_allclose(np.log(s**2 / (q**2 - s) / precision), 0.0, atol=5e-3)

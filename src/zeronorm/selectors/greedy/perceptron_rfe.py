@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm._jit import kernel
@@ -58,7 +59,8 @@ class PerceptronRFE(BaseSelector):
     up, and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
 
     The perceptron visits sample after sample and so keeps a copy of the data by rows, of sparse data a sparse one; each
-    correction costs a power for every feature. It depends on the order of the samples, not on that of the features.
+    correction costs a power for every feature, with sparse data a few for every value that is stored. It depends on the
+    order of the samples, not on that of the features.
 
     Parameters
     ----------
@@ -116,8 +118,8 @@ class PerceptronRFE(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self._warn_if_long(problem)
         machines = PerceptronMachines(problem, self.accuracy, self.power, self.max_iter)
+        self._warn_if_long(problem, machines.powers_of_a_pass())
         record = Elimination(problem)
         eliminate(machines, record, machines.n_affordable if self.rule == "margin" else 0.5)
         self.margins_ = np.asarray(machines.margins)
@@ -130,14 +132,14 @@ class PerceptronRFE(BaseSelector):
             remedy="" if separated else NOT_SEPARATED,
         )
 
-    def _warn_if_long(self, problem: Problem) -> None:
+    def _warn_if_long(self, problem: Problem, powers_of_a_pass: int) -> None:
         """Where the classes overlap, every pass corrects many samples: say so before it takes many minutes."""
-        seconds = SECONDS_PER_POWER * self.max_iter * problem.n_samples * problem.n_features
+        seconds = SECONDS_PER_POWER * self.max_iter * powers_of_a_pass
         if seconds > LONG_S:
             warnings.warn(
-                f"PerceptronRFE may correct its weights {self.max_iter} times for each of {problem.n_samples} samples, "
-                f"at a cost of {problem.n_features} features: up to {seconds / 60:.0f} minutes in the first round. For "
-                "less, take a part of the samples, the best columns of FisherScore, or RFE(step=0.5).",
+                f"PerceptronRFE may correct its weights {self.max_iter} times for each of {problem.n_samples} samples "
+                f"of {problem.n_features} features: up to {seconds / 60:.0f} minutes in the first round. For less, "
+                "take a part of the samples, the best columns of FisherScore, or RFE(step=0.5).",
                 UserWarning,
                 stacklevel=5,
             )
@@ -154,15 +156,26 @@ class PerceptronMachines:
         self.status, self.n_iter = Status.CONVERGED, 0
         self.margins: list[float] = []
         self.solution: AlmaSolution | None = None
+        self._rows: FloatArray | SparseRows | None = None
 
     @property
     def power(self) -> float:
         return self.fixed_power or max(2.0, math.log(self.alive.size))
 
+    @property
+    def rows(self) -> FloatArray | SparseRows:
+        """Samples with the features that are left, and a constant."""
+        if self._rows is None:
+            self._rows = _rows_with_constant(self.design, self.alive)
+        return self._rows
+
+    def powers_of_a_pass(self) -> int:
+        """What a pass over the samples costs that corrects each of them."""
+        return _powers_of_a_row(self.rows) * self.y.size
+
     def train(self) -> None:
-        rows = _rows_with_constant(self.design, self.alive)
         self.solution = solve_alma(
-            rows, self.y, power=self.power, accuracy=self.accuracy, max_epochs=self.max_epochs
+            self.rows, self.y, power=self.power, accuracy=self.accuracy, max_epochs=self.max_epochs
         )
         self.n_iter += self.solution.n_epochs
         self.margins.append(self.solution.margin)
@@ -186,6 +199,7 @@ class PerceptronMachines:
 
     def remove(self, features: IntArray) -> None:
         self.alive = self.alive[~np.isin(self.alive, features)]
+        self._rows = None
 
 
 # -- The approximate large margin perceptron with p-norms (ALMA_p, Gentile 2001) --
@@ -207,11 +221,7 @@ class SparseRows:
 
     def norms(self, power: float) -> FloatArray:
         """The p-norm of each row: that of the shift, changed where a value is stored."""
-        parts, shift = np.abs(self.shift) ** power, self.shift[self.matrix.indices]
-        change = np.abs(self.matrix.data - shift) ** power - np.abs(shift) ** power
-        row_of = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
-        sums = parts.sum() + np.bincount(row_of, change, self.shape[0])
-        return np.asarray(np.maximum(sums, 0.0) ** (1.0 / power))
+        return sparse_row_norms(self.matrix.data, self.matrix.indices, self.matrix.indptr, self.shift, power)
 
 
 def _rows_with_constant(design: Design, columns: IntArray) -> FloatArray | SparseRows:
@@ -221,9 +231,10 @@ def _rows_with_constant(design: Design, columns: IntArray) -> FloatArray | Spars
         rows = np.ones((design.n_samples, columns.size + 1))
         design.block(columns, out=rows[:, :-1])
         return rows
-    part, shift = stored
-    rows = sparse.csr_array(sparse.hstack([part, np.zeros((design.n_samples, 1))], format="csr"))
-    return SparseRows(rows, np.append(shift, -1.0))
+    by_row = stored[0].tocsr()
+    arrays = by_row.data, by_row.indices, by_row.indptr  # a last column of zeros needs no others
+    rows = sparse.csr_array(arrays, shape=(design.n_samples, columns.size + 1), copy=False)
+    return SparseRows(rows, np.append(stored[1], -1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +290,12 @@ def row_norms(X: FloatArray, power: float) -> FloatArray:
 _POWERS_PER_CALL = 1 << 22
 
 
+def _powers_of_a_row(X: FloatArray | SparseRows) -> int:
+    """About as many as a correction takes; of sparse rows the series cost the time of a few for each value."""
+    n, p = X.shape
+    return math.isqrt(p) + 6 * int(X.matrix.nnz) // n if isinstance(X, SparseRows) else int(p)
+
+
 def _pass_until_clean(
     X: FloatArray | SparseRows,
     y: FloatArray,
@@ -289,21 +306,24 @@ def _pass_until_clean(
     max_epochs: int,
 ) -> tuple[int, int, bool]:
     """Change θ in place; returns the number of the next correction, the passes made, and if the last was clean."""
-    n, p = X.shape
-    height = max(1, _POWERS_PER_CALL // p)
-    weights, k = np.zeros(p), 1
+    height = max(1, _POWERS_PER_CALL // _powers_of_a_row(X))
+    is_clean, k, n_epochs = False, 1, 0
     rows: tuple[Any, ...] = (X,)
+    state: tuple[Any, ...] = (theta, np.zeros(theta.size))
     visit: Any = alma_rows
     if isinstance(X, SparseRows):
-        rows, visit = (X.matrix.data, X.matrix.indices, X.matrix.indptr, X.shift), alma_sparse_rows
-    for epoch in range(max_epochs):
+        rows, visit = (X.matrix.data, X.matrix.indices, X.matrix.indptr), alma_sparse_rows
+        lazy = lazy_theta(X.shift, power)
+        state = (lazy,)
+    while n_epochs < max_epochs and not is_clean:
         before = k
-        for first in range(0, n, height):
-            last = min(first + height, n)
-            k = visit(*rows, y, inverse_norm, theta, weights, power, accuracy, k, first, last)
-        if k == before:
-            return k, epoch + 1, True
-    return k, max_epochs, False
+        for first in range(0, y.size, height):
+            last = min(first + height, y.size)
+            k = visit(*rows, y, inverse_norm, *state, power, accuracy, k, first, last)
+        n_epochs, is_clean = n_epochs + 1, k == before
+    if isinstance(X, SparseRows):
+        theta[:] = lazy.dense()
+    return k, n_epochs, is_clean
 
 
 @kernel
@@ -353,43 +373,6 @@ def alma_rows(
 
 
 @kernel
-def alma_sparse_rows(
-    data: FloatArray,
-    columns: IntArray,
-    starts: IntArray,
-    shift: FloatArray,
-    y: FloatArray,
-    inverse_norm: FloatArray,
-    theta: FloatArray,
-    weights: FloatArray,
-    power: float,
-    accuracy: float,
-    k: int,
-    first: int,
-    last: int,
-) -> int:
-    """The same for rows s - shift: only corrections visit all features."""
-    p = shift.shape[0]
-    shifted = _product(weights, shift)
-    for i in range(first, last):
-        value = -shifted
-        for place in range(starts[i], starts[i + 1]):
-            value += weights[columns[place]] * data[place]
-        value *= y[i] * inverse_norm[i]
-        if value > _wanted_margin(power, accuracy, k):
-            continue
-        step = _step_length(power, k) * y[i] * inverse_norm[i]
-        for j in range(p):
-            theta[j] -= step * shift[j]
-        for place in range(starts[i], starts[i + 1]):
-            theta[columns[place]] += step * data[place]
-        _set_weights(theta, weights, power)
-        shifted = _product(weights, shift)
-        k += 1
-    return k
-
-
-@kernel
 def _set_weights(theta: FloatArray, weights: FloatArray, power: float) -> None:
     """Bring θ back to norm at most 1, and its weights with it."""
     total = 0.0
@@ -403,3 +386,230 @@ def _set_weights(theta: FloatArray, weights: FloatArray, power: float) -> None:
     for j in range(theta.shape[0]):
         theta[j] *= shrink
         weights[j] = math.copysign(weights[j] * factor, theta[j])
+
+
+# -- Sparse rows: work for the stored values alone --
+#
+# A correction by a row s - shift changes all of θ, but outside of the stored values in one direction. So θ is kept as
+# scale (u - b shift): u changes where a value is stored; b and scale, two numbers, change with every correction. All
+# features meet in the sum of |u_j - b shift_j|^p and its slope in b. About an earlier b0 this is a power series, whose
+# terms change for the features whose u changes:
+#
+#     |t - e m|^p = Σ_k binom(p, k) |t|^p (-e m / t)^k,    t = u - b0 m,  e = b - b0,  m = shift.
+#
+# Features that no correction has touched (u = 0; the constant is one of them) give |b|^p Σ|m|^p. The few whose t is so
+# small that the series would be inexact are visited in each sum, unless they are negligible. When b has left the radius
+# in which that holds, or many features are visited, everything is computed afresh.
+
+_N_TERMS = 12
+_SERIES_REST = 1e-16  # of the series, relative to its first term
+_NOTHING = 1e-18  # of a weight, relative to the norm
+_LOST = 1e-3  # a sum that has shrunk to this part is computed afresh
+_UNTOUCHED, _IN_SERIES, _VISITED = range(3)
+
+
+class LazyTheta(NamedTuple):
+    """θ = scale (u - b shift) and its sums, for compiled loops."""
+
+    u: FloatArray
+    shift: FloatArray
+    kind: NDArray[np.int8]  # how each feature enters the sums
+    part: FloatArray  # |t|^p of each feature in the series
+    visited: NDArray[np.int32]
+    binomials: FloatArray
+    moments: FloatArray  # Σ |t|^p (m / t)^k
+    number: FloatArray  # by the places below
+
+    def dense(self) -> FloatArray:
+        return np.asarray(self.number[_SCALE] * (self.u - self.number[_B] * self.shift))
+
+
+_N_NUMBERS = 14
+_B, _SCALE, _B0, _RADIUS, _REACH, _LEAST, _WANTED, _N_VISITED, _N_SINCE = range(9)
+_UNTOUCHED_SUM, _UNTOUCHED_AT_START, _TOTAL, _LARGEST_TOTAL, _SLOPE = range(9, _N_NUMBERS)
+
+
+def lazy_theta(shift: FloatArray, power: float) -> LazyTheta:
+    """Zero. The series is exact for ratios |e m / t| up to ``_REACH``."""
+    p, k = shift.size, np.arange(1, _N_TERMS + 2)
+    binomials = np.cumprod(np.append(1.0, (power - k + 1) / k))
+    rest = max(abs(float(binomials[-1])), 1e-300)
+    number = np.zeros(_N_NUMBERS)
+    number[_SCALE], number[_WANTED] = 1.0, math.isqrt(p)
+    number[_REACH] = min(0.25, (_SERIES_REST / rest) ** (1.0 / (_N_TERMS + 1)))
+    kind, visited = np.zeros(p, dtype=np.int8), np.zeros(p, dtype=np.int32)
+    moments = np.zeros(_N_TERMS + 1)
+    theta = LazyTheta(np.zeros(p), shift, kind, np.zeros(p), visited, binomials[:-1], moments, number)
+    start_sums_afresh(theta, power)
+    return theta
+
+
+@kernel
+def sparse_row_norms(
+    data: FloatArray, columns: IntArray, starts: IntArray, shift: FloatArray, power: float
+) -> FloatArray:
+    """The p-norms of rows s - shift."""
+    parts = np.abs(shift) ** power
+    of_shift = parts.sum()
+    norms = np.empty(starts.shape[0] - 1)
+    for i in range(norms.shape[0]):
+        total = of_shift
+        for place in range(starts[i], starts[i + 1]):
+            j = columns[place]
+            total += abs(data[place] - shift[j]) ** power - parts[j]
+        norms[i] = max(total, 0.0) ** (1.0 / power)
+    return norms
+
+
+@kernel
+def alma_sparse_rows(
+    data: FloatArray,
+    columns: IntArray,
+    starts: IntArray,
+    y: FloatArray,
+    inverse_norm: FloatArray,
+    theta: LazyTheta,
+    power: float,
+    accuracy: float,
+    k: int,
+    first: int,
+    last: int,
+) -> int:
+    """``alma_rows`` for rows s - shift."""
+    u, shift, number = theta.u, theta.shift, theta.number
+    for i in range(first, last):
+        value, b = -number[_SLOPE], number[_B]
+        for place in range(starts[i], starts[i + 1]):
+            j = columns[place]
+            v = u[j] - b * shift[j]
+            value += math.copysign(abs(v) ** (power - 1.0), v) * data[place]
+        if number[_TOTAL] > 0.0:
+            value *= number[_SCALE] * number[_TOTAL] ** (2.0 / power - 1.0)
+        if value * y[i] * inverse_norm[i] > _wanted_margin(power, accuracy, k):
+            continue
+        step = _step_length(power, k) * y[i] * inverse_norm[i] / number[_SCALE]
+        stored = slice(starts[i], starts[i + 1])
+        _correct(theta, columns[stored], data[stored], step, power)
+        _renew_sums(theta, power)
+        k += 1
+    return k
+
+
+@kernel
+def _correct(theta: LazyTheta, columns: IntArray, row: FloatArray, step: float, power: float) -> None:
+    """Add a row to u, and what changes with it to the sums."""
+    u, shift, kind, part, moments = theta.u, theta.shift, theta.kind, theta.part, theta.moments
+    b0, touched = theta.number[_B0], 0.0
+    for place in range(columns.shape[0]):
+        j = columns[place]
+        if kind[j] == _UNTOUCHED:
+            touched += abs(shift[j]) ** power
+        elif kind[j] == _IN_SERIES and part[j] != 0.0:
+            _add_terms(moments, -part[j], shift[j] / (u[j] - b0 * shift[j]))
+        u[j] += step * row[place]
+    theta.number[_UNTOUCHED_SUM] -= touched
+    theta.number[_B] += step
+    _enter(theta, columns, power)
+
+
+@kernel
+def _add_terms(moments: FloatArray, part: float, ratio: float) -> None:
+    for k in range(_N_TERMS + 1):
+        moments[k] += part
+        part *= ratio
+
+
+@kernel
+def _enter(theta: LazyTheta, columns: IntArray, power: float) -> None:
+    """Let features enter the series where that is exact, else those that are visited."""
+    u, shift, kind, part, moments = theta.u, theta.shift, theta.kind, theta.part, theta.moments
+    visited, number = theta.visited, theta.number
+    b0, radius, reach, least = number[_B0], number[_RADIUS], number[_REACH], number[_LEAST]
+    n_visited = int(number[_N_VISITED])
+    for j in columns:
+        if kind[j] == _VISITED:
+            continue
+        m = shift[j]
+        t = u[j] - b0 * m
+        if _room(t, m, reach, least) < radius:
+            kind[j] = _VISITED
+            visited[n_visited] = j
+            n_visited += 1
+            continue
+        kind[j] = _IN_SERIES
+        part[j] = 0.0 if abs(t) + radius * abs(m) <= least else abs(t) ** power
+        if part[j] != 0.0:
+            _add_terms(moments, part[j], m / t)
+    number[_N_VISITED] = n_visited
+
+
+@kernel
+def _room(t: float, m: float, reach: float, least: float) -> float:
+    """How far b may go until the series is inexact for a feature that is not negligible."""
+    return max(reach * abs(t), least - abs(t)) / abs(m) if m != 0.0 else np.inf
+
+
+@kernel
+def start_sums_afresh(theta: LazyTheta, power: float) -> None:
+    """Expand about the present b, with a radius for which visits cost about as much as starting afresh."""
+    u, shift, number = theta.u, theta.shift, theta.number
+    p, work = u.shape[0], number[_N_SINCE] * number[_N_VISITED]
+    growth = 2.0 if work < p else 0.5 if work > 4 * p else 1.0
+    wanted = min(max(1, int(growth * number[_WANTED])), p - 1)
+    number[_LEAST] = _NOTHING ** (1.0 / (power - 1.0)) * number[_TOTAL] ** (1.0 / power) * number[_SCALE]
+    u *= number[_SCALE]
+    number[_B] *= number[_SCALE]
+    number[_SCALE], number[_B0], number[_WANTED] = 1.0, number[_B], wanted
+    room, untouched = np.full(p, np.inf), 0.0
+    for j in range(p):
+        theta.kind[j] = _UNTOUCHED
+        if u[j] != 0.0:
+            theta.kind[j] = _IN_SERIES
+            room[j] = _room(u[j] - number[_B0] * shift[j], shift[j], number[_REACH], number[_LEAST])
+        else:
+            untouched += abs(shift[j]) ** power
+    number[_RADIUS] = min(np.partition(room, wanted)[wanted], 1e300)
+    number[_N_SINCE], number[_N_VISITED], number[_UNTOUCHED_SUM] = 0.0, 0.0, untouched
+    theta.moments[:] = 0.0
+    _enter(theta, np.flatnonzero(u), power)
+    _add_up(theta, power)
+    number[_UNTOUCHED_AT_START], number[_LARGEST_TOTAL] = number[_UNTOUCHED_SUM], number[_TOTAL]
+
+
+@kernel
+def _renew_sums(theta: LazyTheta, power: float) -> None:
+    """After a correction: compute the sums, and bring θ back to norm at most 1."""
+    number = theta.number
+    number[_N_SINCE] += 1
+    has_left = abs(number[_B] - number[_B0]) > number[_RADIUS] or number[_SCALE] < 0.5
+    if has_left or number[_N_VISITED] > 2 * number[_WANTED]:
+        start_sums_afresh(theta, power)
+    else:
+        _add_up(theta, power)
+    has_shrunk = number[_TOTAL] < _LOST * number[_LARGEST_TOTAL]
+    if has_shrunk or number[_UNTOUCHED_SUM] < _LOST * number[_UNTOUCHED_AT_START]:
+        start_sums_afresh(theta, power)
+    if number[_TOTAL] > 0.0:
+        number[_SCALE] = min(number[_SCALE], number[_TOTAL] ** (-1.0 / power))
+
+
+@kernel
+def _add_up(theta: LazyTheta, power: float) -> None:
+    """Σ|v|^p and Σ m sign(v) |v|^(p-1), v = u - b m."""
+    u, shift, number, moments = theta.u, theta.shift, theta.number, theta.moments
+    b, lag = number[_B], number[_B0] - number[_B]
+    total = slope = 0.0
+    for k in range(moments.shape[0] - 1, -1, -1):  # the series and its derivative
+        slope = slope * lag + total
+        total = total * lag + theta.binomials[k] * moments[k]
+    size = abs(b) ** (power - 1.0) * number[_UNTOUCHED_SUM]
+    total += size * abs(b)
+    slope = slope / power - math.copysign(size, b)
+    for place in range(int(number[_N_VISITED])):
+        j = theta.visited[place]
+        v = u[j] - b * shift[j]
+        size = abs(v) ** (power - 1.0)
+        total += size * abs(v)
+        slope += shift[j] * math.copysign(size, v)
+    number[_TOTAL], number[_SLOPE] = total, slope
+    number[_LARGEST_TOTAL] = max(number[_LARGEST_TOTAL], total)

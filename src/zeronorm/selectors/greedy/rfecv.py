@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer, r2_score
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 from sklearn.preprocessing import StandardScaler
@@ -40,6 +40,7 @@ from zeronorm.engines.elimination.estimator import (
 from zeronorm.engines.elimination.known_models import KnownRanker
 from zeronorm.registry import register
 from zeronorm.resampling.splits import require_two_classes
+from zeronorm.selection.problem import warn_of_gross_targets
 from zeronorm.selectors.greedy.rfe import EstimatorElimination, estimator_has
 
 # Scorers that ask an estimator for nothing but predictions.
@@ -47,6 +48,8 @@ FROM_PREDICTIONS = (
     "accuracy", "balanced_accuracy", "f1", "f1_macro", "f1_micro", "f1_weighted", "precision", "recall",
     "matthews_corrcoef", "r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error",
 )  # fmt: skip
+# Scorers of a regressor that add up squares; None is its own, R².
+OF_SQUARES = (None, "r2", "neg_mean_squared_error", "neg_root_mean_squared_error")
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,8 @@ class RFECV(EstimatorElimination):
         fixed = self._requested_size(n_features)
         if self.estimator is None:
             X, y = self._checked_by_ourselves(X, y)
+        elif self._follows_gross_targets() and self._scores_by_squares(y):
+            warn_of_gross_targets(type(self).__name__, np.asarray(y, dtype=np.float64))
         pairs = self._folds(y, groups).split(X, y, **routed.splitter.split)
         results = self._over_folds(X, y, pairs, fewest, routed)
         sizes = np.array(results[0].sizes)[::-1]
@@ -203,6 +208,13 @@ class RFECV(EstimatorElimination):
 
     def _follows_gross_targets(self) -> bool:
         return self.n_features_to_select is None  # their number is chosen by squared errors
+
+    def _scores_by_squares(self, y: Any) -> bool:
+        """Whether the scores of the user's own estimator do; by what it is trained is not known."""
+        target = np.asarray(y)
+        is_number = target.ndim == 1 and target.dtype.kind in "fiu" and bool(np.isfinite(target).all())
+        is_by_name = self.scoring is None or isinstance(self.scoring, str)
+        return is_number and is_by_name and self.scoring in OF_SQUARES and is_regressor(self.estimator)
 
     def _working_estimator(self) -> Any:
         if self.estimator is not None:

@@ -172,7 +172,6 @@ class _Fisher:
         size = np.sqrt(stats.mean**2 + stats.variance)
         self.mean_difference[np.abs(self.mean_difference) <= ROUNDING_OF_MEANS * size] = 0.0
         m = np.abs(self.mean_difference)
-        m[m <= 1e-12 * m.max(initial=0.0)] = 0.0
         # Equal up to rounding: the lower index, on every platform.
         self.first = int(np.argmax(m >= (1.0 - 1e-10) * m.max(initial=0.0)))
         self.stiffness = self._stiffness() if m.any() else 0.0

@@ -13,6 +13,7 @@ approximation of Laplace.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +31,7 @@ _NEWTON_LIMIT = 100
 _LEAST_CURVATURE = 1e-12  # of a sample whose label is certain
 LARGE_SYSTEM = 300  # weights, from which on the steps to the mode are solved for without an inverse
 _NEWTON_TOL = 1e-9  # of the decrement of the log-posterior, relative to its size
+_NEAR_MODE = 1e-4  # below which, in the same unit, a large system is not computed anew for the last step
 
 
 class StoredColumns:
@@ -104,8 +106,8 @@ def weighted_gram(columns: Columns, weight: FloatArray) -> FloatArray:
 class Posterior:
     """Mean (outputs × columns), covariance, and what the other columns need to know.
 
-    ``root`` is a factor R of the covariance RR'. ``curvature`` and ``residual`` (outputs × samples) are the
-    second derivative of the negative log-likelihood, and the first one of the log-likelihood, with respect
+    ``root`` is an upper triangular factor R of the covariance RR'. ``curvature`` and ``residual`` (outputs × samples)
+    are the second derivative of the negative log-likelihood, and the first one of the log-likelihood, with respect
     to the fitted values.
     """
 
@@ -306,11 +308,15 @@ class BernoulliLikelihood:
 
         fitted = fitted_values(columns, mean)
         value = log_posterior(mean, fitted)
+        solve, decrement = None, np.inf
         for _ in range(_NEWTON_LIMIT):
             probability = expit(fitted)
             gradient = pulled_by(columns, self.sample_weight * (target - probability)) - precision * mean
             curvature = self.sample_weight * probability * (1.0 - probability)
-            step = _solution(weighted_gram(columns, curvature), precision, gradient)
+            is_near = decrement <= _NEAR_MODE * (1.0 + abs(value)) and mean.size > LARGE_SYSTEM
+            if solve is None or not is_near:
+                solve = _solver(weighted_gram(columns, curvature), precision)
+            step = solve(gradient)
             decrement = float(gradient @ step)
             size = 1.0
             while True:
@@ -328,14 +334,15 @@ class BernoulliLikelihood:
         return mean, value
 
 
-def _solution(system: FloatArray, precision: FloatArray, right: FloatArray) -> FloatArray:
-    """Of ``system + diag(precision)``; large ones without an inverse, which takes as long again."""
-    if right.size > LARGE_SYSTEM:
-        lower, failed = dpotrf(system + np.diag(precision), lower=True, clean=False)
+def _solver(system: FloatArray, precision: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Solves ``system + diag(precision)``; large ones without an inverse, which takes as long again."""
+    if precision.size > LARGE_SYSTEM:
+        # By its transpose, which is the same, since LAPACK reads columns.
+        lower, failed = dpotrf((system + np.diag(precision)).T, lower=True, clean=False, overwrite_a=True)
         if not failed:
-            return np.asarray(dpotrs(lower, right, lower=True)[0])
+            return lambda right: np.asarray(dpotrs(lower, right, lower=True)[0])
     root, _ = inverse_root(system, precision)
-    return np.asarray(root @ (root.T @ right))
+    return lambda right: np.asarray(root @ (root.T @ right))
 
 
 def inverse_root(system: FloatArray, precision: FloatArray) -> tuple[FloatArray, float]:
@@ -400,9 +407,12 @@ def add_squares(starts, columns, values, weight, out):
             factor, row = weight[i] * values[a], out[columns[a]]
             for b in range(starts[i], a + 1):
                 row[columns[b]] += factor * values[b]
-    for j in range(out.shape[0]):
-        for k in range(j):
-            out[k, j] = out[j, k]
+    size, side = out.shape[0], 64  # squares that stay close to the processor
+    for top in range(0, size, side):
+        for left in range(0, top + 1, side):
+            for j in range(top, min(top + side, size)):
+                for k in range(left, min(left + side, j)):
+                    out[k, j] = out[j, k]
 
 
 @kernel

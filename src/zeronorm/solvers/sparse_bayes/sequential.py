@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.linalg.blas import dtrmm
 from threadpoolctl import threadpool_limits
 
 from zeronorm._threads import require_memory
@@ -60,6 +61,7 @@ _COLUMNS_AT_A_TIME = 1024
 _MOST_ENTRIES = (
     5  # of one column: with labels, where each posterior moves the evidence, steps could go round in circles
 )
+_LEAST_DAMPING = 1.0 / 64.0
 _LEAST_DETERMINED = 1e-4  # the fixed point prunes weights that the data determine less than this
 
 
@@ -128,8 +130,10 @@ class _State:
         self.settled = False
         self.n_entries = np.zeros(design.n_features, dtype=np.int64)
         self.last_step = np.zeros(design.n_features)  # of the logarithms of the precisions
+        self.damping = np.ones(design.n_features)  # of these steps
         self.history: list[float] = []
         self._kept_squares: dict[int, FloatArray] = {}
+        self._kept_statistics: tuple[Posterior, FloatArray, FloatArray] | None = None
         nothing = np.empty(0, dtype=np.intp)
         self.is_stored = (
             design.is_sparse
@@ -185,19 +189,28 @@ class _State:
     # -- statistics of columns that are out -------------------------------------------------------
 
     def _statistics(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """S and Q of all columns (outputs as columns of the arrays), and their gain when added."""
+        """S and Q of all columns (outputs as columns of the arrays), and their gain when added.
+
+        They are kept for the result, which asks for them once more with the last posterior.
+        """
+        if self._kept_statistics is None or self._kept_statistics[0] is not self.posterior:
+            self._kept_statistics = self.posterior, *self._computed_statistics()
+        _, s, q = self._kept_statistics
+        return s, q, best_variance(s, q)[1]
+
+    def _computed_statistics(self) -> tuple[FloatArray, FloatArray]:
         design = self.design
         n_outputs = self.likelihood.n_outputs
         s, q = np.empty((design.n_features, n_outputs)), np.empty((design.n_features, n_outputs))
         if isinstance(self.columns, StoredColumns):
             for c in range(n_outputs):
                 s[:, c], q[:, c] = self._stored_statistics(self.columns, c)
-            return s, q, best_variance(s, q)[1]
+            return s, q
         whiteners = [self._whitener(c) for c in range(n_outputs)]
         if design.is_sparse:
             for c in range(n_outputs):
                 s[:, c], q[:, c] = self._sparse_statistics(whiteners[c], c)
-            return s, q, best_variance(s, q)[1]
+            return s, q
         for place, block in design.iter_blocks():
             for c in range(n_outputs):
                 own = self._own_squares(block, place, c)
@@ -205,7 +218,7 @@ class _State:
                 outside = own - np.einsum("ij,ij->j", projected, projected)
                 s[place, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
                 q[place, c] = np.where(s[place, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
-        return s, q, best_variance(s, q)[1]
+        return s, q
 
     def _sparse_statistics(self, whitener: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
         """S and Q for one output by products that leave the columns sparse."""
@@ -228,7 +241,9 @@ class _State:
             part = slice(start, min(start + _COLUMNS_AT_A_TIME, own.size))
             others = self._read(np.arange(part.start, part.stop))
             assert isinstance(others, StoredColumns)
-            outside[part] -= ((root.T @ columns.gram(curvature, others)[:, 1:]) ** 2).sum(axis=0)
+            # The root is triangular, which halves the work.
+            explained = dtrmm(1.0, root.T, columns.gram(curvature, others)[:, 1:], lower=1)
+            outside[part] -= np.einsum("ij,ij->j", explained, explained)
         s = np.where(outside > _DEPENDENT * own, outside, 0.0)
         return s, np.where(s > 0.0, self.design.transpose_dot(self.posterior.residual[c]), 0.0)
 
@@ -321,19 +336,26 @@ class _State:
     def _changed_to(self, updated: FloatArray) -> float:
         """Take over precisions; returns the largest change of a logarithm, infinite where columns leave."""
         staying = np.isfinite(updated)
-        if self.is_stored:
-            updated = self._without_swings(updated)
         change = np.inf
         if staying.all():
             change = float(np.max(np.abs(np.log(updated[1:] / self.precision[1:])), initial=0.0))
+        if not self.likelihood.rigid_curvature:
+            updated = self._without_swings(updated)
         self._keep(staying, updated)
         return change
 
     def _without_swings(self, updated: FloatArray) -> FloatArray:
-        """Half of the steps that turn back: with labels, whose curvature follows the weights, they might never end."""
-        step = np.log(updated[1:] / self.precision[1:])
-        last = self.last_step[self.active]
-        step = np.where(np.sign(step) * np.sign(last) < 0.0, 0.5 * step, step)
+        """Half of a step that turns back, a quarter of one that turns again, and so on.
+
+        With labels the curvature follows the weights, and whole steps might swing for ever.
+        """
+        step, damping = np.log(updated[1:] / self.precision[1:]), self.damping[self.active]
+        turns_back = np.sign(step) * np.sign(self.last_step[self.active]) < 0.0
+        damping = np.where(
+            turns_back, np.maximum(0.5 * damping, _LEAST_DAMPING), np.minimum(2.0 * damping, 1.0)
+        )
+        step *= damping
+        self.damping[self.active] = damping
         self.last_step[self.active] = np.where(np.isfinite(step), step, 0.0)
         return np.append(0.0, self.precision[1:] * np.exp(step))
 
