@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm.resampling import estimators
-from zeronorm.resampling.estimators import default_estimator
+from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
 from zeronorm.resampling.metrics import as_metric
 
 
@@ -28,17 +28,41 @@ def columns_as_they_come(seed):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes):
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes, kernel):
     X, rng = columns_as_they_come(n_classes)
     X = X.astype(dtype)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
-    reference = make_pipeline(StandardScaler(), SVC(kernel="linear", random_state=0)).fit(X[:40], y[:40])
+    ours = (
+        default_estimator("classification", n_samples=60)
+        if kernel == "linear"
+        else gaussian_estimator("binary")
+    )
+    ours = clone(ours).fit(X[:40], y[:40])
+    machine = SVC(kernel=kernel, random_state=0, tol=1e-10)
+    reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
+    assert ours.pairs_ is not None
     np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
-    tolerance = 1e-9 if dtype is not np.float32 else 2e-3
-    expected = reference.decision_function(X[40:])
-    np.testing.assert_allclose(ours.decision_function(X[40:]), expected, rtol=tolerance, atol=tolerance)
+    tolerance = 1e-5 if dtype is not np.float32 else 2e-3
+    near = {"rtol": tolerance, "atol": tolerance}
+    np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
+    np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
+    if kernel == "linear":
+        np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
+    else:
+        assert not hasattr(ours, "coef_")
     assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
+
+
+@pytest.mark.parametrize("useful", [False, True])
+def test_a_tie_is_decided_as_libsvm_decides_it(useful):
+    """Constant columns and classes of the same size give a decision value of zero."""
+    y = np.arange(40) % 4
+    X = (y[:, None] > 1) * 2.0 if useful else np.ones((40, 1))
+    ours = default_estimator("classification", n_samples=40)
+    reference = make_pipeline(StandardScaler(), SVC(kernel="linear"))
+    for labels in (y % 2, y):
+        np.testing.assert_array_equal(ours.fit(X, labels).predict(X), reference.fit(X, labels).predict(X))
 
 
 @pytest.mark.parametrize("overlap", [True, False])
@@ -54,7 +78,7 @@ def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, m
     ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
     machine = SVC(kernel="linear", random_state=0, tol=1e-8)
     reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
-    assert (ours.solution_ is not None) == (labels == "ab")
+    assert (ours.pairs_ is not None) == (labels == "ab")
     np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
     near = {"rtol": 1e-4, "atol": 1e-4} if labels == "ab" else {"rtol": 1e-2, "atol": 5e-3}
     np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
