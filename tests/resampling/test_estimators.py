@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from zeronorm.resampling import estimators
 from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
-from zeronorm.resampling.metrics import as_metric
+from zeronorm.resampling.metrics import as_metric, scoring_metric
 
 
 def columns_as_they_come(seed):
@@ -102,6 +102,28 @@ def test_missing_values_are_refused():
     for task, y in (("classification", np.arange(60) % 2), ("regression", np.arange(60.0))):
         with pytest.raises(ValueError, match="NaN"):
             default_estimator(task, n_samples=60).fit(X, y)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_samples_that_do_not_fit_are_refused(task):
+    X, _ = columns_as_they_come(0)
+    fitted = default_estimator(task, n_samples=60).fit(X, np.arange(60) % 2)
+    with pytest.raises(ValueError, match=r"fitted on 8 features. Got X of shape \(60, 1\)"):
+        fitted.predict(X[:, :1])
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.predict(X)
+
+
+def test_the_score_of_a_regressor_is_that_of_scikit_learn():
+    X, rng = columns_as_they_come(0)
+    y = rng.normal(size=60)
+    fitted = default_estimator("regression", n_samples=60).fit(X, y)
+    score = scoring_metric(None, fitted)
+    for truth in (y, np.ones(60)):
+        assert score.function(truth, fitted.predict(X)) == pytest.approx(fitted.score(X, truth), rel=1e-12)
+    assert score.function(y, y) == score.function(np.ones(60), np.ones(60)) == 1.0
+    assert score.response == "predict"  # the model does not predict once more
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,13 @@ class _OnStandardized:
         return super().predict(self._standardized(X))  # type: ignore[misc]
 
     def _standardized(self, X: Any) -> NDArray[Any]:
-        return np.asarray((_as_floats(X) - self.mean_) / self.scale_)
+        X = _as_floats(X)
+        if X.shape[1:] != self.mean_.shape:  # one column would fit any number of means
+            raise ValueError(
+                f"{type(self).__name__} was fitted on {self.mean_.size} features. Got X of shape {X.shape} instead."
+            )
+        assert_all_finite(X, input_name="X")
+        return np.asarray((X - self.mean_) / self.scale_)
 
 
 class _PairMachine(SVC):  # type: ignore[misc]
@@ -312,14 +318,21 @@ class StandardizedSVC(_OnStandardized, _PairMachine):
         return super().decision_function(self._standardized(X))
 
 
-class StandardizedRidge(_OnStandardized, Ridge):
+class _QuickRidge(Ridge):  # type: ignore[misc]
+    """Ridge regression that predicts checked samples without a check of its own."""
+
+    def predict(self, X: Any) -> Any:
+        return X @ self.coef_.T + self.intercept_
+
+
+class StandardizedRidge(_OnStandardized, _QuickRidge):
     """Ridge regression on standardised columns."""
 
 
 RIDGE_PENALTIES = np.geomspace(1e-2, 1e4, 13)
 
 
-class _PricedRidge(Ridge):  # type: ignore[misc]
+class _PricedRidge(_QuickRidge):
     """Ridge regression with the penalty that predicts samples left out best; the columns are centred."""
 
     def fit(self, X: Any, y: Any) -> Self:
