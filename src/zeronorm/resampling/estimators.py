@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import warnings
 from collections.abc import Iterator
@@ -60,11 +61,16 @@ def seeded_clone(
     A ``random_state`` the user has chosen stays as it is. Who clones often gives the names of the
     ``unset`` parameters, which take longer to find than a small model to fit.
     """
-    copy = clone(estimator)
-    unset = unset_random_states(copy) if unset is None else unset
+    fresh = clone(estimator)
+    unset = unset_random_states(fresh) if unset is None else unset
     if unset:
-        copy.set_params(**dict(zip(unset, _draw(seeds, len(unset)), strict=True)))
-    return copy
+        fresh.set_params(**dict(zip(unset, _draw(seeds, len(unset)), strict=True)))
+    return fresh
+
+
+def fresh_copy(estimator: Any) -> Any:
+    """A copy of an estimator that has not been fitted, to be fitted."""
+    return copy.copy(estimator) if isinstance(estimator, _OnStandardized) else copy.deepcopy(estimator)
 
 
 def unset_random_states(estimator: Any) -> list[str]:
@@ -212,7 +218,7 @@ class _PairMachine(SVC):  # type: ignore[misc]
     def _solve_tall(self, X: FloatArray, is_second: NDArray[np.bool_]) -> TallSolution:
         prices = np.full(is_second.size, float(self.C))
         problem = BoxDual.classification(np.where(is_second, 1.0, -1.0), prices, squared=False)
-        return solve_linear_loss(as_design(X), problem, beyond=False)
+        return solve_linear_loss(as_design(np.ascontiguousarray(X)), problem, beyond=False)
 
     @property
     def coef_(self) -> Any:
