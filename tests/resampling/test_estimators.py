@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm.resampling import estimators
-from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
+from zeronorm.resampling.estimators import default_estimator
 from zeronorm.resampling.metrics import as_metric, scoring_metric
 
 
@@ -28,18 +28,12 @@ def columns_as_they_come(seed):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes, kernel):
+def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes):
     X, rng = columns_as_they_come(n_classes)
     X = X.astype(dtype)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    ours = (
-        default_estimator("classification", n_samples=60)
-        if kernel == "linear"
-        else gaussian_estimator("binary")
-    )
-    ours = clone(ours).fit(X[:40], y[:40])
-    machine = SVC(kernel=kernel, random_state=0, tol=1e-10)
+    ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
+    machine = SVC(kernel="linear", random_state=0, tol=1e-10)
     reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
     assert ours.pairs_ is not None
     np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
@@ -47,10 +41,7 @@ def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_clas
     near = {"rtol": tolerance, "atol": tolerance}
     np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
     np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
-    if kernel == "linear":
-        np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
-    else:
-        assert not hasattr(ours, "coef_")
+    np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
     assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
 
 

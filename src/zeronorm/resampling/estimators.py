@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Self
 
@@ -194,14 +194,14 @@ class _PairMachine(SVC):  # type: ignore[misc]
     def _solve(self, X: FloatArray, y: NDArray[Any]) -> _Pairs | None:
         """The machines of all pairs of classes; None leaves them, and what is wrong with the data, to LIBSVM."""
         n_classes = self.classes_.size
-        known = self.kernel in ("linear", "rbf") and self.gamma == "scale" and self.class_weight is None
+        known = self.kernel == "linear" and self.class_weight is None
         known = known and self.decision_function_shape == "ovr" and not self.break_ties
         if not known or self.probability is True or n_classes < 2 or not _are_labels(y) or len(X) != len(y):
             return None
         members = [np.flatnonzero(y == label) for label in self.classes_]
         largest = sum(sorted(rows.size for rows in members)[-2:])
         is_large = largest > LARGEST_FOR_LIBSVM
-        if is_large and (self.kernel != "linear" or n_classes > 2 or largest <= X.shape[1]):
+        if is_large and (n_classes > 2 or largest <= X.shape[1]):
             return None
         assert_all_finite(X)
         X = X.astype(np.float64, copy=False)
@@ -210,10 +210,7 @@ class _PairMachine(SVC):  # type: ignore[misc]
             return (
                 _Pairs(solution.weights[None], np.atleast_1d(solution.bias)) if solution.converged else None
             )
-        variance = float(X.var()) if self.kernel == "rbf" else 0.0
-        width = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
-        found = _Pairs(X, np.empty(0), None if self.kernel == "linear" else width)
-        return found.solved(members, float(self.C))
+        return _solve_pairs(X, members, float(self.C))
 
     def _solve_tall(self, X: FloatArray, is_second: NDArray[np.bool_]) -> TallSolution:
         prices = np.full(is_second.size, float(self.C))
@@ -245,55 +242,30 @@ class _PairMachine(SVC):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Machines between two classes each, in the order 0-1, 0-2, ..., 1-2, ...
+    """Linear machines between two classes each, one row of weights for each, in the order 0-1, 0-2, ..., 1-2, ..."""
 
-    Without a ``width`` they are linear and ``points`` are their weights, one row each; else the Gaussian kernel between
-    a sample and the ``points`` is multiplied by ``coefficients``.
-    """
-
-    points: FloatArray
+    weights: FloatArray
     bias: FloatArray
-    width: float | None = None
-    coefficients: FloatArray | None = None
-
-    @property
-    def weights(self) -> FloatArray:
-        if self.width is not None:
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.points
-
-    def solved(self, members: list[IntArray], C: float) -> _Pairs | None:
-        """The machines on the points, of which each class has some."""
-        pairs = list(combinations(members, 2))
-        coefficients, bias = np.zeros((len(self.points), len(pairs))), np.empty(len(pairs))
-        for place, (first, second) in enumerate(pairs):
-            rows = np.concatenate([first, second])
-            # Of two classes the second has positive values, of more the first of each pair.
-            is_first = np.arange(rows.size) < first.size
-            labels = np.where(is_first == (len(members) > 2), 1.0, -1.0)
-            X = self.points[rows]
-            solution = solve_svm_dual(self._kernel(X, X), labels, C=C)
-            if not solution.converged:
-                return None
-            coefficients[rows, place], bias[place] = solution.dual_coef, solution.bias
-        if self.width is None:
-            return replace(self, points=coefficients.T @ self.points, bias=bias)
-        return replace(self, bias=bias, coefficients=coefficients)
 
     def values(self, X: FloatArray) -> FloatArray:
         """The decision values of all pairs, one column each."""
-        products = self._kernel(X, self.points)
-        return np.asarray(
-            products + self.bias if self.coefficients is None else products @ self.coefficients + self.bias
-        )
+        return np.asarray(X @ self.weights.T + self.bias)
 
-    def _kernel(self, A: FloatArray, B: FloatArray) -> FloatArray:
-        """The kernel between the rows of two matrices."""
-        products = A @ B.T
-        if self.width is None:
-            return np.asarray(products)
-        distances = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1) - 2.0 * products
-        return np.asarray(np.exp(-self.width * np.maximum(distances, 0.0)))
+
+def _solve_pairs(X: FloatArray, members: list[IntArray], C: float) -> _Pairs | None:
+    """The machines of all pairs of classes, whose samples are given; None where one did not converge."""
+    pairs = list(combinations(members, 2))
+    weights, bias = np.empty((len(pairs), X.shape[1])), np.empty(len(pairs))
+    for place, (first, second) in enumerate(pairs):
+        part = X[np.concatenate([first, second])]
+        # Of two classes the second has positive values, of more the first of each pair.
+        is_first = np.arange(len(part)) < first.size
+        labels = np.where(is_first == (len(members) > 2), 1.0, -1.0)
+        solution = solve_svm_dual(part @ part.T, labels, C=C)
+        if not solution.converged:
+            return None
+        weights[place], bias[place] = solution.dual_coef @ part, solution.bias
+    return _Pairs(weights, bias)
 
 
 def _are_labels(y: NDArray[Any]) -> bool:
