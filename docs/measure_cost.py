@@ -1,7 +1,8 @@
 """Processor time of single fits: the tables of the page on cost.
 
 ``python docs/measure_cost.py fits`` times fits on 200 samples and up to a million features;
-``python docs/measure_cost.py price`` compares ``C="auto"`` with the C that it has found, given as a number.
+``python docs/measure_cost.py price`` compares ``C="auto"`` with the C that it has found, given as a number;
+``python docs/measure_cost.py auto`` compares the method auto with the slowest of its methods and with all of them once.
 """
 
 from __future__ import annotations
@@ -9,11 +10,31 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    make_classification,
+    make_regression,
+)
 
-from zeronorm import AROM, FSV, L1SVM, RFE, FisherScore, LogisticLasso, ZeroNormLogistic, ZeroNormSVM
+from zeronorm import (
+    AROM,
+    FSV,
+    L1SVM,
+    RFE,
+    AutoSelector,
+    FisherScore,
+    LogisticLasso,
+    ZeroNormLogistic,
+    ZeroNormSVM,
+)
+from zeronorm.selectors.meta.auto import names_of_roster
+from zeronorm.selectors.meta.consensus import default_roster
 
 FITS = (FisherScore, ZeroNormSVM, FSV, LogisticLasso, ZeroNormLogistic)
 PRICED = (AROM, ZeroNormSVM, RFE, L1SVM)
@@ -62,7 +83,35 @@ def price() -> None:
             print(f"{method.__name__}, {shape[0]} × {shape[1]}: {ratio:.1f} ×", flush=True)
 
 
+def data_of_all_shapes() -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
+    """Names, samples, targets and tasks."""
+    simulated: tuple[tuple[int, int, dict[str, Any]], ...] = (
+        (62, 2000, {"n_informative": 10, "n_redundant": 5}),
+        (100, 20_000, {"n_informative": 10, "n_redundant": 5}),
+        (2000, 500, {"n_informative": 5, "n_redundant": 15, "n_clusters_per_class": 16, "flip_y": 0.01}),
+        (5000, 60, {"n_informative": 10, "n_redundant": 5, "flip_y": 0.1}),
+        (300, 3000, {"n_informative": 20, "n_redundant": 5, "n_classes": 5}),
+    )
+    for n, p, settings in simulated:
+        yield f"{n} × {p}", *make_classification(n, p, random_state=0, **settings), "classification"
+    yield "breast cancer", *load_breast_cancer(return_X_y=True), "classification"
+    yield "digits", *load_digits(return_X_y=True), "classification"
+    made = make_regression(200, 2000, n_informative=10, noise=20, random_state=0)
+    yield "200 × 2000, real target", *made, "regression"
+    yield "diabetes", *load_diabetes(return_X_y=True), "regression"
+
+
+def auto() -> None:
+    for name, X, y, task in data_of_all_shapes():
+        AutoSelector(task=task, cv=2, random_state=0).fit(X[:, :50], y)  # compiles
+        total = seconds(AutoSelector(task=task, random_state=0), X, y, 1)
+        roster = default_roster(task, {}, names_of_roster(task))
+        alone = [seconds(selector, X, y, 1) for _, selector in roster]
+        ratios = f"{total / max(alone):.1f} × the slowest method, {total / sum(alone):.1f} × all of them"
+        print(f"{name}: {total:.2f} s, {ratios}", flush=True)
+
+
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        {"fits": fits, "price": price}[sys.argv[1]]()
+        {"fits": fits, "price": price, "auto": auto}[sys.argv[1]]()

@@ -910,3 +910,14 @@ def test_what_a_design_does_where_nothing_else_is_asked_for():
     np.testing.assert_allclose(pairs, np.abs(X[:, None] - X[None]).sum(axis=2), atol=1e-10)
     assert as_design(X).distances(np.ones(9)) is None
     assert not StandardizedDesign(as_design(X), np.zeros(9), np.ones(9))._unit_variance
+
+
+def test_a_sandwich_of_rows_in_memory_is_that_of_gathered_rows():
+    """Rows in one piece are multiplied where they lie, in the same blocks and the same order."""
+    rng = np.random.default_rng(0)
+    X, d = rng.normal(size=(3000, 40)), rng.random(3000)
+    found = DenseDesign(X).sandwich(d)
+    gathered = DenseDesign(X[:, ::-1].copy()).take(np.arange(39, -1, -1)).sandwich(d)
+    assert len(list(DenseDesign(X)._scaled_rows(d))) > 1
+    np.testing.assert_array_equal(found, gathered)
+    np.testing.assert_allclose(found, X.T @ (d[:, None] * X), rtol=1e-12, atol=1e-12)

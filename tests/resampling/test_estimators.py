@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from zeronorm.resampling import estimators
 from zeronorm.resampling.estimators import default_estimator
-from zeronorm.resampling.metrics import as_metric
+from zeronorm.resampling.metrics import as_metric, scoring_metric
 
 
 def columns_as_they_come(seed):
@@ -33,12 +33,27 @@ def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_clas
     X = X.astype(dtype)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
     ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
-    reference = make_pipeline(StandardScaler(), SVC(kernel="linear", random_state=0)).fit(X[:40], y[:40])
+    machine = SVC(kernel="linear", random_state=0, tol=1e-10)
+    reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
+    assert ours.pairs_ is not None
     np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
-    tolerance = 1e-9 if dtype is not np.float32 else 2e-3
-    expected = reference.decision_function(X[40:])
-    np.testing.assert_allclose(ours.decision_function(X[40:]), expected, rtol=tolerance, atol=tolerance)
+    tolerance = 1e-5 if dtype is not np.float32 else 2e-3
+    near = {"rtol": tolerance, "atol": tolerance}
+    np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
+    np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
+    np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
     assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
+
+
+@pytest.mark.parametrize("useful", [False, True])
+def test_a_tie_is_decided_as_libsvm_decides_it(useful):
+    """Constant columns and classes of the same size give a decision value of zero."""
+    y = np.arange(40) % 4
+    X = (y[:, None] > 1) * 2.0 if useful else np.ones((40, 1))
+    ours = default_estimator("classification", n_samples=40)
+    reference = make_pipeline(StandardScaler(), SVC(kernel="linear"))
+    for labels in (y % 2, y):
+        np.testing.assert_array_equal(ours.fit(X, labels).predict(X), reference.fit(X, labels).predict(X))
 
 
 @pytest.mark.parametrize("overlap", [True, False])
@@ -54,7 +69,7 @@ def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, m
     ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
     machine = SVC(kernel="linear", random_state=0, tol=1e-8)
     reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
-    assert (ours.solution_ is not None) == (labels == "ab")
+    assert (ours.pairs_ is not None) == (labels == "ab")
     np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
     near = {"rtol": 1e-4, "atol": 1e-4} if labels == "ab" else {"rtol": 1e-2, "atol": 5e-3}
     np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
@@ -78,6 +93,28 @@ def test_missing_values_are_refused():
     for task, y in (("classification", np.arange(60) % 2), ("regression", np.arange(60.0))):
         with pytest.raises(ValueError, match="NaN"):
             default_estimator(task, n_samples=60).fit(X, y)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_samples_that_do_not_fit_are_refused(task):
+    X, _ = columns_as_they_come(0)
+    fitted = default_estimator(task, n_samples=60).fit(X, np.arange(60) % 2)
+    with pytest.raises(ValueError, match=r"fitted on 8 features. Got X of shape \(60, 1\)"):
+        fitted.predict(X[:, :1])
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.predict(X)
+
+
+def test_the_score_of_a_regressor_is_that_of_scikit_learn():
+    X, rng = columns_as_they_come(0)
+    y = rng.normal(size=60)
+    fitted = default_estimator("regression", n_samples=60).fit(X, y)
+    score = scoring_metric(None, fitted)
+    for truth in (y, np.ones(60)):
+        assert score.function(truth, fitted.predict(X)) == pytest.approx(fitted.score(X, truth), rel=1e-12)
+    assert score.function(y, y) == score.function(np.ones(60), np.ones(60)) == 1.0
+    assert score.response == "predict"  # the model does not predict once more
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.linalg import LinAlgError, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
@@ -276,9 +276,11 @@ def test_a_factor_of_what_is_nearly_singular():
     rng = np.random.default_rng(5)
     A = rng.normal(size=(4, 4))
     H, right = A @ A.T + np.eye(4), rng.normal(size=4)
-    np.testing.assert_allclose(cho_solve(tall._factor(H.copy()), right), np.linalg.solve(H, right))
+    found = tall._solve(tall._factor(H.copy()), right)
+    np.testing.assert_allclose(found, np.linalg.solve(H, right))
+    np.testing.assert_array_equal(found, cho_solve(cho_factor(H), right))
     flat = np.diag([1.0, -1e-14])  # rounding below zero
-    factor, _ = tall._factor(flat)
+    factor = tall._factor(flat)
     assert np.all(np.diagonal(factor) > 0.0)
     with pytest.raises(LinAlgError, match="positive definite"):
         tall._factor(np.diag([1.0, -1.0]))

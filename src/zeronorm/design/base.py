@@ -240,14 +240,25 @@ class Design(ABC):
 
     def _row_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield C-ordered blocks of rows with all columns, which share one scratch memory."""
-        p, columns = self.n_features, range(self.n_features)
+        columns = range(self.n_features)
+        for rows, block in self._scratch_rows():
+            self.take_rows(rows)._fill(columns, block)
+            yield rows, block
+
+    def _scratch_rows(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield slices of rows with C-ordered scratch memory for them, the same for all."""
+        p = self.n_features
         height = max(1, self._block_width() * self.n_samples // max(1, p))
         memory = np.empty((min(height, self.n_samples), p))
         for start in range(0, self.n_samples, height):
             rows = slice(start, min(start + height, self.n_samples))
-            block = memory[: rows.stop - rows.start]
-            self.take_rows(rows)._fill(columns, block)
-            yield rows, block
+            yield rows, memory[: rows.stop - rows.start]
+
+    def _scaled_rows(self, factors: FloatArray) -> Iterator[FloatArray]:
+        """Yield the blocks of `_row_blocks`, each row times its factor."""
+        for rows, block in self._row_blocks():
+            block *= factors[rows, None]
+            yield block
 
     def _surely_finite(self) -> bool:
         """Tell cheaply whether all values are finite and not too large; False means that they may not be."""
@@ -425,8 +436,8 @@ class Design(ABC):
         root = np.sqrt(d)
 
         def add(part: range, accumulator: FloatArray) -> None:
-            for rows, block in self._take_rows(part)._row_blocks():
-                block *= root[part.start + rows.start : part.start + rows.stop, None]
+            chosen = self if len(part) == self.n_samples else self._take_rows(part)
+            for block in chosen._scaled_rows(root[part.start : part.stop]):
                 column_kernels.add_outer_square(accumulator, block.T)
 
         column_kernels.add_in_parts(result, add, self._outer_square_parts(self.n_features, self.n_samples))

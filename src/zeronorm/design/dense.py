@@ -136,6 +136,14 @@ class DenseDesign(Design):
             for columns in self._column_slices():
                 yield columns, memory[:, columns]
 
+    def _scaled_rows(self, factors: FloatArray) -> Iterator[FloatArray]:
+        memory = self._memory()
+        if memory is None or memory.strides[1] != memory.itemsize:
+            yield from super()._scaled_rows(factors)
+            return
+        for rows, block in self._scratch_rows():  # read, multiplied and written in one go
+            yield np.multiply(memory[rows], factors[rows, None], out=block)
+
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         memory = self._memory()
         if scale_sq is None and memory is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -19,13 +22,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.utils.validation import assert_all_finite, has_fit_parameter
 
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.selection.path import SelectionPath
 from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.dual import solve_svm_dual
 from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss
 
 LARGEST_KERNEL_PROBLEM = 5000
-# Of two overlapping classes, with fewer features: from here on LIBSVM takes seconds to minutes.
+# Samples of two overlapping classes, with fewer features, from which on LIBSVM takes seconds to minutes. Up to here a
+# kernel matrix of theirs stays in the cache, and the machine is found in a fraction of the time.
 LARGEST_FOR_LIBSVM = 500
 
 
@@ -55,11 +61,16 @@ def seeded_clone(
     A ``random_state`` the user has chosen stays as it is. Who clones often gives the names of the
     ``unset`` parameters, which take longer to find than a small model to fit.
     """
-    copy = clone(estimator)
-    unset = unset_random_states(copy) if unset is None else unset
+    fresh = clone(estimator)
+    unset = unset_random_states(fresh) if unset is None else unset
     if unset:
-        copy.set_params(**dict(zip(unset, _draw(seeds, len(unset)), strict=True)))
-    return copy
+        fresh.set_params(**dict(zip(unset, _draw(seeds, len(unset)), strict=True)))
+    return fresh
+
+
+def fresh_copy(estimator: Any) -> Any:
+    """A copy of an estimator that has not been fitted, to be fitted."""
+    return copy.copy(estimator) if isinstance(estimator, _OnStandardized) else copy.deepcopy(estimator)
 
 
 def unset_random_states(estimator: Any) -> list[str]:
@@ -154,51 +165,130 @@ class _OnStandardized:
         return super().predict(self._standardized(X))  # type: ignore[misc]
 
     def _standardized(self, X: Any) -> NDArray[Any]:
-        return np.asarray((_as_floats(X) - self.mean_) / self.scale_)
+        X = _as_floats(X)
+        if X.shape[1:] != self.mean_.shape:  # one column would fit any number of means
+            raise ValueError(
+                f"{type(self).__name__} was fitted on {self.mean_.size} features. Got X of shape {X.shape} instead."
+            )
+        assert_all_finite(X, input_name="X")
+        return np.asarray((X - self.mean_) / self.scale_)
 
 
-class _TallMachine(SVC):  # type: ignore[misc]
-    """The same machine; two classes with many samples, and more of them than features, are solved on the features.
+class _PairMachine(SVC):  # type: ignore[misc]
+    """The same machine: every two classes apart, and a vote between them, without LIBSVM where that takes longer.
 
-    LIBSVM takes half a minute for 1300 samples and 480 features that hardly tell the classes apart, an interior point
-    method a fifth of a second.
+    With few samples the checks of scikit-learn take ten times longer than the solution. With many, and more of them
+    than features, LIBSVM takes half a minute for 1300 samples and 480 features that hardly tell the classes apart, an
+    interior point method a fifth of a second.
     """
 
     def fit(self, X: Any, y: Any) -> Self:
         self.classes_ = np.unique(y)
-        n, p = X.shape
-        is_tall = n > max(LARGEST_FOR_LIBSVM, p) and self.classes_.size == 2 and self.kernel == "linear"
-        self.solution_ = self._solve(X, y) if is_tall else None
-        if self.solution_ is None:
+        self.pairs_ = self._solve(X, np.asarray(y))
+        if self.pairs_ is None:
             super().fit(X, y)
         else:
-            self.intercept_ = np.atleast_1d(self.solution_.bias)
+            self.intercept_ = self.pairs_.bias
         return self
 
-    def _solve(self, X: Any, y: Any) -> TallSolution | None:
+    def _solve(self, X: FloatArray, y: NDArray[Any]) -> _Pairs | None:
+        """The machines of all pairs of classes; None leaves them, and what is wrong with the data, to LIBSVM."""
+        n_classes = self.classes_.size
+        known = self.kernel == "linear" and self.class_weight is None
+        known = known and self.decision_function_shape == "ovr" and not self.break_ties
+        if not known or self.probability is True or n_classes < 2 or not _are_labels(y) or len(X) != len(y):
+            return None
+        members = [np.flatnonzero(y == label) for label in self.classes_]
+        largest = sum(sorted(rows.size for rows in members)[-2:])
+        is_large = largest > LARGEST_FOR_LIBSVM
+        if is_large and (n_classes > 2 or largest <= X.shape[1]):
+            return None
         assert_all_finite(X)
-        labels = np.where(y == self.classes_[1], 1.0, -1.0)
-        problem = BoxDual.classification(labels, np.full(len(labels), float(self.C)), squared=False)
-        solution = solve_linear_loss(as_design(X.astype(np.float64, copy=False)), problem, beyond=False)
-        return solution if solution.converged else None
+        X = X.astype(np.float64, copy=False)
+        if is_large:
+            solution = self._solve_tall(X, y == self.classes_[1])
+            return (
+                _Pairs(solution.weights[None], np.atleast_1d(solution.bias)) if solution.converged else None
+            )
+        return _solve_pairs(X, members, float(self.C))
+
+    def _solve_tall(self, X: FloatArray, is_second: NDArray[np.bool_]) -> TallSolution:
+        prices = np.full(is_second.size, float(self.C))
+        problem = BoxDual.classification(np.where(is_second, 1.0, -1.0), prices, squared=False)
+        return solve_linear_loss(as_design(np.ascontiguousarray(X)), problem, beyond=False)
 
     @property
     def coef_(self) -> Any:
         """The weights of the features, one row for each pair of classes."""
-        return super().coef_ if self.solution_ is None else self.solution_.weights[None]
+        return super().coef_ if self.pairs_ is None else self.pairs_.weights
 
     def decision_function(self, X: Any) -> Any:
-        if self.solution_ is None:
+        if self.pairs_ is None:
             return super().decision_function(X)
-        return X @ self.solution_.weights + self.solution_.bias
+        values = self.pairs_.values(X)
+        if self.classes_.size == 2:
+            return values[:, 0]
+        votes, confidence = _votes(values, self.classes_.size)
+        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
     def predict(self, X: Any) -> Any:
-        if self.solution_ is None:
+        if self.pairs_ is None:
             return super().predict(X)
-        return self.classes_[(X @ self.solution_.weights + self.solution_.bias > 0.0).astype(int)]
+        values = self.pairs_.values(X)
+        if self.classes_.size == 2:
+            return self.classes_[(values[:, 0] >= 0.0).astype(int)]
+        return self.classes_[_votes(values, self.classes_.size)[0].argmax(axis=1)]
 
 
-class StandardizedSVC(_OnStandardized, _TallMachine):
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Linear machines between two classes each, one row of weights for each, in the order 0-1, 0-2, ..., 1-2, ..."""
+
+    weights: FloatArray
+    bias: FloatArray
+
+    def values(self, X: FloatArray) -> FloatArray:
+        """The decision values of all pairs, one column each."""
+        return np.asarray(X @ self.weights.T + self.bias)
+
+
+def _solve_pairs(X: FloatArray, members: list[IntArray], C: float) -> _Pairs | None:
+    """The machines of all pairs of classes, whose samples are given; None where one did not converge."""
+    pairs = list(combinations(members, 2))
+    weights, bias = np.empty((len(pairs), X.shape[1])), np.empty(len(pairs))
+    for place, (first, second) in enumerate(pairs):
+        part = X[np.concatenate([first, second])]
+        # Of two classes the second has positive values, of more the first of each pair.
+        is_first = np.arange(len(part)) < first.size
+        labels = np.where(is_first == (len(members) > 2), 1.0, -1.0)
+        solution = solve_svm_dual(part @ part.T, labels, C=C)
+        if not solution.converged:
+            return None
+        weights[place], bias[place] = solution.dual_coef @ part, solution.bias
+    return _Pairs(weights, bias)
+
+
+def _are_labels(y: NDArray[Any]) -> bool:
+    """Whether these are surely classes; scikit-learn has words for everything else."""
+    if y.ndim != 1 or y.dtype.kind not in "biufUSO":
+        return False
+    if y.dtype.kind == "O":
+        return all(isinstance(label, str) for label in y)
+    return y.dtype.kind != "f" or bool(np.all(y == np.round(y)))
+
+
+def _votes(values: FloatArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
+    """How many pairs each class has won, and the sum of its values in them; a value of zero is for the second."""
+    votes, confidence = np.zeros((2, len(values), n_classes))
+    for value, (first, second) in zip(values.T, combinations(range(n_classes), 2), strict=True):
+        votes[:, first] += value > 0.0
+        votes[:, second] += value <= 0.0
+        confidence[:, first] += value
+        confidence[:, second] -= value
+    return votes, confidence
+
+
+class StandardizedSVC(_OnStandardized, _PairMachine):
     """A support vector machine on standardised columns."""
 
     def decision_function(self, X: Any) -> Any:
@@ -206,14 +296,21 @@ class StandardizedSVC(_OnStandardized, _TallMachine):
         return super().decision_function(self._standardized(X))
 
 
-class StandardizedRidge(_OnStandardized, Ridge):
+class _QuickRidge(Ridge):  # type: ignore[misc]
+    """Ridge regression that predicts checked samples without a check of its own."""
+
+    def predict(self, X: Any) -> Any:
+        return X @ self.coef_.T + self.intercept_
+
+
+class StandardizedRidge(_OnStandardized, _QuickRidge):
     """Ridge regression on standardised columns."""
 
 
 RIDGE_PENALTIES = np.geomspace(1e-2, 1e4, 13)
 
 
-class _PricedRidge(Ridge):  # type: ignore[misc]
+class _PricedRidge(_QuickRidge):
     """Ridge regression with the penalty that predicts samples left out best; the columns are centred."""
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import zlib
 from collections.abc import Sequence
@@ -19,7 +18,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.resampling.estimators import fitted_path, group_params, own_support, quiet_inside, seeded_clone
+from zeronorm.design.base import Design
+from zeronorm.resampling.estimators import (
+    fitted_path,
+    fresh_copy,
+    group_params,
+    own_support,
+    quiet_inside,
+    seeded_clone,
+)
 from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
 from zeronorm.resampling.splits import Split, take_columns, take_rows
@@ -27,6 +34,7 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Progress
 
 Cell = dict[str, Any]
+MOST_READ_ONCE = 1 << 25  # numbers, a quarter of a gigabyte
 
 
 @dataclass(frozen=True)
@@ -178,8 +186,10 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     cell["fit_seconds"] = time.perf_counter() - start
     cell["converged"] = bool(getattr(selector, "converged_", path.converged))
     model = seeded_clone(plan.estimator, for_estimator, plan.unset_in_estimator)
-    parts = (X_train, y_train), (take_rows(plan.X, split.test), plan.y[split.test])
-    for size in plan.sizes if task.sizes is None else task.sizes:
+    sizes = plan.sizes if task.sizes is None else task.sizes
+    X_train, X_test = _read_once((X_train, take_rows(plan.X, split.test)), path, sizes, plan.lifts_sizes)
+    parts = (X_train, y_train), (X_test, plan.y[split.test])
+    for size in sizes:
         result: Cell = {"size": size, "error": None}
         try:
             columns = _columns(selector, path, size, plan.lifts_sizes)
@@ -187,13 +197,42 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
             # The parameters are the same for all sizes, so they are checked with the first; and copying the
             # fresh clone is four times faster than cloning it again.
             with config_context(skip_parameter_validation=bool(cell["sizes"])):
-                _judge(result, plan, copy.deepcopy(model), *parts, columns)
+                _judge(result, plan, fresh_copy(model), *parts, columns)
         except Exception as error:
             if plan.is_strict:
                 raise
             result["error"] = describe(error)
         cell["sizes"].append(result)
     return cell
+
+
+class _ReadColumns:
+    """Columns of a design that were gathered once, for subsets of them."""
+
+    def __init__(self, design: Design, columns: IntArray) -> None:
+        self.columns = columns
+        self.values = design.block(columns).T  # one row for each, in one piece
+
+    def take(self, columns: IntArray) -> FloatArray:
+        """Some of them, as the design gives them."""
+        return self.values[np.searchsorted(self.columns, columns)].T
+
+
+def _read_once(
+    parts: tuple[Any, Any], path: SelectionPath, sizes: tuple[int | None, ...], lifts_sizes: bool
+) -> tuple[Any, Any]:
+    """The parts with the columns of the largest size read, for the smaller ones are among them; else as they are."""
+    known = [size for size in sizes if size is not None and size <= path.n_features]
+    if not isinstance(parts[0], Design) or len(known) < max(2, len(sizes)):
+        return parts
+    columns = _columns(None, path, max(known), lifts_sizes)
+    if columns.size * sum(part.n_samples for part in parts) > MOST_READ_ONCE:
+        return parts
+    return _ReadColumns(parts[0], columns), _ReadColumns(parts[1], columns)
+
+
+def _taken(X: Any, columns: IntArray) -> Any:
+    return X.take(columns) if isinstance(X, _ReadColumns) else take_columns(X, columns)
 
 
 def _columns(selector: Any, path: SelectionPath, size: int | None, lifts_sizes: bool) -> IntArray:
@@ -212,8 +251,8 @@ def smallest_size(path: SelectionPath) -> int:
 def _judge(result: Cell, plan: FoldPlan, model: Any, train: Any, test: Any, columns: IntArray) -> None:
     """Fit the predictor on the selected columns of the training part and measure it on the test part."""
     start = time.perf_counter()
-    model.fit(take_columns(train[0], columns), train[1])
-    X_test, y_test = take_columns(test[0], columns), test[1]
+    model.fit(_taken(train[0], columns), train[1])
+    X_test, y_test = _taken(test[0], columns), test[1]
     predictions = np.asarray(model.predict(X_test))
     result["seconds"] = time.perf_counter() - start
     _require_finite(predictions, "predictions", model)

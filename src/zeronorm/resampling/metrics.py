@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics as sk
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 
 from zeronorm._types import FloatArray, IntArray, written
@@ -129,6 +129,15 @@ def sample_hits(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
 def share_of_right_predictions(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """What ``score`` of a classifier is."""
     return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
+
+
+def share_of_explained_variance(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """What ``score`` of a regressor is; of a target that does not vary, 1 where it is met and else 0."""
+    truth, predicted = np.asarray(y_true, dtype=np.float64), np.asarray(y_pred, dtype=np.float64)
+    if truth.ndim != 1 or truth.size < 2 or truth.shape != predicted.shape:
+        return float(sk.r2_score(truth, predicted))
+    left, total = float(np.sum((truth - predicted) ** 2)), float(np.sum((truth - truth.mean()) ** 2))
+    return 1.0 - left / total if total > 0.0 else float(left == 0.0)
 
 
 def squared_residuals(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
@@ -493,6 +502,8 @@ def scoring_metric(scoring: Any, estimator: Any) -> Metric:
     if scoring is None and getattr(type(estimator), "score", None) is ClassifierMixin.score:
         # Without predicting, and checking the predictions, a second time.
         return Metric("score", share_of_right_predictions, greater_is_better=True)
+    if scoring is None and getattr(type(estimator), "score", None) is RegressorMixin.score:
+        return Metric("score", share_of_explained_variance, greater_is_better=True)
     if scoring is None:
         return Metric("score", check_scoring(estimator), "model", greater_is_better=True)
     return as_metric(scoring, "scoring")

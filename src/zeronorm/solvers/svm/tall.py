@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse.linalg import LinearOperator, cg
 
 from zeronorm._jit import reduction, sweep
@@ -115,7 +115,7 @@ MANY_SPARSE = 1000  # features, from which on conjugate gradients are quicker th
 def _step(design: Design, curvature: FloatArray, gradient: FloatArray) -> FloatArray:
     if design.is_sparse and design.n_features >= MANY_SPARSE:
         return newton_step(design, curvature, gradient, tol=1e-8)
-    return np.asarray(cho_solve(_factor(bordered(design, curvature)), -gradient, check_finite=False))
+    return _solve(_factor(bordered(design, curvature)), -gradient)
 
 
 def newton_step(
@@ -318,7 +318,7 @@ class _InteriorPoint:
         variables += step
         return self._status(point, (1.0 - length) * furthest, gap, tol)
 
-    def _find_step(self, point: _Point, factor: Any, target: float) -> tuple[FloatArray, float]:
+    def _find_step(self, point: _Point, factor: FloatArray, target: float) -> tuple[FloatArray, float]:
         """Solve the linearised optimality conditions for all products to become ``target``.
 
         ``self.step`` is zero, or the step for another target, which gives the terms of second order; the new one
@@ -331,7 +331,7 @@ class _InteriorPoint:
         wanted = np.append(self.design.transpose_dot(pull) - point.weights, pull.sum())
         if not np.all(np.isfinite(wanted)):
             raise LinAlgError("no finite step: variables have reached the smallest numbers")
-        change = cho_solve(factor, wanted, check_finite=False)
+        change = _solve(factor, wanted)
         along = self.design.dot(change[:-1]) + change[-1]
         return change, set_step(*conditions, self.right, *self.of_samples, along)
 
@@ -471,16 +471,21 @@ def complementarity(variables: FloatArray, step: FloatArray, length: float) -> f
     return total
 
 
-def _factor(hessian: FloatArray) -> Any:
+def _factor(hessian: FloatArray) -> FloatArray:
     """Cholesky factor; near the optimum rounding may ask for a slightly larger diagonal."""
     largest = float(np.diag(hessian).max())
     if not np.isfinite(hessian.sum()):
         raise LinAlgError("not finite: variables have reached the smallest numbers")
     for jitter in (0.0, 1e-15, 1e-13, 1e-11):
         hessian.flat[:: hessian.shape[0] + 1] += jitter * largest
-        try:
-            with one_thread_for_factors(hessian.shape[0]):
-                return cho_factor(hessian, check_finite=False)
-        except LinAlgError:
-            continue
+        with one_thread_for_factors(hessian.shape[0]):
+            # Straight from LAPACK: for few features the checks on the way take longer than the work.
+            factor, not_definite = dpotrf(hessian.T, clean=False)
+        if not not_definite:
+            return np.asarray(factor)
     raise LinAlgError("not positive definite")
+
+
+def _solve(factor: FloatArray, right: FloatArray) -> FloatArray:
+    """The solution of the system that has this factor."""
+    return np.asarray(dpotrs(factor, right)[0])

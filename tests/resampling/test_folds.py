@@ -1,0 +1,67 @@
+"""The fold loop reads the columns of all sizes once; the cells are those of reading them for each size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from zeronorm import FisherScore
+from zeronorm.design import as_design
+from zeronorm.resampling import folds
+from zeronorm.resampling.estimators import default_estimator, fresh_copy
+from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells
+from zeronorm.resampling.metrics import METRICS
+from zeronorm.resampling.splits import make_splits
+from zeronorm.selection.problem import Progress
+
+
+def cells(X, y, sizes, estimator):
+    plan = FoldPlan(
+        X, y, None, sizes, estimator, [], (METRICS["error_rate"], METRICS["auc"]), seed=0, is_strict=True
+    )
+    splits = make_splits(3, y, None, classification=True, seed=0)
+    tasks = [CellTask("", FisherScore(), [], split, str(split.index)) for split in splits]
+    found = run_cells(plan, tasks, n_jobs=None, progress=Progress(), description="")
+    return [
+        {key: value for key, value in size.items() if key != "seconds"}
+        for cell in found.values()
+        for size in cell["sizes"]
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(1, 3, 8), (8, 2), (5,), (2, None)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_that_are_read_once_give_the_same_cells(sizes, order, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(45) % 2
+    X = np.array(rng.normal(size=(45, 12)) + 0.6 * y[:, None] * rng.random(12), order=order)
+    estimator = default_estimator("classification", n_samples=45)
+    read = []
+    gather = folds._ReadColumns.take
+    monkeypatch.setattr(folds._ReadColumns, "take", lambda self, c: read.append(c) or gather(self, c))
+    once = cells(as_design(X), y, sizes, estimator)
+    assert len(read) == (2 * len(once) if len(sizes) > 1 and None not in sizes else 0)
+    monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)
+    assert once == cells(as_design(X), y, sizes, estimator)
+    assert len(once) == 3 * len(sizes)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        default_estimator("classification", n_samples=9),
+        default_estimator("regression", n_samples=9),
+        make_pipeline(StandardScaler(), SVC()),
+    ],
+)
+def test_a_fresh_copy_is_fitted_apart(estimator):
+    before = sorted(vars(estimator))
+    copied = fresh_copy(estimator).fit(np.arange(18.0).reshape(9, 2), np.arange(9) % 2)
+    assert copied.predict(np.ones((1, 2))).shape == (1,)
+    assert sorted(vars(estimator)) == before
+    assert not any(
+        hasattr(step, "mean_") for step in (estimator, *dict(getattr(estimator, "steps", ())).values())
+    )
