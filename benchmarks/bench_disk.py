@@ -101,7 +101,9 @@ def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, floa
         real(stream, source, offset, out)
         forget(stream, offset, out.nbytes)
 
-    METHODS[name]().fit(as_design(file, memory_budget=budget).take(slice(0, 40_000)), y)  # compile, also what many need
+    METHODS[name]().fit(
+        as_design(file, memory_budget=budget).take(slice(0, 40_000)), y
+    )  # compile, also what many need
     chunked._read_into = counted
     forget_file(file)
     forget_peak()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -15,15 +16,16 @@ from zeronorm.resampling.estimators import default_estimator, fresh_copy
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells
 from zeronorm.resampling.metrics import METRICS
 from zeronorm.resampling.splits import make_splits
+from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Progress
 
 
-def cells(X, y, sizes, estimator):
+def cells(X, y, sizes, estimator, selector=None, is_strict=True):
     plan = FoldPlan(
-        X, y, None, sizes, estimator, [], (METRICS["error_rate"], METRICS["auc"]), seed=0, is_strict=True
+        X, y, None, sizes, estimator, [], (METRICS["error_rate"], METRICS["auc"]), seed=0, is_strict=is_strict
     )
     splits = make_splits(3, y, None, classification=True, seed=0)
-    tasks = [CellTask("", FisherScore(), [], split, str(split.index)) for split in splits]
+    tasks = [CellTask("", selector or FisherScore(), [], split, str(split.index)) for split in splits]
     found = run_cells(plan, tasks, n_jobs=None, progress=Progress(), description="")
     return [
         {key: value for key, value in size.items() if key != "seconds"}
@@ -47,6 +49,37 @@ def test_columns_that_are_read_once_give_the_same_cells(sizes, order, monkeypatc
     monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)
     assert once == cells(as_design(X), y, sizes, estimator)
     assert len(once) == 3 * len(sizes)
+
+
+class NotNested(BaseEstimator):
+    """Of one feature the third is the best, of two the first and the second."""
+
+    def fit(self, X, y):
+        order = np.r_[2, 0, 1, 3 : X.shape[1]]
+        self.path_ = SelectionPath(order=order, subsets=(np.array([2]), np.array([0, 1])))
+        return self
+
+
+def test_subsets_that_are_not_nested_are_read_too(monkeypatch):
+    rng = np.random.default_rng(1)
+    y = np.arange(45) % 2
+    X = rng.normal(size=(45, 12)) + y[:, None] * rng.random(12)
+    estimator = default_estimator("classification", n_samples=45)
+    once = cells(as_design(X), y, (1, 2), estimator, NotNested())
+    assert [cell["selected"] for cell in once[:2]] == [[2], [0, 1]]
+    monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)
+    assert once == cells(as_design(X), y, (1, 2), estimator, NotNested())
+
+
+def test_a_size_that_cannot_be_is_refused_alone(monkeypatch):
+    y = np.arange(45) % 2
+    X = np.random.default_rng(2).normal(size=(45, 6))
+    estimator = default_estimator("classification", n_samples=45)
+    selector = FisherScore(3, always_keep=[4, 5])
+    once = cells(as_design(X), y, (1, 2, 3), estimator, selector, is_strict=False)
+    assert [cell["error"] is not None for cell in once[:3]] == [True, False, False]
+    monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)
+    assert once == cells(as_design(X), y, (1, 2, 3), estimator, selector, is_strict=False)
 
 
 @pytest.mark.parametrize(

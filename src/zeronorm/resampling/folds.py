@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -221,11 +221,15 @@ class _ReadColumns:
 def _read_once(
     parts: tuple[Any, Any], path: SelectionPath, sizes: tuple[int | None, ...], lifts_sizes: bool
 ) -> tuple[Any, Any]:
-    """The parts with the columns of the largest size read, for the smaller ones are among them; else as they are."""
+    """The parts with the columns of all sizes read; else as they are."""
     known = [size for size in sizes if size is not None and size <= path.n_features]
     if not isinstance(parts[0], Design) or len(known) < max(2, len(sizes)):
         return parts
-    columns = _columns(None, path, max(known), lifts_sizes)
+    subsets = []
+    for size in known:
+        with suppress(ValueError):  # a size that the path cannot give is refused when it is judged
+            subsets.append(_columns(None, path, size, lifts_sizes))
+    columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *subsets]))
     if columns.size * sum(part.n_samples for part in parts) > MOST_READ_ONCE:
         return parts
     return _ReadColumns(parts[0], columns), _ReadColumns(parts[1], columns)
