@@ -99,7 +99,8 @@ def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, floa
         nonlocal n_read
         n_read += out.nbytes
         real(stream, source, offset, out)
-        forget(stream, offset, out.nbytes)
+        # With the end of the block before: large pages that reach beyond a block stay when it is forgotten alone.
+        forget(stream, max(0, offset - out.nbytes), 2 * out.nbytes)
 
     METHODS[name]().fit(
         as_design(file, memory_budget=budget).take(slice(0, 40_000)), y

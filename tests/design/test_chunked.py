@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from zeronorm import RFE, FisherScore, as_design
-from zeronorm.design import chunked, column_kernels, pack
+from zeronorm.design import base, chunked, column_kernels, pack
 from zeronorm.design.base import read_in_turn, work_in_turn
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.design.stats import read_only
@@ -355,3 +355,37 @@ def test_columns_between_scattered_ones_are_read_in_one_go(tmp_path, monkeypatch
     np.testing.assert_allclose(part.gram(), X[:, chosen] @ X[:, chosen].T, rtol=1e-4, atol=1e-4)
     unsorted = design.take(chosen[::-1])
     np.testing.assert_allclose(unsorted.transpose_dot(np.ones(8)), X[:, chosen[::-1]].sum(axis=0), rtol=1e-5)
+
+
+def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
+    """Not while a view of it is alive, whoever holds it; what is too small is given up."""
+    memory = base._BlockMemory()
+    first = memory.array((3, 4), np.dtype(np.float32))
+    first[:] = 1.0
+    view = first.T[1:]
+    del first
+    second = memory.array((3, 4), np.dtype(np.float32))
+    second[:] = 2.0
+    assert np.all(view == 1.0)
+    place = second.ctypes.data
+    del second
+    third = memory.array((5,), np.dtype(np.float64))
+    assert third.ctypes.data == place
+    assert third.shape == (5,)
+    del view
+    fourth = memory.array((100,), np.dtype(np.float64))
+    fourth[:] = 4.0
+    assert len(memory._given) == 2
+    assert third.nbytes == 40
+    assert np.all(fourth == 4.0)
+
+
+def test_blocks_that_are_kept_do_not_change(tmp_path):
+    """Whoever keeps what was read, or a view of it, finds it as it was when others have been read."""
+    X = np.random.default_rng(0).normal(size=(20, 30_000)).astype(np.float32)
+    np.save(tmp_path / "x.npy", np.asfortranarray(X))
+    design = chunked.open_files(tmp_path / "x.npy", memory_budget=16 << 20)
+    kept = list(design._from_arrays(lambda columns, array: (columns, array[::2])))
+    assert len(kept) > 4
+    for columns, array in kept:
+        np.testing.assert_array_equal(array, X[::2, columns])

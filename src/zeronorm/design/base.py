@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -511,19 +513,51 @@ class Design(ABC):
         )
 
 
-class _Streams(threading.local):
-    """Files that a thread which reads block after block keeps open; None where each reading opens its own."""
+class _BlockMemory:
+    """Memory for blocks, given out again when no array looks at it any more.
 
-    kept: dict[Path, IO[bytes]] | None = None
+    To touch fresh memory takes as long as to read into it, and four times the processor time.
+    """
+
+    def __init__(self) -> None:
+        self._given: list[tuple[NDArray[np.uint8], weakref.ref[NDArray[Any]]]] = []
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        n_bytes = math.prod(shape) * dtype.itemsize
+        free = [place for place, (_, user) in enumerate(self._given) if user() is None]
+        large = [place for place in free if self._given[place][0].size >= n_bytes]
+        memory = self._given[large[0]][0] if large else np.empty(n_bytes, dtype=np.uint8)
+        for place in reversed(large[:1] if large else free):  # what is free and too small is not needed
+            del self._given[place]
+        # Views of this array keep it alive, and not the memory itself as they would those of an array that owns it.
+        array: NDArray[Any] = np.frombuffer(memory.data[:n_bytes], dtype=dtype)
+        self._given.append((memory, weakref.ref(array)))
+        return array.reshape(shape)
 
 
-_STREAMS = _Streams()
+class _Reading(threading.local):
+    """What a thread that reads block after block keeps: open files and memory; None where each reading has its own."""
+
+    files: dict[Path, IO[bytes]] | None = None
+    memory: _BlockMemory | None = None
+
+    def start(self, files: dict[Path, IO[bytes]]) -> None:
+        self.files, self.memory = files, _BlockMemory()
+
+
+_READING = _Reading()
+
+
+def memory_for(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array with any values, to be read into."""
+    memory = _READING.memory
+    return np.empty(shape, dtype=dtype) if memory is None or 0 in shape else memory.array(shape, dtype)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """A file for reading without a buffer. Read on in one stream, the system is ahead; in a new one it starts anew."""
-    kept = _STREAMS.kept
+    kept = _READING.files
     if kept is None:
         with open(path, "rb", buffering=0) as stream:
             yield stream
@@ -537,7 +571,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 def _reading_thread() -> Iterator[ThreadPoolExecutor]:
     """One thread that keeps its files open; after an error, or an interrupt, nothing more is read."""
     kept: dict[Path, IO[bytes]] = {}
-    reader = ThreadPoolExecutor(1, initializer=lambda: setattr(_STREAMS, "kept", kept))
+    reader = ThreadPoolExecutor(1, initializer=lambda: _READING.start(kept))
     try:
         yield reader
     finally:

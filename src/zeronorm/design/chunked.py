@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from zeronorm._threads import available_threads, one_thread_for_products
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design, Part, opened, read_in_turn, work_in_turn
+from zeronorm.design.base import Design, Part, memory_for, opened, read_in_turn, work_in_turn
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_index, as_selector, compose, is_run, spans_of
 from zeronorm.design.stats import StatsAccumulator
@@ -427,7 +427,7 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
     length : values in a line
     outer, inner : the lines, and the places in each of them
     """
-    out = np.empty((len(outer), len(inner)), dtype=file.dtype)
+    out = memory_for((len(outer), len(inner)), file.dtype)
     with opened(file.path) as stream:
         if isinstance(inner, range) and inner == range(length) and is_run(outer):
             _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
@@ -457,7 +457,7 @@ def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, ou
         chosen, back = np.unique(chosen, return_inverse=True)
     line_bytes = max(1, out.shape[1] * out.itemsize)
     most = max(1, _CONVERTED_BYTES // line_bytes)
-    between = np.empty((most, out.shape[1]), dtype=out.dtype)
+    between = memory_for((most, out.shape[1]), out.dtype)
     found = out if is_rising else np.empty((chosen.size, out.shape[1]), dtype=out.dtype)
     gap = _LARGEST_GAP // line_bytes
     begin, after = 0, -gap - most
