@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import polars as pl
@@ -13,7 +15,7 @@ import pytest
 from scipy import sparse
 
 from zeronorm import AROM, RFE, FisherScore, ZeroNormSVM
-from zeronorm.design import as_design, chunked, pack
+from zeronorm.design import as_design, chunked, pack, packing
 from zeronorm.design.chunked import ChunkedDesign, DataFileError
 from zeronorm.testing import check_design
 
@@ -112,11 +114,9 @@ import time
 import numpy as np
 import zeronorm.design.packing as module
 from zeronorm.design import pack
-real = module.zlib.crc32
+real = module.checksum_of
 module._PIECE_BYTES = 500
-class Slow:
-    crc32 = staticmethod(lambda content: (print("piece", flush=True), time.sleep(0.2), real(content))[2])
-module.zlib = Slow
+module.checksum_of = lambda piece: (print("piece", flush=True), time.sleep(0.2), real(piece))[2]
 pack(np.ones((13, 2900)), sys.argv[1])
 """
 
@@ -187,3 +187,40 @@ def test_scattered_columns_are_read_with_those_between(tmp_path):
     design = as_design(pack(X, tmp_path / "x.zncols"))
     for chosen in ([5, 3, 599, 3, 0], list(range(0, 600, 7)), [599, 0]):
         np.testing.assert_array_equal(design.block(chosen), X[:, chosen])
+
+
+def test_checksums_are_sums_of_words_and_of_words_times_their_places():
+    values = np.random.default_rng(0).normal(size=(5, 7)).astype("<f4")
+    words = [int(word) for word in values.reshape(-1).view(np.uint32)]
+    weighted = sum(place * word for place, word in enumerate(words, 1)) % 2**64
+    assert packing.checksum_of(values) == (weighted << 64) + sum(words) % 2**64
+    large = np.full((2, 300_000), -np.nan, dtype="<f8")  # sums that overflow
+    words = large.view(np.uint32).reshape(-1).astype(object)
+    weighted = int((np.arange(1, words.size + 1, dtype=object) * words).sum()) % 2**64
+    assert packing.checksum_of(large) == (weighted << 64) + int(words.sum()) % 2**64
+    exchanged = values.copy()
+    exchanged[0, :2] = values[0, 1::-1]
+    assert packing.checksum_of(exchanged) != packing.checksum_of(values)
+
+
+def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
+    """As the first versions wrote them."""
+    X = np.random.default_rng(0).normal(size=(6, 40))
+    path = pack(X, tmp_path / "x.zncols")
+    content = path.read_bytes()
+    _, place, length, _ = packing._HEAD.unpack(content[: packing._HEAD.size])
+    index = json.loads(content[place : place + length])
+    assert len(index.pop("sums")) == 1
+    index["checksums"] = [zlib.crc32(content[packing._HEAD_BYTES : place])]
+    text = json.dumps(index).encode()
+    head = packing._HEAD.pack(packing._MAGIC, place, len(text), zlib.crc32(text))
+    for damage in (b"", b"\x01"):
+        data = bytearray(head.ljust(packing._HEAD_BYTES, b"\0") + content[packing._HEAD_BYTES : place] + text)
+        data[packing._HEAD_BYTES : packing._HEAD_BYTES + len(damage)] = damage
+        path.write_bytes(data)
+        design = as_design(path)
+        if damage:
+            with pytest.raises(DataFileError, match="damaged"):
+                design.block(slice(None))
+        else:
+            np.testing.assert_array_equal(design.block(slice(None)), X)
