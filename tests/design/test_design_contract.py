@@ -325,6 +325,17 @@ def test_wide_numbers_of_single_precision_are_multiplied_as_such(order, tiles, m
         assert 1e-12 < error < np.sqrt(512) * 2.0**-24  # 512 roundings that are independent of each other
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-60, 1e60, 1e200])
+def test_scales_beyond_single_precision(size, monkeypatch):
+    """Their squares would be zero or infinite there."""
+    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    X = _wide_data()
+    scale = np.linspace(0.5, 1.0, 1400)
+    usual, extreme = (as_design(X).standardized().gram(s * scale) for s in (1.0, size))
+    np.testing.assert_allclose(extreme / size, usual, rtol=1e-5, atol=1e-5 * np.abs(usual).max())
+    assert not as_design(X).standardized().gram(np.zeros(1400)).any()
+
+
 @pytest.mark.parametrize("kind", ["tall", "double", "other units", "little work"])
 def test_other_products_have_double_precision(kind, monkeypatch):
     """Tall data, whose Gram matrix is singular; columns of any size; and what is quick anyway."""

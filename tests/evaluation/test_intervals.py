@@ -285,13 +285,13 @@ def test_other_functions_of_predictions_get_the_jackknife(grouped):
     assert high == pytest.approx(min(1.0, whole + half))
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped):
+@pytest.mark.parametrize(("grouped", "n_parts"), [(False, 3), (True, 3), (False, 36)])
+def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped, n_parts):
     """By hand: the logarithm of mean squared residual over variance, whose variance is that of single samples."""
     rng = np.random.default_rng(6)
     y = rng.normal(size=36) + 5.0
     predictions, patients = y + rng.normal(size=36), np.arange(36) // 3
-    rows = parts(y, predictions, n_parts=3, **({"test_groups": patients} if grouped else {}))
+    rows = parts(y, predictions, n_parts=n_parts, **({"test_groups": patients} if grouped else {}))
     for row in rows:
         row["r2"] = METRICS["r2"].for_target(y).function(row["truth"], row["predictions"])
     squares, variation = (y - predictions) ** 2, (y - y.mean()) ** 2
@@ -301,7 +301,7 @@ def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped):
     if grouped:
         totals = by_sample.reshape(12, 3).sum(axis=1)
         variance, degrees = variance * max(1.0, 12 / 11 * np.sum(totals**2) / np.sum(by_sample**2)), 11
-    half = stats.t.ppf(0.975, degrees) * np.sqrt((1.7 + 0.15 * 3) * variance)
+    half = stats.t.ppf(0.975, degrees) * np.sqrt(min(6.0, 1.7 + 0.15 * n_parts) * variance)
     low, high = metric_interval(METRICS["r2"], rows)
     assert low == pytest.approx(1 - unexplained * np.exp(half))
     assert high == pytest.approx(1 - unexplained * np.exp(-half))

@@ -295,10 +295,13 @@ class Design(ABC):
 
     def _gram_of_blocks(self, scale_sq: FloatArray | None) -> FloatArray:
         result, dtype = column_kernels.symmetric_accumulator(self.n_samples), self._product_type
+        # The largest scale becomes one: products of small or large ones would leave the range of single precision.
+        largest = 1.0 if scale_sq is None else float(scale_sq.max(initial=0.0)) or 1.0
+        unit = 1.0 if dtype == np.float64 else largest
 
         def added(outer: slice, source: Design, total: FloatArray | None = None) -> FloatArray:
             total = column_kernels.symmetric_accumulator(self.n_samples) if total is None else total
-            scale = None if scale_sq is None else np.sqrt(scale_sq[outer]).astype(dtype, copy=False)
+            scale = None if scale_sq is None else np.sqrt(scale_sq[outer] / unit).astype(dtype, copy=False)
             source._add_gram(total, scale, dtype)
             return total
 
@@ -309,6 +312,7 @@ class Design(ABC):
         else:
             for outer, source in self._sources():
                 added(outer, source, result)
+        result *= unit
         return column_kernels.symmetric_result(result)
 
     def _add_gram(self, result: FloatArray, scale: FloatArray | None, dtype: DTypeLike) -> None:

@@ -67,7 +67,7 @@ def evaluate(
         (ridge regression with ``task="regression"``).
     metrics : str, Metric, list or dict, default=None
         Names, ``Metric`` objects, or a dict from names to scikit-learn scorers. None: the usual ones of the
-        task.
+        task. "r2" of a test part is one minus its mean squared error over the variance of the whole ``y``.
     groups : array-like or None, default=None
         One label per sample; samples of one group are never divided between training and test part.
     task : {"classification", "regression"}, default='classification'

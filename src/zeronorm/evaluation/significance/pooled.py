@@ -13,8 +13,8 @@ excess over 1 at most 9: a procedure that hardly errs is stable. For areas it is
 interval are the values p from which the measured one is just not too far, so that the factor is that of the limit.
 Repeats show how often one and the same sample is judged now right, now wrong. This share d of the variance is averaged
 out by them, and it bounds the excess of an error rate by 0.1 + 0.3 k d. For residuals the factor is
-:math:`1.2 + 0.03 k`, at most 3, and for the logarithm of the share that R² leaves unexplained :math:`1.7 + 0.15 k`
-with at most ten parts.
+:math:`1.2 + 0.03 k`, at most 3, and for the logarithm of the share that R² leaves unexplained :math:`1.7 + 0.15 k`,
+at most 6.
 How often the intervals cover is simulated in docs/trust.
 """
 
@@ -44,7 +44,7 @@ AREA_EXCESS = 0.1  # added for areas
 # Repeats show how often a sample is judged now right, now wrong. That share bounds the excess of an error rate.
 AGREED_EXCESS, DISAGREED_PER_PART = 0.1, 0.3
 RESIDUAL_EXCESS, RESIDUAL_PER_PART, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
-EXPLAINED_OVERLAP, EXPLAINED_PER_PART = 1.7, 0.15  # the whole factor for R²
+EXPLAINED_OVERLAP, EXPLAINED_PER_PART, LARGEST_EXPLAINED = 1.7, 0.15, 6.0  # the whole factor for R²
 JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of a real target and its predictions
 LABEL_ERRORS = (
     1.0  # for functions of labels the factor is that of an error rate, this many standard errors higher
@@ -403,7 +403,7 @@ def _explained_interval(pooled: PooledOutcomes, rows: Sequence[Row], confidence:
     share = PooledOutcomes(
         pooled.mean / left_over - variation / variation.mean(), pooled.labels, None, pooled.groups
     )
-    factor = EXPLAINED_OVERLAP + EXPLAINED_PER_PART * min(MANY_PARTS, number_of_parts(rows))
+    factor = min(LARGEST_EXPLAINED, EXPLAINED_OVERLAP + EXPLAINED_PER_PART * number_of_parts(rows))
     n_units = pooled.n if pooled.groups is None else np.unique(pooled.groups).size
     error = np.sqrt(factor * share.clustering * float(share.mean.var(ddof=1)) / pooled.n)
     half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1) * error)
