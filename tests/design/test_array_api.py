@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zeronorm import FisherScore, GramSchmidt, Relief, as_design
-from zeronorm.design import StandardizedDesign, array_api, convert, gathered
+from zeronorm.design import Design, StandardizedDesign, array_api, convert, gathered
 from zeronorm.design.array_api import ArrayApiDesign
 from zeronorm.testing import check_design
 
@@ -40,6 +40,46 @@ def test_blocks_of_few_columns_and_rows(xp, monkeypatch):
     monkeypatch.setattr(array_api, "block_bytes", lambda array, *wanted: 200)
     X = data((7, 23))
     check_design(lambda: as_design(xp.asarray(X)), X)
+
+
+@pytest.mark.parametrize("n", [4, 7, 9])
+def test_gram_matrices_from_bands_of_rows(xp, n, monkeypatch):
+    """Blocks of few columns too: each adds to all bands."""
+    monkeypatch.setattr(array_api, "_LEAST_BAND", 1)
+    monkeypatch.setattr(array_api, "block_bytes", lambda array, *wanted: 200)
+    multiplied, add_outer = [], ArrayApiDesign._add_outer
+
+    def counted(self, left, right, total):
+        multiplied.append(left.shape[0] * right.shape[0] * left.shape[1])
+        return add_outer(self, left, right, total)
+
+    monkeypatch.setattr(ArrayApiDesign, "_add_outer", counted)
+    X, scale = data((n, 23)), np.linspace(0.1, 2.0, 23)
+    found = as_design(xp.asarray(X)).gram(scale)
+    np.testing.assert_allclose(found, (X * scale) @ X.T, atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+    assert sum(multiplied) < 0.75 * n * n * 23
+
+
+def test_eigenvalues_are_found_on_the_device(xp, monkeypatch):
+    X = data((6, 11))
+    design = as_design(xp.asarray(X)).standardized()
+    K = design.gram()
+    expected, directions = np.linalg.eigh(K)
+    monkeypatch.setattr(array_api, "_HOST_EIGEN", 5)
+    monkeypatch.setattr(Design, "eigen", lambda self, matrix: pytest.fail("on the host"))
+    values, vectors = design.eigen(K)
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    np.testing.assert_allclose(np.abs(np.diagonal(vectors.T @ directions))[1:], 1.0)  # the first has no sense
+
+    def out_of_memory(values, like):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(array_api, "on_device", out_of_memory)
+    monkeypatch.setattr(Design, "eigen", lambda self, matrix: ("from", "host"))
+    assert design.eigen(K) == ("from", "host")
+    monkeypatch.setattr(array_api, "_HOST_EIGEN", 6)
+    assert design.eigen(K) == ("from", "host")
 
 
 def test_products_in_single_precision_where_double_is_slow(xp, monkeypatch):

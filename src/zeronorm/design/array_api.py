@@ -34,6 +34,10 @@ from zeronorm.design.stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
 _SINGLE_SUM = 1024
 # Data whose Gram matrix takes so many multiplications are worth the way to the device and back.
 _HOST_WORK = 10**8
+# Matrices up to this side have their eigenvalues found on the host.
+_HOST_EIGEN = 400
+# The products of samples are symmetric: of so many bands of rows each is multiplied with itself and those below.
+_BANDS, _LEAST_BAND = 4, 128
 # A scan of all rows or columns is faster than gathering this share of them.
 _SCAN_ROWS, _SCAN_COLUMNS = 1 / 4, 1 / 8
 
@@ -209,30 +213,51 @@ class ArrayApiDesign(Design):
         if scale_sq is not None and np.count_nonzero(scale_sq) < self.n_features // 2:
             active = np.flatnonzero(scale_sq)
             return self._take(active)._gram(scale_sq[active])
-        found = self._outer_sum(lambda columns: (self._double(columns),) * 2, scale_sq)
-        if found is None:
-            return np.zeros((self.n_samples, self.n_samples))
-        return on_host((found + found.T) / 2.0)  # products of a device are symmetric up to rounding
+        xp, n = self._xp, self.n_samples
+        n_bands = _BANDS if n >= _BANDS * _LEAST_BAND and not self._single_products else 1
+        bands = [slice(n * k // n_bands, n * (k + 1) // n_bands) for k in range(n_bands)]
+        found = self._outer_sums(lambda columns: (self._double(columns),) * 2, scale_sq, bands)
+        if found[0] is None:
+            return np.zeros((n, n))
+        upper = xp.zeros((n, n), dtype=xp.float64, device=device_of(self._array))
+        for band, part in zip(bands, found, strict=True):
+            upper[band, band.start :] = part
+        return on_host(xp.triu(upper) + xp.triu(upper, k=1).T)
 
-    def _outer_sum(self, sides: Callable[[range], tuple[Any, Any]], scale: FloatArray | None) -> Any:
+    def _outer_sums(
+        self, sides: Callable[[range], tuple[Any, Any]], scale: FloatArray | None, bands: list[slice]
+    ) -> list[Any]:
+        """Products of bands of the left rows with the right rows from the beginning of the band on."""
         factor = None if scale is None else self._to_device(scale)
-        total: list[Any] = [None]
+        totals: list[Any] = [None] * len(bands)
 
         def add(columns: range) -> None:
             left, right = sides(columns)
             if factor is not None:
                 left = left * factor[columns.start : columns.stop]
-            total[0] = self._add_outer(left, right, total[0])
+            for k, band in enumerate(bands):
+                totals[k] = self._add_outer(left[band, :], right[band.start :, :], totals[k])
 
         self._in_blocks(add)
-        return total[0]
+        return totals
 
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         def sides(columns: range) -> tuple[Any, Any]:
             return self._double(columns), self._other_block(other, columns)
 
-        found = self._outer_sum(sides, scale_sq)
+        found = self._outer_sums(sides, scale_sq, [slice(0, self.n_samples)])[0]
         return np.zeros((self.n_samples, other.n_samples)) if found is None else on_host(found)
+
+    def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if len(matrix) <= _HOST_EIGEN:
+            return super().eigen(matrix)
+        try:
+            values, vectors = self._xp.linalg.eigh(self._to_device(matrix))
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return super().eigen(matrix)
+        return on_host(values), on_host(vectors)
 
     def _other_block(self, other: Design, columns: range) -> Any:
         """A block of another design on this device."""

@@ -5,8 +5,9 @@ And the indices of many numbers by falling value.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,47 +148,63 @@ def _keys_of(values: FloatArray, n_bits: int) -> Int64Array:
 
 
 _DIGIT_BITS = 11
-_BUCKET_BITS = 12
 _FEWEST_FOR_BUCKETS = 4  # threads
+_BUCKETS_PER_THREAD = 8
+_SAMPLES_PER_BUCKET = 32
 
 
 def _sort_keys(keys: Int64Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
     """The keys sorted, and a second vector of their size.
 
     Few threads move them digit after digit, from the last one above ``n_bits``. Many would wait for each other at
-    every digit: they share the keys out by their leading bits once, and then sort one bucket after another.
+    every digit: they share the keys out into buckets of similar size once, and then sort one bucket after another.
     """
     spare = np.empty_like(keys)
     n_threads = max(1, min(available_threads(), keys.size // MANY))
+    if n_threads >= _FEWEST_FOR_BUCKETS:
+        _sort_into(spare, keys, n_threads)
+        return spare, keys
     low = (int(keys.min()) >> n_bits) << n_bits
     width = (int(keys.max()) - low).bit_length()
-    if n_threads < _FEWEST_FOR_BUCKETS:
-        for shift in range(n_bits, width, _DIGIT_BITS):
-            _share_out(keys, spare, low, shift, _DIGIT_BITS, n_threads)
-            keys, spare = spare, keys
-        return keys, spare
-    bounds = _share_out(keys, spare, low, max(0, width - _BUCKET_BITS), _BUCKET_BITS, n_threads)
-    # Tasks of similar size, more than threads: some buckets are much larger than others.
-    wanted = np.linspace(0, keys.size, 8 * n_threads + 1)
-    cuts = np.unique(np.searchsorted(bounds, wanted, side="right") - 1)
-    tasks = [(spare, bounds, first, last) for first, last in pairwise([*cuts.tolist(), bounds.size - 1])]
-    run_in_threads(_sort_buckets, tasks, n_threads)
-    return spare, keys
+    for shift in range(n_bits, width, _DIGIT_BITS):
+        _share_out(keys, spare, (_count_digits, _move_by_digit), (low, shift), 1 << _DIGIT_BITS, n_threads)
+        keys, spare = spare, keys
+    return keys, spare
+
+
+def _sort_into(out: Int64Array, keys: Int64Array, n_threads: int) -> None:
+    """Buckets between keys of a sample: the bits of numbers of one size, such as 1 to 2, all begin alike."""
+    n_buckets = 1 << (_BUCKETS_PER_THREAD * n_threads - 1).bit_length()
+    step = max(1, keys.size // (_SAMPLES_PER_BUCKET * n_buckets))
+    sample = np.sort(keys[::step])
+    borders = sample[np.arange(1, n_buckets) * sample.size // n_buckets]
+    rule = borders, np.empty(keys.size, dtype=np.uint16)
+    bounds = _share_out(keys, out, (_count_between, _move_between), rule, n_buckets, n_threads)
+    run_in_threads(np.ndarray.sort, [(out[first:last],) for first, last in pairwise(bounds)], n_threads)
 
 
 def _share_out(
-    keys: Int64Array, out: Int64Array, low: int, shift: int, n_bits: int, n_threads: int
+    keys: Int64Array,
+    out: Int64Array,
+    kernels: tuple[Callable[..., None], Callable[..., None]],
+    rule: tuple[Any, ...],
+    n_values: int,
+    n_threads: int,
 ) -> Int64Array:
-    """Move the keys to ``out`` by some of their bits, in the order that they have; return where each value begins."""
+    """Move the keys to ``out`` by the value that a rule gives each; return where each value begins.
+
+    One kernel counts the keys of each value, one moves them, in the order that they have.
+    """
+    count, move = kernels
     parts = [(keys.size * k // n_threads, keys.size * (k + 1) // n_threads) for k in range(n_threads)]
-    counts = np.empty((n_threads, 1 << n_bits), dtype=np.int64)
-    counting = [(keys, low, shift, row, *part) for row, part in zip(counts, parts, strict=True)]
-    run_in_threads(_count_digits, counting, n_threads)
-    # Where each part writes its keys of each digit: behind those of lower digits, then of earlier parts.
+    counts = np.empty((n_threads, n_values), dtype=np.int64)
+    counting = [(keys, *rule, row, *part) for row, part in zip(counts, parts, strict=True)]
+    run_in_threads(count, counting, n_threads)
+    # Where each part writes its keys of each value: behind those of lower values, then of earlier parts.
     counts[...] = (np.cumsum(counts.T) - counts.T.ravel()).reshape(-1, n_threads).T
     bounds = np.append(counts[0], keys.size)
-    moving = [(keys, low, shift, row, out, *part) for row, part in zip(counts, parts, strict=True)]
-    run_in_threads(_move_by_digit, moving, n_threads)
+    moving = [(keys, *rule, row, out, *part) for row, part in zip(counts, parts, strict=True)]
+    run_in_threads(move, moving, n_threads)
     return bounds
 
 
@@ -221,10 +238,38 @@ def _move_by_digit(
 
 
 @kernel
-def _sort_buckets(keys: Int64Array, bounds: Int64Array, first: int, last: int) -> None:
-    for k in range(first, last):
-        if bounds[k + 1] - bounds[k] > 1:
-            keys[bounds[k] : bounds[k + 1]].sort()
+def _count_between(
+    keys: Int64Array,
+    borders: Int64Array,
+    buckets: NDArray[np.uint16],
+    counts: Int64Array,
+    first: int,
+    last: int,
+) -> None:
+    """The bucket of each key: how many borders, one less than a power of two, are below it."""
+    counts[:] = 0
+    for i in range(first, last):
+        found, step = 0, (borders.size + 1) >> 1
+        while step > 0:
+            found += step * int(borders[found + step - 1] < keys[i])  # no branch: nobody could predict it
+            step >>= 1
+        buckets[i] = found
+        counts[found] += 1
+
+
+@kernel
+def _move_between(
+    keys: Int64Array,
+    borders: Int64Array,
+    buckets: NDArray[np.uint16],
+    places: Int64Array,
+    out: Int64Array,
+    first: int,
+    last: int,
+) -> None:
+    for i in range(first, last):
+        out[places[buckets[i]]] = keys[i]
+        places[buckets[i]] += 1
 
 
 @kernel

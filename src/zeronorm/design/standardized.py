@@ -266,6 +266,9 @@ class StandardizedDesign(Design):
         corrected = self.base.gram_adjoint(M) - self.mean * cross + self.mean**2 * M.sum()
         return np.asarray(corrected * self._factor**2)
 
+    def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.base.eigen(matrix)
+
     def _dot(self, w: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
             return super()._dot(w) if self._inner is None else self._inner._dot(w)

@@ -153,19 +153,21 @@ def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple
     if K is None and design.n_features < design.n_samples:
         X = design.block(range(design.n_features))
         X = root[:, None] * (X - np.average(X, axis=0, weights=weight))
-        values, directions = np.linalg.eigh(X.T @ X)
+        values, directions = design.eigen(X.T @ X)
         present = _present(values)
         return values[present], X @ directions[:, present] / np.sqrt(values[present])
     gram = design.gram() if K is None else K
     mean = gram @ weight / weight.sum()
     gram = gram - mean - mean[:, None] + float(mean @ weight) / weight.sum()
-    values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+    values, vectors = design.eigen(root[:, None] * gram * root)
     present = _present(values)
     return values[present], vectors[:, present]
 
 
-def _present(values: FloatArray) -> BoolArray:
-    return np.asarray(values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny))
+def _present(rising: FloatArray) -> slice:
+    """The eigenvalues that are not zero up to rounding."""
+    largest = max(float(rising.max(initial=0.0)), np.finfo(float).tiny)
+    return slice(int(np.searchsorted(rising, 1e-12 * largest, side="right")), None)
 
 
 @dataclass(frozen=True)
@@ -180,21 +182,25 @@ class _Smoother:
     weight: FloatArray
     groups: list[IntArray] | None
 
-    def left_out(self, C: float, target: FloatArray) -> FloatArray:
-        """Decisions on samples that took no part in the training; ``target`` is centred."""
+    def left_out(self, prices: FloatArray, target: FloatArray) -> FloatArray:
+        """Decisions on samples that took no part in the training, by price, sample and target, which is centred."""
         root, total = np.sqrt(self.weight)[:, None], float(self.weight.sum())
-        fitted = C * self.eigenvalues / (1.0 + C * self.eigenvalues)
+        fitted = np.outer(self.eigenvalues, prices)
+        fitted /= 1.0 + fitted
         pull = self.vectors.T @ (root * target)
-        left_over = target - self.vectors @ (fitted[:, None] * pull) / root
+        weighted = (fitted[:, :, None] * pull[:, None, :]).reshape(pull.shape[0], -1)
+        smoothed = (self.vectors @ weighted / root).reshape(len(target), prices.size, -1).transpose(1, 0, 2)
+        left_over = target - smoothed
         if self.groups is None:
-            leverage = (self.vectors**2 @ fitted) / self.weight + 1.0 / total
-            return np.asarray(target - left_over / np.maximum(1.0 - leverage, NO_ROOM)[:, None])
-        decision = np.empty_like(target)
+            leverage = (self.vectors**2 @ fitted).T / self.weight + 1.0 / total
+            return np.asarray(target - left_over / np.maximum(1.0 - leverage, NO_ROOM)[:, :, None])
+        decision = np.empty_like(left_over)
         for rows in self.groups:
             part, edge = self.vectors[rows], root[rows]
-            rest = np.eye(rows.size) - (part * fitted) @ part.T - edge @ edge.T / total
-            rest += NO_ROOM * np.eye(rows.size)
-            decision[rows] = target[rows] - np.linalg.solve(rest, edge * left_over[rows]) / edge
+            for fit, over, out in zip(fitted.T, left_over, decision, strict=True):
+                rest = np.eye(rows.size) - (part * fit) @ part.T - edge @ edge.T / total
+                rest += NO_ROOM * np.eye(rows.size)
+                out[rows] = target[rows] - np.linalg.solve(rest, edge * over[rows]) / edge
         return decision
 
 
@@ -205,7 +211,8 @@ def _smallest_good_price(smoother: _Smoother, targets: FloatArray) -> float:
     centred = targets - share @ targets
     spread = np.sqrt(share @ centred**2)
     centred = centred / np.where(spread > 0.0, spread, 1.0)
-    loss = np.stack([_loss_at_best_size(smoother.left_out(C, centred), centred, share) for C in UNIT_PRICES])
+    decisions = smoother.left_out(UNIT_PRICES, centred)
+    loss = np.stack([_loss_at_best_size(decision, centred, share) for decision in decisions])
     mean = loss @ share
     best = int(np.argmin(mean))
     error = np.sqrt(((loss[best] - mean[best]) ** 2) @ share / total)
