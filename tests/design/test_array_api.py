@@ -8,6 +8,7 @@ import pytest
 from zeronorm import FisherScore, GramSchmidt, Relief, as_design
 from zeronorm.design import Design, StandardizedDesign, array_api, convert, gathered
 from zeronorm.design.array_api import ArrayApiDesign
+from zeronorm.design.index import MANY, by_falling_value
 from zeronorm.testing import check_design
 
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
@@ -80,6 +81,34 @@ def test_eigenvalues_are_found_on_the_device(xp, monkeypatch):
     assert design.eigen(K) == ("from", "host")
     monkeypatch.setattr(array_api, "_HOST_EIGEN", 6)
     assert design.eigen(K) == ("from", "host")
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "missing", "few"])
+def test_many_numbers_are_sorted_on_the_device_as_on_the_host(xp, kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=MANY)
+    if kind == "ties":
+        values = np.round(values, 1) + 0.0  # no zero has a sign
+    if kind == "missing":
+        values[5] = np.nan
+    if kind == "few":
+        values = values[1:]
+    design = as_design(xp.asarray(data())).standardized()
+    sent, on_device = [], array_api.on_device
+    monkeypatch.setattr(array_api, "on_device", lambda v, like: sent.append(v.size) or on_device(v, like))
+    for apart in (False, True):
+        monkeypatch.setattr(array_api, "has_own_memory", lambda array, apart=apart: apart)
+        order, falling = design.by_falling_value(values)
+        expected = by_falling_value(values)
+        np.testing.assert_array_equal(order, expected[0])
+        np.testing.assert_array_equal(falling, expected[1])
+        assert sent == ([MANY] if apart and kind in ("normal", "ties") else [])
+
+    def out_of_memory(values, like):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(array_api, "on_device", out_of_memory)
+    np.testing.assert_array_equal(design.by_falling_value(values)[0], by_falling_value(values)[0])
 
 
 def test_products_in_single_precision_where_double_is_slow(xp, monkeypatch):

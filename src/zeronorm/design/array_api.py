@@ -19,6 +19,7 @@ from zeronorm.design.devices import (
     empty_on,
     full_single_precision,
     has_fast_double,
+    has_own_memory,
     is_out_of_memory,
     kernels_for,
     namespace,
@@ -26,7 +27,7 @@ from zeronorm.design.devices import (
     on_host,
     pairwise_distances,
 )
-from zeronorm.design.index import Index, as_slice, compose
+from zeronorm.design.index import MANY, Index, as_slice, compose
 from zeronorm.design.stats import ColumnStats, StatsAccumulator
 from zeronorm.design.stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
 
@@ -258,6 +259,21 @@ class ArrayApiDesign(Design):
                 raise
             return super().eigen(matrix)
         return on_host(values), on_host(vectors)
+
+    def by_falling_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        few = values.size < MANY or not has_own_memory(self._array)
+        if few or np.isnan(values.min()):  # which libraries do not all put last
+            return super().by_falling_value(values)
+        xp = self._xp
+        try:
+            sent = self._to_device(values)
+            order = xp.argsort(sent, descending=True, stable=True)
+            falling = xp.take(sent, order)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return super().by_falling_value(values)
+        return on_host(order), on_host(falling)
 
     def _other_block(self, other: Design, columns: range) -> Any:
         """A block of another design on this device."""

@@ -26,7 +26,7 @@ from zeronorm._threads import (
 )
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import column_kernels
-from zeronorm.design.index import Index, Selection, as_index, as_selector
+from zeronorm.design.index import Index, Selection, as_index, as_selector, by_falling_value
 from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
 
 if TYPE_CHECKING:
@@ -453,6 +453,10 @@ class Design(ABC):
         """Return the eigenvalues of a symmetric matrix, rising, and its vectors; a device finds them faster."""
         values, vectors = np.linalg.eigh(matrix)
         return values, vectors
+
+    def by_falling_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the indices of numbers by falling value, NaN last, and the numbers so; a device sorts them faster."""
+        return by_falling_value(values)
 
     # Differences of samples, where a device is faster than compiled loops over blocks
 

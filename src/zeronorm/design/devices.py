@@ -205,6 +205,11 @@ def _free_bytes(array: Any, enough: int) -> int | None:
     return None
 
 
+def has_own_memory(array: Any) -> bool:
+    """Tell whether an array lives on a device apart from the host, as a CUDA device is."""
+    return library_of(array) == "cupy" or (library_of(array) == "torch" and array.device.type == "cuda")
+
+
 def has_fast_double(array: Any) -> bool:
     """Tell whether matrix products in double precision are worth their time on the device of an array.
 

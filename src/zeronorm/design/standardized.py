@@ -269,6 +269,9 @@ class StandardizedDesign(Design):
     def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.base.eigen(matrix)
 
+    def by_falling_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        return self.base.by_falling_value(values)
+
     def _dot(self, w: FloatArray) -> FloatArray:
         if not self._vectors_correctable:
             return super()._dot(w) if self._inner is None else self._inner._dot(w)

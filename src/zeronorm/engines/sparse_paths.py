@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.design.index import by_falling_value
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 
@@ -87,7 +86,7 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     probe = np.random.default_rng(0).normal(size=n)
     value = np.abs(design.transpose_dot(probe - probe.mean() if shifted else probe))
     first = np.arange(p)
-    order, falling = by_falling_value(value)
+    order, falling = design.by_falling_value(value)
     order, ascending = order[::-1][falling[::-1] != 0.0], falling[::-1][falling[::-1] != 0.0]
     starts_run = np.ones(order.size + 1, dtype=bool)
     starts_run[1:-1] = np.diff(ascending) > CLOSE * ascending[1:]

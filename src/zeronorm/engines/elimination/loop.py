@@ -219,6 +219,7 @@ class _Units:
 
     def __init__(self, problem: Problem) -> None:
         self.codes = problem.feature_groups
+        self.sort = problem.design.by_falling_value
         n_units = problem.n_features if self.codes is None else int(self.codes.max()) + 1
         self.forced = np.zeros(n_units, dtype=bool)
         kept = problem.always_keep
@@ -234,7 +235,7 @@ class _Units:
         if self.codes is not None:
             present, unit = np.unique(self.codes[alive], return_inverse=True)
             unit_value = machines.group_importance(unit)
-        ranked = order_by_score(unit_value)[::-1]
+        ranked = order_by_score(unit_value, sort=self.sort)[::-1]
         ranked = ranked[~self.forced[present[ranked]]]
         must_stay = 0 if self.forced.any() else 1
         wanted = step(unit_value[ranked]) if callable(step) else count_to_remove(step, ranked.size)

@@ -35,9 +35,10 @@ import numpy as np
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design.index import by_falling_value
 from zeronorm.design.standardized import WIDE
 from zeronorm.design.stats import read_only
-from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.selection.path import SelectionPath, Sort, order_by_score
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 
@@ -59,6 +60,7 @@ class IteratePath(SelectionPath):
         cls,
         iterates: Sequence[tuple[IntArray, FloatArray]],
         fallback: FloatArray,
+        sort: Sort = by_falling_value,
         **fields: object,
     ) -> IteratePath:
         """``iterates`` are pairs of sorted features and their weights, each inside the one before.
@@ -77,7 +79,7 @@ class IteratePath(SelectionPath):
         for level, (features, weight) in enumerate(distinct, start=1):
             scores[features] = level + 0.5 * _relative(weight)
         return cls(
-            order=order_by_score(scores),
+            order=order_by_score(scores, sort=sort),
             subsets=tuple(features for features, _ in distinct),
             iterates=tuple(distinct),
             scores=scores,
@@ -250,6 +252,7 @@ class Rescaling:
     ----------
     iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
     fallen : the features that were gone after the first iterate, and their weights in it.
+    sort : by falling value, as the design does it.
     fallback : what orders features that are in no iterate; None: the weights in the first machine.
     trained_scale : the factors z that it was trained with.
     n_iter : machines trained.
@@ -260,6 +263,7 @@ class Rescaling:
 
     n_features: int
     trained_scale: FloatArray
+    sort: Sort = by_falling_value
     trained_on: IntArray | None = None  # None: on all features, or on none yet
     fallen: tuple[IntArray, FloatArray] = field(
         default_factory=lambda: (np.empty(0, dtype=np.intp), np.empty(0))
@@ -304,6 +308,7 @@ class Rescaling:
         return IteratePath.from_iterates(
             self.iterates,
             self.first,
+            self.sort,
             scale=self.scale,
             own_size=max(1, self.alive.size),
             n_iter=self.n_iter,
@@ -340,7 +345,7 @@ def rescale_until_sparse(
     ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
     """
     n_features = design.n_features
-    result = Rescaling(n_features, np.empty(0))
+    result = Rescaling(n_features, np.empty(0), design.by_falling_value)
     alive = candidates
     del candidates  # vectors of wide data are large
     active = design if alive.size == n_features else design.take(alive)
