@@ -18,7 +18,7 @@ from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
 from zeronorm.design import Design, require_finite
-from zeronorm.engines.elimination.loop import finite_gram
+from zeronorm.engines.elimination.loop import finite_gram, those_staying
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import DEFAULT_MAX_ITER, DualSolution, solve_svm_dual, solve_svr_dual
@@ -380,4 +380,4 @@ class KernelMachines:
         return np.asarray(np.abs(self.source.removal(self.alive, self.K, self.V, units)).sum(axis=1))
 
     def remove(self, features: IntArray) -> None:
-        self.alive = self.alive[~np.isin(self.alive, features)]
+        self.alive = those_staying(self.alive, features)

@@ -16,8 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import gathered
-from zeronorm.engines.elimination.loop import Downdating, Elimination, FollowingPrice, finite_gram
+from zeronorm.design import Design, gathered
+from zeronorm.engines.elimination.loop import (
+    Downdating,
+    Elimination,
+    FollowingPrice,
+    finite_gram,
+    those_staying,
+)
 from zeronorm.engines.elimination.scan import eliminate_in_block, train_machines
 from zeronorm.selection.path import TIE_TOLERANCE
 from zeronorm.selection.problem import Problem
@@ -113,7 +119,7 @@ class TallMachines(LinearValue):
         return np.column_stack([s.weights for s in self.solutions if s is not None])
 
     def remove(self, features: IntArray) -> None:
-        self.alive = self.alive[~np.isin(self.alive, features)]
+        self.alive = those_staying(self.alive, features)
         if self.price is not None:
             factor = self.price.growth(self.alive)
             self.costs = [factor * cost for cost in self.costs]
@@ -140,6 +146,7 @@ class GramMachines(LinearValue):
     ) -> None:
         self.design = problem.design
         self.alive: IntArray = np.arange(problem.n_features)
+        self._left: tuple[IntArray, Design] | None = None
         self.tol, self.max_iter, self.tie_share = tol, max_iter, tie_share
         self.status, self.n_iter = Status.CONVERGED, 0
         cost = np.broadcast_to(problem.sample_costs(C), problem.n_samples).astype(np.float64)
@@ -199,20 +206,26 @@ class GramMachines(LinearValue):
         n = self.design.n_samples
         if not self.design.is_sparse or n < MANY_SAMPLES or self.alive.size < WIDE * n:
             return None
-        part = self.design.take(self.alive)
+        part = self.left
         return lambda v: part.dot(part.transpose_dot(v))
 
     def _note(self, status: int, n_iter: int) -> None:
         self.status = max(self.status, Status(status))
         self.n_iter += n_iter
 
+    @property
+    def left(self) -> Design:
+        """The features that are left; to take them of wide data takes as long as a product with them."""
+        if self._left is None or self._left[0] is not self.alive:
+            self._left = self.alive, self.design.take(self.alive)
+        return self._left[1]
+
     def weights(self) -> FloatArray:
         """One row per feature that is left, one column per machine."""
-        return self.design.take(self.alive).transpose_dot(self.v.T)
+        return self.left.transpose_dot(self.v.T)
 
     def remove(self, features: IntArray) -> None:
-        staying = ~np.isin(self.alive, features)
-        self.alive = self.alive[staying]
+        self.alive, self._left = those_staying(self.alive, features), None
         self.inaccurate = self.downdating.is_due(features, self.alive)
         if not self.inaccurate:
             self.K -= self.design.take(np.sort(features)).gram()
@@ -229,7 +242,7 @@ class GramMachines(LinearValue):
 
     def refresh_gram(self) -> None:
         """The Gram matrix of the features that are left, from the data."""
-        self.K = np.ascontiguousarray(self.design.take(self.alive).gram())
+        self.K = np.ascontiguousarray(self.left.gram())
         self.downdating.start(self.alive)
         self._refresh_f()
 
@@ -402,7 +415,7 @@ class LogisticMachines(LinearValue):
         return self.primal
 
     def remove(self, features: IntArray) -> None:
-        self.alive = self.alive[~np.isin(self.alive, features)]
+        self.alive = those_staying(self.alive, features)
         if self.price is not None:
             self.C *= self.price.growth(self.alive)
         if self.downdating is None or self.K is None or self.downdating.is_due(features, self.alive):

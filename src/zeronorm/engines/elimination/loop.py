@@ -105,6 +105,13 @@ class Elimination:
         )
 
 
+def those_staying(alive: IntArray, leaving: IntArray) -> IntArray:
+    """The features that stay, in rising order as before."""
+    gone = np.zeros(int(alive[-1]) + 1 if alive.size else 0, dtype=bool)
+    gone[leaving] = True
+    return np.asarray(alive[~gone[alive]])
+
+
 DOWNDATED_ENERGY = 1024.0
 
 
@@ -126,9 +133,10 @@ class Downdating:
 
     def is_due(self, removed: IntArray, alive: IntArray) -> bool:
         """Whether the matrix is too inaccurate once ``removed`` have left and ``alive`` are there."""
+        if 2 * alive.size <= self.n_at_start:
+            return True
         self.gone += float(self.norm_sq[removed].sum())
-        left = float(self.norm_sq[alive].sum())
-        return 2 * alive.size <= self.n_at_start or self.gone > DOWNDATED_ENERGY * left
+        return self.gone > DOWNDATED_ENERGY * float(self.norm_sq[alive].sum())
 
 
 class FollowingPrice:

@@ -13,7 +13,7 @@ from zeronorm._types import FloatArray, written
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.free_set import pivot_free_set
-from zeronorm.solvers.svm.smo import smo
+from zeronorm.solvers.svm.smo import refresh, smo
 
 ClassificationLoss = Literal["hinge", "squared_hinge"]
 DEFAULT_MAX_ITER = 2_000_000
@@ -98,8 +98,9 @@ def run_smo(
     found = None if start is None else pivot_free_set(K, problem, start)
     start = start if found is None else found
     alpha = np.zeros(problem.sign.size) if start is None else problem.feasible(start)
-    v = problem.signed_sum(alpha)
-    f = K @ v + problem.ridge * v if v.any() else np.zeros(problem.n_samples)
+    f = np.zeros(problem.n_samples)
+    # In one thread: several would wait for each other longer than this product takes.
+    refresh(K, problem.ridge, problem.sample, problem.sign, alpha, f)
     n_iter, violation, status = smo(
         K, problem.ridge, problem.sample, problem.sign, problem.linear, problem.upper, alpha, f, tol, max_iter
     )

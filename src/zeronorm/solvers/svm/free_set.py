@@ -8,6 +8,7 @@ stay the same, so a warm start usually costs this one system.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -202,7 +203,21 @@ def pivot_free_set(
     at_upper = np.zeros(n, dtype=bool) if all_free else (alpha >= problem.upper) & in_play
     if np.count_nonzero(free) < PIVOT_FROM:
         return None
-    fewest = n + 1
+    # Factors and products of this size: threads would mostly wait for each other. Products with the data keep theirs.
+    with one_thread_for_factors(n) if product is None else nullcontext():
+        return _pivoted(K, problem, in_play, free, at_upper, product)
+
+
+def _pivoted(
+    K: FloatArray,
+    problem: BoxDual,
+    in_play: BoolArray,
+    free: BoolArray,
+    at_upper: BoolArray,
+    product: Product | None,
+) -> FloatArray | None:
+    """The optimum from a guess of the free variables and those at the upper bound."""
+    fewest = problem.n_samples + 1
     for pivot in range(MOST_PIVOTS):
         found = _optimum_of(K, problem, free, at_upper, product)
         if found is None:
