@@ -162,14 +162,14 @@ def test_a_rescaled_view_of_the_standardized_view_computes_where_the_data_live(x
 
 def test_too_little_memory_is_met_with_smaller_blocks(xp, monkeypatch):
     X = data((6, 40))
-    double = ArrayApiDesign._double
+    centered = ArrayApiDesign._centered
 
     def scarce(self, columns):
         if len(columns) > 3:
             raise MemoryError
-        return double(self, columns)
+        return centered(self, columns)
 
-    monkeypatch.setattr(ArrayApiDesign, "_double", scarce)
+    monkeypatch.setattr(ArrayApiDesign, "_centered", scarce)
     design = as_design(xp.asarray(X))
     np.testing.assert_allclose(design.gram(), X @ X.T, rtol=1e-12)
     np.testing.assert_allclose(design.transpose_dot(X[:, 0]), X.T @ X[:, 0], rtol=1e-12)
@@ -177,9 +177,25 @@ def test_too_little_memory_is_met_with_smaller_blocks(xp, monkeypatch):
     def none_left(self, columns):
         raise MemoryError
 
-    monkeypatch.setattr(ArrayApiDesign, "_double", none_left)
+    monkeypatch.setattr(ArrayApiDesign, "_centered", none_left)
     with pytest.raises(MemoryError, match=r"memory of the device .* does not suffice.*move the data"):
         design.gram()
+
+
+def test_memory_that_ends_between_bands_counts_none_of_them_twice(xp, monkeypatch):
+    monkeypatch.setattr(array_api, "_LEAST_BAND", 1)
+    calls, add_outer = [], ArrayApiDesign._add_outer
+
+    def scarce(self, left, right, total):
+        calls.append(left.shape[1])
+        if left.shape[1] > 10 and len(calls) == 3:
+            raise MemoryError
+        return add_outer(self, left, right, total)
+
+    monkeypatch.setattr(ArrayApiDesign, "_add_outer", scarce)
+    X = data((8, 40))
+    np.testing.assert_allclose(as_design(xp.asarray(X)).gram(), X @ X.T, rtol=1e-12)
+    assert calls == [40, 40, 40, *[20] * 8]
 
 
 def test_large_selections_stay_where_they_are(xp, monkeypatch):

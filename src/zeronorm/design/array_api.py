@@ -136,15 +136,20 @@ class ArrayApiDesign(Design):
 
     def _double(self, columns: range) -> Any:
         """Columns of this design in double precision; not to be written to."""
+        centered = self._centered(columns)
+        if self._affine_part is not None:
+            centered *= self._affine_on_device[1][columns.start : columns.stop]
+        return centered
+
+    def _centered(self, columns: range) -> Any:
+        """The same without the factors."""
         xp = self._xp
         block = self._native(columns)
         if self._affine_part is None:
             return xp.astype(block, xp.float64, copy=False)
-        shift, factor = self._affine_on_device
-        place = slice(columns.start, columns.stop)
-        centered = block - shift[place]  # in double precision, as the shift is
-        centered *= factor[place]
-        return centered
+        return (
+            block - self._affine_on_device[0][columns.start : columns.stop]
+        )  # in double precision, as the shift is
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         if not out.size:
@@ -217,7 +222,10 @@ class ArrayApiDesign(Design):
         xp, n = self._xp, self.n_samples
         n_bands = _BANDS if n >= _BANDS * _LEAST_BAND and not self._single_products else 1
         bands = [slice(n * k // n_bands, n * (k + 1) // n_bands) for k in range(n_bands)]
-        found = self._outer_sums(lambda columns: (self._double(columns),) * 2, scale_sq, bands)
+        weight = scale_sq
+        if self._affine_part is not None:  # one pass over the data less than factors on both sides
+            weight = self._affine_part[1] ** 2 if scale_sq is None else self._affine_part[1] ** 2 * scale_sq
+        found = self._outer_sums(lambda columns: (self._centered(columns),) * 2, weight, bands)
         if found[0] is None:
             return np.zeros((n, n))
         upper = xp.zeros((n, n), dtype=xp.float64, device=device_of(self._array))
@@ -236,8 +244,10 @@ class ArrayApiDesign(Design):
             left, right = sides(columns)
             if factor is not None:
                 left = left * factor[columns.start : columns.stop]
-            for k, band in enumerate(bands):
-                totals[k] = self._add_outer(left[band, :], right[band.start :, :], totals[k])
+            # All of them first: where memory ends half-way, the block is tried again in parts.
+            products = [self._add_outer(left[band, :], right[band.start :, :], None) for band in bands]
+            for k, product in enumerate(products):
+                totals[k] = product if totals[k] is None else totals[k] + product
 
         self._in_blocks(add)
         return totals
