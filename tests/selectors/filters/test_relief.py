@@ -129,6 +129,28 @@ def test_tiles_blocks_and_threads_change_nothing(monkeypatch):
     np.testing.assert_allclose(Relief(n_neighbors=5, n_jobs=2).fit(X, y).scores_, plain, rtol=1e-13)
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_blocks_that_many_threads_take_at_once_change_nothing(missing, monkeypatch):
+    """More samples than have sums of their own; five blocks, two of them at once and one left over."""
+    X, y = continuous(n=520, p=2100)
+    if missing:
+        X[3, ::7] = np.nan
+    plain = Relief(n_neighbors=5).fit(X, y).scores_
+    monkeypatch.setattr(threads, "n_cores", lambda: 3)
+    monkeypatch.setattr(neighbours, "_DIFFERENCES_PER_THREAD", 512 * 520**2)
+    merged, widths = neighbours._Tiles._merged, []
+
+    def spy(self, *sizes):
+        blocks = merged(self, *sizes)
+        widths.append([block.stop - block.start for block in blocks])
+        return blocks
+
+    monkeypatch.setattr(neighbours._Tiles, "_merged", spy)
+    monkeypatch.setattr(neighbours, "_MERGED_BYTES", 8 * 2 * 512 * 520)
+    np.testing.assert_array_equal(Relief(n_neighbors=5, n_jobs=3).fit(X, y).scores_, plain)
+    assert widths == [[1024, 1024, 52]]
+
+
 def test_sparse_input():
     X, y = continuous()
     X[np.random.default_rng(0).random(X.shape) < 0.6] = 0.0

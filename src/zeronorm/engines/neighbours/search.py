@@ -32,6 +32,9 @@ from zeronorm.selection.problem import Problem
 
 _TILE_ENTRIES = 1 << 22
 _SHARES_PER_THREAD = 4
+# Before the threads meet each has so many differences to compute, some 20 ms; a block takes no more memory than this.
+_DIFFERENCES_PER_THREAD = 1 << 28
+_MERGED_BYTES = 1 << 26
 FEWEST_SUMS = 16  # of blocks of columns, where the samples are so few that many sums take little memory
 
 
@@ -151,11 +154,25 @@ class _Tiles:
         shares = _row_shares(
             len(distance), self.same, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads
         )
-        made = read_in_turn(self._rows, self.blocks, ahead=n_threads > 1)
-        for block, (x, z) in zip(self.blocks, made, strict=True):
+        blocks = self._merged(distance.size, n_threads)
+        made = read_in_turn(self._rows, blocks, ahead=n_threads > 1)
+        for block, (x, z) in zip(blocks, made, strict=True):
             run_in_threads(partial(self._add, x, z, block, distance), shares, n_threads)
             if shared is not None:
                 shared += _both_present(x, z, block)
+
+    def _merged(self, n_pairs: int, n_threads: int) -> list[slice]:
+        """Consecutive blocks in one, so that many threads meet less often.
+
+        The sums stay as they are: where samples are many a block has as many columns as one sum.
+        """
+        width = self.blocks[0].stop
+        rows = self.first.design.n_samples + (0 if self.same else self.second.design.n_samples)
+        wanted = n_threads * _DIFFERENCES_PER_THREAD // (width * n_pairs) if n_threads > 1 else 1
+        at_once = max(1, min(wanted, _MERGED_BYTES // (8 * width * rows)))
+        firsts, lasts = self.blocks[::at_once], self.blocks[at_once - 1 :: at_once]
+        lasts = lasts if len(lasts) == len(firsts) else [*lasts, self.blocks[-1]]
+        return [slice(first.start, last.stop) for first, last in zip(firsts, lasts, strict=True)]
 
     def _rows(
         self, block: slice, left: BlockMemory | None = None, right: BlockMemory | None = None
