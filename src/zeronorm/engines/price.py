@@ -156,10 +156,14 @@ def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple
         values, directions = design.eigen(X.T @ X)
         present = _present(values)
         return values[present], X @ directions[:, present] / np.sqrt(values[present])
-    gram = design.gram() if K is None else K
+    gram = design.gram() if K is None else K.copy()
     mean = gram @ weight / weight.sum()
-    gram = gram - mean - mean[:, None] + float(mean @ weight) / weight.sum()
-    values, vectors = design.eigen(root[:, None] * gram * root)
+    gram -= mean  # in place: matrices of many samples are large
+    gram -= mean[:, None]
+    gram += float(mean @ weight) / weight.sum()
+    gram *= root[:, None]
+    gram *= root
+    values, vectors = design.eigen(gram)
     present = _present(values)
     return values[present], vectors[:, present]
 
