@@ -283,7 +283,7 @@ class ArrayApiDesign(Design):
             if not is_out_of_memory(error):
                 raise
             return super().by_falling_value(values)
-        return on_host(order), on_host(falling)
+        return on_host(order).copy(), on_host(falling)  # the order is kept, page-locked memory should not be
 
     def _other_block(self, other: Design, columns: range) -> Any:
         """A block of another design on this device."""
