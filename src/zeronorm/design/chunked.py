@@ -285,7 +285,7 @@ class _KeptColumns:
 
 def _places(columns: NDArray[np.intp], wanted: Index) -> NDArray[np.intp] | None:
     """Where the wanted columns are among sorted ones; None when some are not."""
-    if not columns.size:
+    if not columns.size or len(wanted) > columns.size:  # all features as numbers would take a second
         return None
     chosen = np.asarray(wanted, dtype=np.intp)
     places = np.searchsorted(columns, chosen)
