@@ -672,12 +672,12 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
     def result(self, number: int) -> Part:
         """Wait for a part; those before it have been asked for."""
         with self._change:
-            self._wanted = number
-            self._change.notify_all()
             self._change.wait_for(lambda: number in self._made or self._error is not None)
             if number not in self._made:
                 assert self._error is not None
                 raise self._error
+            self._wanted = number + 1
+            self._change.notify_all()
             return self._made.pop(number)
 
     def stop(self) -> None:
