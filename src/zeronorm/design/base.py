@@ -67,6 +67,7 @@ class Design(ABC):
     """
 
     is_sparse: bool = False
+    is_on_disk: bool = False
 
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], feature_names: NDArray[Any] | None = None

@@ -43,6 +43,8 @@ class ChunkedDesign(Design):
     memory_budget : bytes that blocks may take altogether
     """
 
+    is_on_disk = True
+
     def __init__(
         self,
         files: Sequence[ColumnFile],
@@ -241,7 +243,7 @@ class ChunkedDesign(Design):
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_tall:
             return super()._transpose_dot(V)
-        result = np.empty((self.n_features, *V.shape[1:]))
+        result = np.empty((self.n_features, *V.shape[1:]), order="F")
 
         def multiply(columns: slice, part: DenseDesign) -> None:
             result[columns] = part._transpose_dot(V)

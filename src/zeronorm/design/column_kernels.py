@@ -449,7 +449,9 @@ def _add_single_products(
         depth = ctypes.c_int(min(_SINGLE_DEPTH, block.shape[1] - start))
         if lower == upper:
             rows_at_once = block[lower[0] : lower[1], start : start + _SINGLE_DEPTH]
-            np.matmul(rows_at_once, rows_at_once.T, out=part)  # NumPy's BLAS is newer than SciPy's, and faster
+            np.matmul(
+                rows_at_once, rows_at_once.T, out=part
+            )  # NumPy's BLAS is newer than SciPy's, and faster
         else:
             left, right = block[lower[0] :, start:].ctypes.data, block[upper[0] :, start:].ctypes.data
             _blas("sgemm")(

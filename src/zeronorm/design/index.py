@@ -1,19 +1,19 @@
 """Row and column selections as composable indices: a ``range`` where possible, else an index array.
 
-And the indices of many numbers by falling value.
+And work on vectors as long as the features, and the indices of many numbers by falling value.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from zeronorm._jit import kernel
 from zeronorm._threads import available_threads, in_threads, run_in_threads
-from zeronorm._types import FloatArray, Int64Array, IntArray
+from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
 
 Index: TypeAlias = range | NDArray[np.intp]
 Selection: TypeAlias = slice | ArrayLike
@@ -99,6 +99,74 @@ def _compact(positions: NDArray[np.intp]) -> Index:
     if last - first == positions.size - 1 and bool(np.all(np.diff(positions) == 1)):
         return range(first, last + 1)
     return positions
+
+
+# -- Vectors as long as the features are many, by several threads --
+
+_LONG = 1 << 18
+
+
+def each(
+    operation: np.ufunc, left: NDArray[Any], right: NDArray[Any] | float, dtype: DTypeLike = np.float64
+) -> NDArray[Any]:
+    """``operation(left, right)`` for each number of a vector and that of another one, or one for all."""
+    if left.size < _LONG:
+        return np.asarray(operation(left, right))
+    result = np.empty(left.size, dtype=dtype)
+
+    def operate(first: int, last: int) -> None:
+        other = right[first:last] if isinstance(right, np.ndarray) else right
+        operation(left[first:last], other, out=result[first:last])
+
+    in_threads(operate, left.size)
+    return result
+
+
+def made_absolute(values: FloatArray) -> FloatArray:
+    """The same memory with the absolute values of all numbers, of a vector or of rows."""
+
+    def change(first: int, last: int) -> None:
+        np.abs(values[first:last], out=values[first:last])
+
+    in_threads(change, len(values))
+    return values
+
+
+def marked(values: NDArray[Any], mask: BoolArray, mark: bool = True) -> NDArray[Any]:
+    """The values where the mask has this mark."""
+    if values.size < _LONG:
+        return np.asarray(values[mask if mark else ~mask])
+    if values.strides == (0,):
+        return values[: int(np.count_nonzero(mask == mark))]
+    counts: dict[int, int] = {}
+
+    def count(first: int, last: int) -> None:
+        n_true = int(np.count_nonzero(mask[first:last]))
+        counts[first] = n_true if mark else last - first - n_true
+
+    in_threads(count, values.size)
+    places, n_found = {}, 0
+    for first in sorted(counts):
+        places[first], n_found = n_found, n_found + counts[first]
+    found = np.empty(n_found, dtype=values.dtype)
+    in_threads(lambda a, b: _copy_marked(values, mask, mark, found, places[a], a, b), values.size)
+    return found
+
+
+@kernel
+def _copy_marked(
+    values: NDArray[Any],
+    mask: BoolArray,
+    mark: bool,
+    out: NDArray[Any],
+    place: int,
+    first: int,
+    last: int,
+) -> None:
+    for i in range(first, last):
+        if mask[i] == mark:
+            out[place] = values[i]
+            place += 1
 
 
 # -- Many numbers by falling value --
