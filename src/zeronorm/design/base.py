@@ -24,7 +24,7 @@ from zeronorm._threads import (
 )
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import column_kernels
-from zeronorm.design.index import Index, Selection, as_index, as_selector
+from zeronorm.design.index import Index, Selection, as_index, as_selector, roots
 from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
 
 if TYPE_CHECKING:
@@ -504,7 +504,7 @@ class Design(ABC):
         require_finite_stats(self, stats)
         constant = stats.is_constant(self.dtype)
         mean = stats.mean if with_mean else np.zeros(self.n_features)
-        scale = np.sqrt(stats.variance) if with_scale else np.ones(self.n_features)
+        scale = roots(stats.variance) if with_scale else np.ones(self.n_features)
         scale[constant] = 1.0
         return StandardizedDesign(
             self,

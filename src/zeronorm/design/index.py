@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import available_threads, in_threads, run_in_threads
+from zeronorm._threads import available_threads, in_threads, long_vector, run_in_threads
 from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
 
 Index: TypeAlias = range | NDArray[np.intp]
@@ -112,13 +112,37 @@ def each(
     """``operation(left, right)`` for each number of a vector and that of another one, or one for all."""
     if left.size < _LONG:
         return np.asarray(operation(left, right))
-    result = np.empty(left.size, dtype=dtype)
+    result = long_vector(left.size, dtype)
 
     def operate(first: int, last: int) -> None:
         other = right[first:last] if isinstance(right, np.ndarray) else right
         operation(left[first:last], other, out=result[first:last])
 
     in_threads(operate, left.size)
+    return result
+
+
+def roots(values: FloatArray) -> FloatArray:
+    """The square root of each number."""
+    result = long_vector(values.size)
+
+    def take(first: int, last: int) -> None:
+        np.sqrt(values[first:last], out=result[first:last])
+
+    in_threads(take, values.size)
+    return result
+
+
+def rising(size: int) -> IntArray:
+    """0, 1, 2, …"""
+    result: IntArray = long_vector(size, np.intp)
+
+    def write(first: int, last: int) -> None:
+        for start in range(first, last, _LONG):
+            stop = min(start + _LONG, last)
+            result[start:stop] = np.arange(start, stop)
+
+    in_threads(write, size)
     return result
 
 
@@ -148,7 +172,7 @@ def marked(values: NDArray[Any], mask: BoolArray, mark: bool = True) -> NDArray[
     places, n_found = {}, 0
     for first in sorted(counts):
         places[first], n_found = n_found, n_found + counts[first]
-    found = np.empty(n_found, dtype=values.dtype)
+    found = long_vector(n_found, values.dtype)
     in_threads(lambda a, b: _copy_marked(values, mask, mark, found, places[a], a, b), values.size)
     return found
 
@@ -209,7 +233,7 @@ def _put_right(order: IntArray, falling: FloatArray) -> bool:
 
 def _keys_of(values: FloatArray, n_bits: int) -> Int64Array:
     """Leading bits that rise as the values fall, and the place of each value in the last bits."""
-    keys, bits = np.empty(values.size, dtype=np.int64), np.ascontiguousarray(values).view(np.int64)
+    keys, bits = long_vector(values.size, np.int64), np.ascontiguousarray(values).view(np.int64)
     in_threads(lambda first, last: _write_keys(bits, n_bits, keys, first, last), values.size)
     return keys
 
@@ -225,7 +249,7 @@ def _sort_keys(keys: Int64Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
     Few threads move them digit after digit, from the last one above ``n_bits``. Many would wait for each other at
     every digit: they share the keys out by their leading bits once, and then sort one bucket after another.
     """
-    spare = np.empty_like(keys)
+    spare: Int64Array = long_vector(keys.size, np.int64)
     n_threads = max(1, min(available_threads(), keys.size // MANY))
     low = (int(keys.min()) >> n_bits) << n_bits
     width = (int(keys.max()) - low).bit_length()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import in_threads
+from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import FloatArray, written
 from zeronorm.design.column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design.index import Index
@@ -123,14 +123,17 @@ class StatsAccumulator:
         q = int(self.codes.max(initial=0)) + 1
         self.weight: FloatArray = np.bincount(self.codes, self.row_weight, q).astype(np.float64)
         self.count = np.bincount(self.codes[self.row_weight > 0.0], minlength=q)
-        self.mean = np.zeros((q, p))
-        self.sum_sq = np.zeros((q, p))  # of deviations from the class mean
-        self.minimum, self.maximum = np.empty(p), np.empty(p)
-        self.overall_mean, self.overall_variance = np.empty(p), np.empty(p)
+        self.mean: FloatArray = long_vector(q * p).reshape(q, p)
+        self.sum_sq: FloatArray = long_vector(q * p).reshape(q, p)  # of deviations from the class mean
+        self.minimum, self.maximum = long_vector(p), long_vector(p)
+        # All samples of a single class: the same memory, to which the same numbers are written twice.
+        self.overall_mean: FloatArray = self.mean[0] if q == 1 else long_vector(p)
+        self.overall_variance: FloatArray = self.sum_sq[0] if q == 1 else long_vector(p)
 
     @contextmanager
     def _collecting(self, first: int, last: int) -> Iterator[None]:
         """Columns of which all rows are read now, and that are finished while they are close to the processor."""
+        self.mean[:, first:last], self.sum_sq[:, first:last] = 0.0, 0.0
         self.minimum[first:last], self.maximum[first:last] = np.inf, -np.inf
         yield
         found = (self.weight, self.minimum, self.maximum, self.mean, self.sum_sq)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, StandardizedDesign
-from zeronorm.design.index import by_falling_value, made_absolute
+from zeronorm.design.index import by_falling_value, made_absolute, rising
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 
@@ -93,7 +93,7 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     order, falling = by_falling_value(products[0])
     # Two columns of unit variance that are copies have products with the second vector closer than this.
     apart = 4.0 * EQUAL * np.sqrt(design.n_samples) * float(np.abs(probes[-1]).sum())
-    first = np.arange(design.n_features)
+    first = rising(design.n_features)
     for begin, end in _runs(_close_to_next(falling)):
         run = np.sort(order[begin:end])
         if len(probes) == 1 or np.diff(np.sort(products[1, run])).min() <= apart:
@@ -137,7 +137,7 @@ def distinct_columns(first: IntArray) -> IntArray:
             np.equal(first[start:stop], np.arange(start, stop), out=is_first[start:stop])
 
     in_threads(look, first.size)
-    return np.arange(first.size) if is_first.all() else np.flatnonzero(is_first)
+    return rising(first.size) if is_first.all() else np.flatnonzero(is_first)
 
 
 def groups_of_copies(first: IntArray) -> list[IntArray]:

@@ -74,7 +74,7 @@ class IteratePath(SelectionPath):
                 distinct.pop()
             distinct.append((features, weight))
         # Scores of features in no iterate lie in [0, 1/2], of those in t iterates in [t, t + 1/2].
-        scores = 0.5 * _relative(fallback)
+        scores = each(np.multiply, _relative(fallback), 0.5)
         del fallback  # vectors of wide data are large
         for level, (features, weight) in enumerate(distinct, start=1):
             scores[features] = level + 0.5 * _relative(weight)
@@ -110,7 +110,7 @@ class IteratePath(SelectionPath):
 def _relative(weight: FloatArray) -> FloatArray:
     """Weights as a fraction of the largest."""
     largest = float(weight.max(initial=0.0))
-    return weight / largest if largest > 0.0 else np.zeros_like(weight)
+    return each(np.divide, weight, largest) if largest > 0.0 else np.zeros_like(weight)
 
 
 Rule = Callable[[FloatArray, FloatArray], FloatArray]
