@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -25,11 +26,13 @@ from functools import cache
 from itertools import pairwise
 from multiprocessing import current_process
 from pathlib import Path
-from threading import Condition, current_thread, main_thread
+from threading import Condition, RLock, current_thread, main_thread
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
+from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import ThreadpoolController
 
 SMALL_SIDE = 500  # of the matrices that are multiplied again and again
@@ -194,6 +197,62 @@ class _SharedTasks:
 
 
 # -- Memory --
+
+# Smaller arrays get memory again that the process has used before; of larger ones every page is fresh.
+_LARGE_BYTES = 32 << 20
+_LEAST_USE = 0.5  # of memory that is given out again
+_MOST_FREE_BYTES = 160 << 20  # that are kept for later vectors
+
+
+class _UsedMemory:
+    """Memory of long vectors, given out again when no array looks at it any more.
+
+    A page that is touched for the first time may take as long as ten of the operations that follow.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[NDArray[np.uint8]] = []
+        self._lock = RLock()  # an array may go at any time, also while another is made
+
+    def array(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        n_bytes = size * dtype.itemsize
+        with self._lock:
+            fitting = [k for k, m in enumerate(self._free) if n_bytes <= m.size <= n_bytes / _LEAST_USE]
+            best = min(fitting, key=lambda place: self._free[place].size, default=None)
+            memory = np.empty(n_bytes, dtype=np.uint8) if best is None else self._free.pop(best)
+        # Views of this array keep it alive, and not the memory itself as they would those of an array that owns it.
+        array: NDArray[Any] = np.frombuffer(memory.data[:n_bytes], dtype=dtype)
+        weakref.finalize(array, self._take_back, memory).atexit = False
+        return array[:]
+
+    def _take_back(self, memory: NDArray[np.uint8]) -> None:
+        with self._lock:
+            if memory.size + sum(free.size for free in self._free) <= _MOST_FREE_BYTES:
+                self._free.append(memory)
+
+
+_USED: ContextVar[_UsedMemory | None] = ContextVar("zeronorm_used_memory", default=None)
+
+
+@contextmanager
+def memory_used_again() -> Iterator[None]:
+    """Let long vectors take the memory of others that are not needed any more."""
+    if _USED.get() is not None:
+        yield
+        return
+    token = _USED.set(_UsedMemory())
+    try:
+        yield
+    finally:
+        _USED.reset(token)
+
+
+def long_vector(size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """A vector with any values."""
+    used, kind = _USED.get(), np.dtype(dtype)
+    if used is None or size * kind.itemsize < _LARGE_BYTES:
+        return np.empty(size, dtype=kind)
+    return used.array(size, kind)
 
 
 class NotEnoughMemoryError(RuntimeError, MemoryError):

@@ -6,13 +6,11 @@ import math
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -26,7 +24,7 @@ from zeronorm._threads import (
 )
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import column_kernels
-from zeronorm.design.index import Index, Selection, as_index, as_selector, by_falling_value
+from zeronorm.design.index import Index, Selection, as_index, as_selector, by_falling_value, roots
 from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
 
 if TYPE_CHECKING:
@@ -43,7 +41,6 @@ _BYTES_FILLED_BY_A_THREAD = 2 << 20
 _DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
 
 
-_PARTS_AHEAD = 2  # that are read while others are worked on
 Place = TypeVar("Place")
 Raw = TypeVar("Raw")
 Part = TypeVar("Part")
@@ -70,6 +67,7 @@ class Design(ABC):
     """
 
     is_sparse: bool = False
+    is_on_disk: bool = False
 
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], feature_names: NDArray[Any] | None = None
@@ -515,7 +513,7 @@ class Design(ABC):
         require_finite_stats(self, stats)
         constant = stats.is_constant(self.dtype)
         mean = stats.mean if with_mean else np.zeros(self.n_features)
-        scale = np.sqrt(stats.variance) if with_scale else np.ones(self.n_features)
+        scale = roots(stats.variance) if with_scale else np.ones(self.n_features)
         scale[constant] = 1.0
         return StandardizedDesign(
             self,
@@ -549,16 +547,33 @@ class _BlockMemory:
 
 
 class _Reading(threading.local):
-    """What a thread that reads block after block keeps: open files and memory; None where each reading has its own."""
+    """What threads that read block after block share: open files and memory; None where each reading has its own."""
 
     files: dict[Path, IO[bytes]] | None = None
     memory: _BlockMemory | None = None
 
-    def start(self, files: dict[Path, IO[bytes]]) -> None:
-        self.files, self.memory = files, _BlockMemory()
-
 
 _READING = _Reading()
+
+
+class _Kept:
+    """Open files and memory that one thread at a time may use."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, IO[bytes]] = {}
+        self._memory = _BlockMemory()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        _READING.files, _READING.memory = self._files, self._memory
+        try:
+            yield
+        finally:
+            _READING.files, _READING.memory = None, None
+
+    def close(self) -> None:
+        for stream in self._files.values():
+            stream.close()
 
 
 def memory_for(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -580,31 +595,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         yield kept[path]
 
 
-@contextmanager
-def _reading_thread() -> Iterator[ThreadPoolExecutor]:
-    """One thread that keeps its files open; after an error, or an interrupt, nothing more is read."""
-    kept: dict[Path, IO[bytes]] = {}
-    reader = ThreadPoolExecutor(1, initializer=lambda: _READING.start(kept))
-    try:
-        yield reader
-    finally:
-        reader.shutdown(cancel_futures=True)
-        for stream in kept.values():
-            stream.close()
-
-
 def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:
     """Yield what is read at each place; ``ahead``: while one part is used, the next is read."""
-    if not ahead or len(places) < 2:
-        yield from map(read, places)
-        return
-    with _reading_thread() as reader:
-        waiting = reader.submit(read, places[0])
-        for following in places[1:]:
-            part = waiting.result()
-            waiting = reader.submit(read, following)
-            yield part
-        yield waiting.result()
+    return work_in_turn(read, lambda place, part: part, places, n_threads=0, ahead=ahead)
 
 
 def work_in_turn(
@@ -613,30 +606,97 @@ def work_in_turn(
     places: Sequence[Place],
     *,
     n_threads: int,
+    ahead: bool = False,
 ) -> Iterator[Part]:
     """Yield, in order, what ``work`` makes of what is read at each place: one thread reads, ``n_threads`` work."""
-    if not n_threads or len(places) < 2:
+    if not (n_threads or ahead) or len(places) < 2:
         for place in places:
             yield work(place, read(place))
         return
-    workers = ThreadPoolExecutor(n_threads)
-    with _reading_thread() as reader:
+    shared = _PartsInTurn(read, work, places, n_threads + 2 if n_threads else 1)
+    threads = [threading.Thread(target=shared.take_part, daemon=True) for _ in range(n_threads + 1)]
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(len(places)):
+            yield shared.result(number)
+    finally:
+        shared.stop()
+        for thread in threads:
+            thread.join()
+        shared.close()
+
+
+class _PartsInTurn(Generic[Place, Raw, Part]):
+    """Parts that several threads read, one after the other, and then work on side by side.
+
+    Who has read a part works on it: nobody waits for a hand-over, and what was read is still close to the processor.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Place], Raw],
+        work: Callable[[Place, Raw], Part],
+        places: Sequence[Place],
+        most_waiting: int,
+    ) -> None:
+        self._read, self._work, self._places, self._most_waiting = read, work, places, most_waiting
+        self._kept = _Kept()
+        self._reading = threading.Lock()
+        self._change = threading.Condition()
+        self._next, self._wanted, self._stopped = 0, 0, False
+        self._made: dict[int, Part] = {}
+        self._error: BaseException | None = None
+
+    def take_part(self) -> None:
         try:
-            coming = deque(reader.submit(read, place) for place in places[:_PARTS_AHEAD])
-            made: deque[Future[Part]] = deque()
-            for number, place in enumerate(places):
-                part = coming.popleft().result()
-                coming.extend(
-                    reader.submit(read, next_one) for next_one in places[number + _PARTS_AHEAD :][:1]
-                )
-                made.append(workers.submit(work, place, part))
+            while True:
+                with self._reading, self._kept.in_use():
+                    number = self._next
+                    if not self._may_read(number):
+                        return
+                    self._next += 1
+                    raw = self._read(self._places[number])
+                part = self._work(self._places[number], raw)
+                del raw
+                with self._change:
+                    self._made[number] = part
+                    if number == self._wanted:
+                        self._change.notify_all()
                 del part
-                while len(made) > n_threads + 1:
-                    yield made.popleft().result()
-            while made:
-                yield made.popleft().result()
-        finally:
-            workers.shutdown(cancel_futures=True)
+        except BaseException as error:  # raised again in the calling thread
+            with self._change:
+                self._error = self._error or error
+                self._change.notify_all()
+
+    def _may_read(self, number: int) -> bool:
+        """Wait until few enough parts are there that nobody has asked for; False when there is nothing to read."""
+        if number >= len(self._places):
+            return False
+        with self._change:
+            self._change.wait_for(
+                lambda: number < self._wanted + self._most_waiting or self._stopped or self._error is not None
+            )
+            return not self._stopped and self._error is None
+
+    def result(self, number: int) -> Part:
+        """Wait for a part; those before it have been asked for."""
+        with self._change:
+            self._change.wait_for(lambda: number in self._made or self._error is not None)
+            if number not in self._made:
+                assert self._error is not None
+                raise self._error
+            self._wanted = number + 1
+            self._change.notify_all()
+            return self._made.pop(number)
+
+    def stop(self) -> None:
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+
+    def close(self) -> None:
+        self._kept.close()
 
 
 def _vector(values: ArrayLike, size: int, name: str) -> FloatArray:

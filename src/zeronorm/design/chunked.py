@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import available_threads, one_thread_for_products
+from zeronorm._threads import available_threads, long_vector, one_thread_for_products
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design, Part, memory_for, opened, read_in_turn, work_in_turn
 from zeronorm.design.dense import DenseDesign
@@ -42,6 +43,8 @@ class ChunkedDesign(Design):
     ----------
     memory_budget : bytes that blocks may take altogether
     """
+
+    is_on_disk = True
 
     def __init__(
         self,
@@ -241,7 +244,8 @@ class ChunkedDesign(Design):
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_tall:
             return super()._transpose_dot(V)
-        result = np.empty((self.n_features, *V.shape[1:]))
+        n_vectors = math.prod(V.shape[1:])
+        result = long_vector(self.n_features * n_vectors).reshape((self.n_features, *V.shape[1:]), order="F")
 
         def multiply(columns: slice, part: DenseDesign) -> None:
             result[columns] = part._transpose_dot(V)
@@ -285,7 +289,7 @@ class _KeptColumns:
 
 def _places(columns: NDArray[np.intp], wanted: Index) -> NDArray[np.intp] | None:
     """Where the wanted columns are among sorted ones; None when some are not."""
-    if not columns.size:
+    if not columns.size or len(wanted) > columns.size:  # all features as numbers would take a second
         return None
     chosen = np.asarray(wanted, dtype=np.intp)
     places = np.searchsorted(columns, chosen)

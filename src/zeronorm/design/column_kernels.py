@@ -447,11 +447,13 @@ def _add_single_products(
     total = accumulator[lower[0] : lower[1], upper[0] : upper[1]]
     for start in range(0, block.shape[1], _SINGLE_DEPTH):
         depth = ctypes.c_int(min(_SINGLE_DEPTH, block.shape[1] - start))
-        left = block[lower[0] :, start:].ctypes.data
         if lower == upper:
-            _blas("ssyrk")(b"L", plain, rows, depth, one, left, leading, zero, part.ctypes.data, stored)
+            rows_at_once = block[lower[0] : lower[1], start : start + _SINGLE_DEPTH]
+            np.matmul(
+                rows_at_once, rows_at_once.T, out=part
+            )  # NumPy's BLAS is newer than SciPy's, and faster
         else:
-            right = block[upper[0] :, start:].ctypes.data
+            left, right = block[lower[0] :, start:].ctypes.data, block[upper[0] :, start:].ctypes.data
             _blas("sgemm")(
                 *(plain, turned, rows, columns, depth, one, left, leading, right, leading),
                 *(zero, part.ctypes.data, stored),

@@ -1,6 +1,6 @@
 """Row and column selections as composable indices: a ``range`` where possible, else an index array.
 
-And the indices of many numbers by falling value.
+And work on vectors as long as the features, and the indices of many numbers by falling value.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import available_threads, in_threads, run_in_threads
-from zeronorm._types import FloatArray, Int64Array, IntArray
+from zeronorm._threads import available_threads, in_threads, long_vector, run_in_threads
+from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
 
 Index: TypeAlias = range | NDArray[np.intp]
 Selection: TypeAlias = slice | ArrayLike
@@ -102,6 +102,98 @@ def _compact(positions: NDArray[np.intp]) -> Index:
     return positions
 
 
+# -- Vectors as long as the features are many, by several threads --
+
+_LONG = 1 << 18
+
+
+def each(
+    operation: np.ufunc, left: NDArray[Any], right: NDArray[Any] | float, dtype: DTypeLike = np.float64
+) -> NDArray[Any]:
+    """``operation(left, right)`` for each number of a vector and that of another one, or one for all."""
+    if left.size < _LONG:
+        return np.asarray(operation(left, right))
+    result = long_vector(left.size, dtype)
+
+    def operate(first: int, last: int) -> None:
+        other = right[first:last] if isinstance(right, np.ndarray) else right
+        operation(left[first:last], other, out=result[first:last])
+
+    in_threads(operate, left.size)
+    return result
+
+
+def roots(values: FloatArray) -> FloatArray:
+    """The square root of each number."""
+    result = long_vector(values.size)
+
+    def take(first: int, last: int) -> None:
+        np.sqrt(values[first:last], out=result[first:last])
+
+    in_threads(take, values.size)
+    return result
+
+
+def rising(size: int) -> IntArray:
+    """0, 1, 2, …"""
+    result: IntArray = long_vector(size, np.intp)
+
+    def write(first: int, last: int) -> None:
+        for start in range(first, last, _LONG):
+            stop = min(start + _LONG, last)
+            result[start:stop] = np.arange(start, stop)
+
+    in_threads(write, size)
+    return result
+
+
+def made_absolute(values: FloatArray) -> FloatArray:
+    """The same memory with the absolute values of all numbers, of a vector or of rows."""
+
+    def change(first: int, last: int) -> None:
+        np.abs(values[first:last], out=values[first:last])
+
+    in_threads(change, len(values))
+    return values
+
+
+def marked(values: NDArray[Any], mask: BoolArray, mark: bool = True) -> NDArray[Any]:
+    """The values where the mask has this mark."""
+    if values.size < _LONG:
+        return np.asarray(values[mask if mark else ~mask])
+    if values.strides == (0,):
+        return values[: int(np.count_nonzero(mask == mark))]
+    counts: dict[int, int] = {}
+
+    def count(first: int, last: int) -> None:
+        n_true = int(np.count_nonzero(mask[first:last]))
+        counts[first] = n_true if mark else last - first - n_true
+
+    in_threads(count, values.size)
+    places, n_found = {}, 0
+    for first in sorted(counts):
+        places[first], n_found = n_found, n_found + counts[first]
+    found = long_vector(n_found, values.dtype)
+    in_threads(lambda a, b: _copy_marked(values, mask, mark, found, places[a], a, b), values.size)
+    return found
+
+
+@kernel
+def _copy_marked(
+    values: NDArray[Any],
+    mask: BoolArray,
+    mark: bool,
+    out: NDArray[Any],
+    place: int,
+    first: int,
+    last: int,
+) -> None:
+    for i in range(first, last):
+        if mask[i] == mark:
+            out[place] = values[i]
+            place += 1
+
+
 # -- Many numbers by falling value --
 
 # From here on whole numbers are sorted in place of positions, which takes a third of the time.
@@ -142,7 +234,7 @@ def _put_right(order: IntArray, falling: FloatArray) -> bool:
 
 def _keys_of(values: FloatArray, n_bits: int) -> Int64Array:
     """Leading bits that rise as the values fall, and the place of each value in the last bits."""
-    keys, bits = np.empty(values.size, dtype=np.int64), np.ascontiguousarray(values).view(np.int64)
+    keys, bits = long_vector(values.size, np.int64), np.ascontiguousarray(values).view(np.int64)
     in_threads(lambda first, last: _write_keys(bits, n_bits, keys, first, last), values.size)
     return keys
 
@@ -159,7 +251,7 @@ def _sort_keys(keys: Int64Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
     Few threads move them digit after digit, from the last one above ``n_bits``. Many would wait for each other at
     every digit: they share the keys out into buckets of similar size once, and then sort one bucket after another.
     """
-    spare = np.empty_like(keys)
+    spare: Int64Array = long_vector(keys.size, np.int64)
     n_threads = max(1, min(available_threads(), keys.size // MANY))
     if n_threads >= _FEWEST_FOR_BUCKETS:
         _sort_into(spare, keys, n_threads)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design, Part
 from zeronorm.design.column_kernels import centre_columns, centre_rows
@@ -65,6 +66,7 @@ class StandardizedDesign(Design):
         super().__init__(base.shape, base.dtype, base.feature_names)
         self.base = base
         self.is_sparse = base.is_sparse
+        self.is_on_disk = base.is_on_disk
         self._moments = moments
         self._known_finite = base._known_finite
         self._unit_variance = unit_variance
@@ -82,6 +84,11 @@ class StandardizedDesign(Design):
     def zero_columns(self) -> NDArray[np.bool_]:
         """Mask of the columns that are zero in this view."""
         return self._moments.zero
+
+    @property
+    def has_unit_variance(self) -> bool:
+        """Whether mean and scale are those of these very samples."""
+        return self._unit_variance
 
     @property
     def _factor(self) -> FloatArray:
@@ -204,7 +211,19 @@ class StandardizedDesign(Design):
     @functools.cached_property
     def _largest_mean(self) -> float:
         """The largest mean in units of the scale: the factor of rounding that a correction costs."""
-        return max((float(np.abs(m.mean * m.factor).max()) for _, m in self._moments.pieces()), default=0.0)
+        found = [0.0]
+
+        def look(columns: slice) -> None:
+            here = self._moments.piece(columns)
+            found.append(float(np.abs(here.mean * here.factor).max()))
+
+        self._in_pieces(look)
+        return max(found)
+
+    def _in_pieces(self, work: Callable[[slice], None]) -> None:
+        """Work on the moments of all columns, by several threads where they are many."""
+        pieces = [(piece,) for piece in self._moments.slices()]
+        run_in_threads(work, pieces, available_threads() if len(pieces) > 1 else 1)
 
     @property
     def _correctable(self) -> bool:
@@ -283,10 +302,14 @@ class StandardizedDesign(Design):
             return super()._transpose_dot(V) if self._inner is None else self._inner._transpose_dot(V)
         product = np.require(self.base.transpose_dot(V), requirements="W")
         total = -V.sum(axis=0)
-        for columns, here in self._moments.pieces():
+
+        def correct(columns: slice) -> None:
+            here = self._moments.piece(columns)
             for row, negative in zip(np.atleast_2d(product[columns].T), np.atleast_1d(total), strict=True):
                 row += here.mean * negative
                 row *= here.factor
+
+        self._in_pieces(correct)
         return product
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
@@ -353,11 +376,16 @@ class _Moments:
         factor = None if self._factor is None else self._factor[chosen]
         return _Moments(self._mean[chosen], self._scale[chosen], self.zero[chosen], factor)
 
-    def pieces(self) -> Iterator[tuple[slice, _Moments]]:
+    def slices(self) -> Iterator[slice]:
         """All columns in order, so many at a time that the vectors are short."""
         for start in range(0, self.zero.size, _BAND_ENTRIES):
-            stop = min(start + _BAND_ENTRIES, self.zero.size)
-            yield slice(start, stop), self.take(range(start, stop)) if stop - start < self.zero.size else self
+            yield slice(start, min(start + _BAND_ENTRIES, self.zero.size))
+
+    def piece(self, columns: slice) -> _Moments:
+        """The moments of one of these slices."""
+        if columns.stop - columns.start == self.zero.size:
+            return self
+        return self.take(range(columns.start, columns.stop))
 
 
 class _SomeMoments(_Moments):

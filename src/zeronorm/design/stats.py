@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import in_threads
+from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import FloatArray, written
 from zeronorm.design.column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design.index import Index
@@ -121,13 +123,21 @@ class StatsAccumulator:
         q = int(self.codes.max(initial=0)) + 1
         self.weight: FloatArray = np.bincount(self.codes, self.row_weight, q).astype(np.float64)
         self.count = np.bincount(self.codes[self.row_weight > 0.0], minlength=q)
-        self.mean = np.zeros((q, p))
-        self.sum_sq = np.zeros((q, p))  # of deviations from the class mean
-        self.minimum, self.maximum = np.empty(p), np.empty(p)
-        in_threads(self._start_ranges, p)
+        self.mean: FloatArray = long_vector(q * p).reshape(q, p)
+        self.sum_sq: FloatArray = long_vector(q * p).reshape(q, p)  # of deviations from the class mean
+        self.minimum, self.maximum = long_vector(p), long_vector(p)
+        # All samples of a single class: the same memory, to which the same numbers are written twice.
+        self.overall_mean: FloatArray = self.mean[0] if q == 1 else long_vector(p)
+        self.overall_variance: FloatArray = self.sum_sq[0] if q == 1 else long_vector(p)
 
-    def _start_ranges(self, first: int, last: int) -> None:
+    @contextmanager
+    def _collecting(self, first: int, last: int) -> Iterator[None]:
+        """Columns of which all rows are read now, and that are finished while they are close to the processor."""
+        self.mean[:, first:last], self.sum_sq[:, first:last] = 0.0, 0.0
         self.minimum[first:last], self.maximum[first:last] = np.inf, -np.inf
+        yield
+        found = (self.weight, self.minimum, self.maximum, self.mean, self.sum_sq)
+        combine_classes(*found, self.overall_mean, self.overall_variance, first, last)
 
     def add_dense(self, array: NDArray[Any], columns: range, target: int, rows: Index | None = None) -> None:
         """Read consecutive ``columns`` of a contiguous array into the results ``target``...
@@ -136,6 +146,12 @@ class StatsAccumulator:
         """
         place = (columns.start, target, len(columns))
         order = self._all_rows if self._are_all(array.shape[0], rows) else self._row_order(rows)
+        with self._collecting(target, target + len(columns)):
+            self._add_dense(array, place, order, rows)
+
+    def _add_dense(
+        self, array: NDArray[Any], place: tuple[int, int, int], order: RowOrder, rows: Index | None
+    ) -> None:
         if array.flags.c_contiguous:
             rows_stats(read_only(array), *place, *order, *self._moments)
         elif (
@@ -173,10 +189,12 @@ class StatsAccumulator:
         """Read the columns, by default all, from the arrays of a compressed sparse column matrix."""
         arrays = (read_only(data), read_only(indices), read_only(indptr))
         n_counted = int(self.count.sum())
-        found = [np.ascontiguousarray(moment[..., columns]) for moment in self._moments]
-        sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *found)
-        for moment, values in zip(self._moments, found, strict=True):
-            moment[..., columns] = values
+        first, last, _ = columns.indices(self.minimum.size)
+        with self._collecting(first, last):
+            found = [np.ascontiguousarray(moment[..., columns]) for moment in self._moments]
+            sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *found)
+            for moment, values in zip(self._moments, found, strict=True):
+                moment[..., columns] = values
 
     @property
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -207,17 +225,13 @@ class StatsAccumulator:
         return order, weights, bounds
 
     def result(self) -> ColumnStats:
-        p = self.minimum.size
-        mean, variance = np.empty(p), np.empty(p)
-        found = (self.weight, self.minimum, self.maximum, self.mean, self.sum_sq, mean, variance)
-        in_threads(lambda first, last: combine_classes(*found, first, last), p)
         return ColumnStats(
             count=self.count,
             weight=self.weight,
             class_mean=self.mean,
             class_variance=self.sum_sq,
-            mean=mean,
-            variance=variance,
+            mean=self.overall_mean,
+            variance=self.overall_variance,
             minimum=self.minimum,
             maximum=self.maximum,
         )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import in_threads
+from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import FloatArray
 from zeronorm.design import ColumnStats, Design, StandardizedDesign, is_constant_range
 from zeronorm.selection.problem import Problem, column_index
@@ -34,7 +34,7 @@ def _safe_ratio_of(
     numerator: Callable[[slice], FloatArray], denominator: Callable[[slice], FloatArray], size: int
 ) -> FloatArray:
     """The same for vectors that are computed part by part, by several threads where they are long."""
-    ratio, usual = np.empty(size), []
+    ratio, usual = long_vector(size), []
 
     def divide(first: int, last: int) -> None:
         for start in range(first, last, _NUMBERS_AT_A_TIME):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design
+from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design.index import made_absolute, rising
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 
+_AT_A_TIME = 1 << 16  # numbers that stay close to the processor
 CLOSE = 1e-10  # of products with the probe vector, relative: worth a full comparison
 EQUAL = 1e-9  # of two columns, relative to their range: the same up to rounding
 
@@ -82,23 +85,59 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     same information for a machine with a free bias. Candidates have the same product with one fixed vector,
     whose entries sum to zero, up to sign; they are then compared in full. Constant columns are left alone.
     """
-    n, p = design.shape
-    probe = np.random.default_rng(0).normal(size=n)
-    value = np.abs(design.transpose_dot(probe - probe.mean() if shifted else probe))
-    first = np.arange(p)
-    order, falling = design.by_falling_value(value)
-    order, ascending = order[::-1][falling[::-1] != 0.0], falling[::-1][falling[::-1] != 0.0]
-    starts_run = np.ones(order.size + 1, dtype=bool)
-    starts_run[1:-1] = np.diff(ascending) > CLOSE * ascending[1:]
-    bounds = np.flatnonzero(starts_run)
-    for run in np.flatnonzero(np.diff(bounds) > 1):
-        _link(design, np.sort(order[bounds[run] : bounds[run + 1]]), first, shifted)
+    rng = np.random.default_rng(0)
+    probes = [rng.normal(size=design.n_samples) for _ in range(2 if _is_worth_two_probes(design) else 1)]
+    probes = [probe - probe.mean() for probe in probes] if shifted else probes
+    found = design.transpose_dot(np.column_stack(probes) if len(probes) > 1 else probes[0])
+    products = np.atleast_2d(made_absolute(np.require(found, requirements="W")).T)  # a row for each vector
+    order, falling = design.by_falling_value(products[0])
+    # Two columns of unit variance that are copies have products with the second vector closer than this.
+    apart = 4.0 * EQUAL * np.sqrt(design.n_samples) * float(np.abs(probes[-1]).sum())
+    first = rising(design.n_features)
+    for begin, end in _runs(_close_to_next(falling)):
+        run = np.sort(order[begin:end])
+        if len(probes) == 1 or np.diff(np.sort(products[1, run])).min() <= apart:
+            _link(design, run, first, shifted)
     return first
+
+
+def _is_worth_two_probes(design: Design) -> bool:
+    """Whether candidates would be read from a disk one by one: of ten million columns thousands agree by chance."""
+    return design.is_on_disk and isinstance(design, StandardizedDesign) and design.has_unit_variance
+
+
+def _close_to_next(falling: FloatArray) -> IntArray:
+    """Places of products that are nearly as large as the next, unless they are zero."""
+    found: dict[int, IntArray] = {}
+
+    def look(first: int, last: int) -> None:
+        for start in range(first, min(last, falling.size - 1), _AT_A_TIME):
+            here = falling[start : min(start + _AT_A_TIME, last, falling.size - 1) + 1]
+            is_close = ~(here[:-1] - here[1:] > CLOSE * here[:-1]) & (here[1:] != 0.0)
+            found[start] = start + np.flatnonzero(is_close)
+
+    in_threads(look, falling.size)
+    return np.concatenate([found[start] for start in sorted(found)] or [np.empty(0, dtype=np.intp)])
+
+
+def _runs(places: IntArray) -> Iterator[tuple[int, int]]:
+    """Bounds of the runs in which each place is followed by the next, and of what follows it."""
+    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        if run.size:
+            yield int(run[0]), int(run[-1]) + 2
 
 
 def distinct_columns(first: IntArray) -> IntArray:
     """The features that are the first of their copies, in order."""
-    return np.flatnonzero(first == np.arange(first.size))
+    is_first = np.empty(first.size, dtype=bool)
+
+    def look(begin: int, end: int) -> None:
+        for start in range(begin, end, _AT_A_TIME):
+            stop = min(start + _AT_A_TIME, end)
+            np.equal(first[start:stop], np.arange(start, stop), out=is_first[start:stop])
+
+    in_threads(look, first.size)
+    return rising(first.size) if is_first.all() else np.flatnonzero(is_first)
 
 
 def groups_of_copies(first: IntArray) -> list[IntArray]:

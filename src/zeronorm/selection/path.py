@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import in_threads
+from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.index import MANY, by_falling_value
 
@@ -92,7 +92,7 @@ def _write_ranks(best_first: IntArray, n_chosen: int, ranking: IntArray, first: 
 
 def _raised(best_first: IntArray, scores: FloatArray) -> FloatArray:
     """No score below one of a feature that is ranked behind; parts look for their highest before they raise."""
-    raised, highest, size = np.empty(scores.size), {}, scores.size
+    raised, highest, size = long_vector(scores.size), {}, scores.size
 
     def look(first: int, last: int) -> None:
         raised[first:last] = scores[first:last]
@@ -308,7 +308,7 @@ class SelectionPath:
         if k is None:
             return self.position() + 1
         best_first, n_chosen = self._chosen_first(k)
-        ranking = np.empty(self.n_features, dtype=np.intp)
+        ranking: IntArray = long_vector(self.n_features, np.intp)
         if self.n_features >= MANY:
             in_threads(lambda a, b: _write_ranks(best_first, n_chosen, ranking, a, b), self.n_features)
             return ranking
@@ -342,6 +342,8 @@ class SelectionPath:
         """All features, those of ``support(k)`` first and both parts in ``order``; and the size of the support."""
         support = self.support(k)
         if self.subsets is None:  # the support is the front of the order
+            return self.order, support.size
+        if np.array_equal(np.sort(self.order[: support.size]), support):
             return self.order, support.size
         chosen = np.zeros(self.n_features, dtype=bool)
         chosen[support] = True

@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from zeronorm._threads import memory_used_again
 from zeronorm._types import written
 from zeronorm.design import (
     Design,
@@ -93,23 +94,24 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         # Parameters and routing are the caller's mistakes: report them before the long computation.
         self._validate_params()
         routed = self._route(fit_params)
-        X, y, design = self._validate(X, y)
-        problem = self._build_problem(design, y, sample_weight)
-        with (
-            quiet_inside(GrossTargetWarning)
-            if self._is_misled_by_target(problem, sample_weight)
-            else nullcontext()
-        ):
-            path = self._select(problem)
-        if isinstance(problem.design, StandardizedDesign):
-            path = path.demote(problem.design.zero_columns)
-        path = path.constrained(problem.feature_groups, problem.always_keep)
-        self._store(path, problem)
-        if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
-            present = np.flatnonzero(np.asarray(sample_weight) > 0)
-            X, y = X.take_rows(present) if isinstance(X, Design) else X[present], y[present]
-        self._retrain(X, y, problem, routed)
-        return self
+        with memory_used_again():
+            X, y, design = self._validate(X, y)
+            problem = self._build_problem(design, y, sample_weight)
+            with (
+                quiet_inside(GrossTargetWarning)
+                if self._is_misled_by_target(problem, sample_weight)
+                else nullcontext()
+            ):
+                path = self._select(problem)
+            if isinstance(problem.design, StandardizedDesign):
+                path = path.demote(problem.design.zero_columns)
+            path = path.constrained(problem.feature_groups, problem.always_keep)
+            self._store(path, problem)
+            if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
+                present = np.flatnonzero(np.asarray(sample_weight) > 0)
+                X, y = X.take_rows(present) if isinstance(X, Design) else X[present], y[present]
+            self._retrain(X, y, problem, routed)
+            return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
         require_labels(y)

@@ -33,9 +33,10 @@ from typing import Protocol
 
 import numpy as np
 
+from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design, StandardizedDesign
-from zeronorm.design.index import by_falling_value
+from zeronorm.design.index import by_falling_value, each, marked
 from zeronorm.design.standardized import WIDE
 from zeronorm.design.stats import read_only
 from zeronorm.selection.path import SelectionPath, Sort, order_by_score
@@ -74,7 +75,7 @@ class IteratePath(SelectionPath):
                 distinct.pop()
             distinct.append((features, weight))
         # Scores of features in no iterate lie in [0, 1/2], of those in t iterates in [t, t + 1/2].
-        scores = 0.5 * _relative(fallback)
+        scores = each(np.multiply, _relative(fallback), 0.5)
         del fallback  # vectors of wide data are large
         for level, (features, weight) in enumerate(distinct, start=1):
             scores[features] = level + 0.5 * _relative(weight)
@@ -110,7 +111,7 @@ class IteratePath(SelectionPath):
 def _relative(weight: FloatArray) -> FloatArray:
     """Weights as a fraction of the largest."""
     largest = float(weight.max(initial=0.0))
-    return weight / largest if largest > 0.0 else np.zeros_like(weight)
+    return each(np.divide, weight, largest) if largest > 0.0 else np.zeros_like(weight)
 
 
 Rule = Callable[[FloatArray, FloatArray], FloatArray]
@@ -161,7 +162,7 @@ class RescaledModel(Machine, Protocol):
 
 def multiplicative(scale: FloatArray, strength: FloatArray) -> FloatArray:
     r"""The rule of AROM, :math:`z \leftarrow z * |u|`."""
-    return scale * strength
+    return each(np.multiply, scale, strength)
 
 
 def power_rule(q: float) -> Rule:
@@ -169,8 +170,8 @@ def power_rule(q: float) -> Rule:
     exponent = 1.0 - 0.5 * q
 
     def rule(scale: FloatArray, strength: FloatArray) -> FloatArray:
-        product = scale * strength
-        return product if exponent == 1.0 else np.asarray(product**exponent)
+        weight = each(np.multiply, scale, strength)
+        return weight if exponent == 1.0 else np.asarray(weight**exponent)
 
     return rule
 
@@ -201,10 +202,13 @@ class UnitFactors:
         return cls(np.sqrt(design.column_stats(None, problem.sample_weight).variance), size)
 
     def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
-        found = self.size(scale * self.spread[features])
+        all_one = self.spread.dtype == bool and bool(self.spread.all())
+        found = self.size(scale if all_one else scale * self.spread[features])
         if not 0.0 < found < np.inf:
             return scale
-        return uniform(scale[0] / found, scale.size) if scale.strides == (0,) else scale / found
+        return (
+            uniform(scale[0] / found, scale.size) if scale.strides == (0,) else each(np.divide, scale, found)
+        )
 
 
 def correlated_start(
@@ -231,12 +235,26 @@ def correlated_start(
     targets = targets - (weight * targets).sum(axis=0) / total
     length = np.sqrt(total * (weight * targets**2).sum(axis=0))
     direction = weight * targets / np.where(length > 0.0, length, 1.0)
-    squared: FloatArray = np.square(problem.design.transpose_dot(direction)).mean(axis=1)
+    products = problem.design.transpose_dot(direction)
+    squared = _mean_squares(products)
+    del products  # vectors of wide data are large
     spread = (UnitFactors.of(problem) if units is None else units).spread
     if spread.dtype != bool:
         squared /= np.where(spread > 0.0, spread, 1.0) ** 2
-    squared += float(np.mean(1.0 / total))
-    return np.asarray(np.sqrt(squared, out=squared))
+    chance = float(np.mean(1.0 / total))
+
+    def root(first: int, last: int) -> None:
+        squared[first:last] += chance
+        np.sqrt(squared[first:last], out=squared[first:last])
+
+    in_threads(root, squared.size)
+    return squared
+
+
+def _mean_squares(products: FloatArray) -> FloatArray:
+    if products.shape[1] > 1:
+        return np.asarray(np.square(products).mean(axis=1))
+    return each(np.multiply, products[:, 0], products[:, 0])
 
 
 def uniform(value: float, size: int) -> FloatArray:
@@ -361,12 +379,16 @@ def rescale_until_sparse(
             resting = True
             break
         staying = _note(result, machine.status, alive, scale, strength, zero_tol)
-        new_scale = rule(scale[staying], strength[staying])
+        n_staying = int(np.count_nonzero(staying))
+        if n_staying == alive.size:
+            new_scale = rule(scale, strength)
+        else:
+            new_scale = rule(marked(scale, staying), marked(strength, staying))
+            alive = result.alive if n_staying else alive[:0]
         del strength
-        alive = alive if staying.all() else alive[staying] if not staying.any() else result.alive
         new_scale = in_units(alive, new_scale)
         resting = _is_at_rest(result, machine, scale, new_scale, tol)
-        if not staying.all() and not resting:
+        if n_staying < staying.size and not resting:
             active = _narrowed(design, active, alive, staying)
             machine.keep(staying)
         scale = new_scale
@@ -389,17 +411,18 @@ def _note(
     zero_tol: float,
 ) -> BoolArray:
     """Keep an iterate; returns which features stay."""
-    weight = scale * strength
-    staying: BoolArray = weight > zero_tol * weight.max(initial=0.0)
+    weight = each(np.multiply, scale, strength)
+    largest_weight = float(weight.max(initial=0.0))
+    staying: BoolArray = each(np.greater, weight, zero_tol * largest_weight, bool)
     if result.n_iter == 1:
-        result.fallen = alive[~staying], weight[~staying]
-        result.largest_at_first = float(weight.max(initial=0.0))
+        result.fallen = marked(alive, staying, False), marked(weight, staying, False)
+        result.largest_at_first = largest_weight
     result.status = status
     result.trained_on, result.trained_scale = None if alive.size == result.n_features else alive, scale
     if staying.all():
         result.iterates.append((alive, weight))
     elif staying.any():
-        result.iterates.append((alive[staying], weight[staying]))
+        result.iterates.append((marked(alive, staying), marked(weight, staying)))
     return staying
 
 

@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design, StandardizedDesign, gathered
+from zeronorm.design.index import each, made_absolute
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
@@ -86,9 +88,9 @@ class LinearMachine:
         if self.status in NO_SOLUTION:
             return np.zeros(scale.size)
         self.bias = np.array([part.solution.bias for part in self.parts])
-        self.weights = scale[:, None] * rescaled_weights
+        self.weights = _scaled(rescaled_weights, scale)
         self._earlier_weights = None if design.n_samples <= FEW_SAMPLES[self.loss] else self.weights
-        strength: FloatArray = np.abs(rescaled_weights, out=rescaled_weights)
+        strength = made_absolute(rescaled_weights)
         return strength[:, 0] if len(self.parts) == 1 else np.asarray(strength.sum(axis=1))
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
@@ -107,7 +109,7 @@ class LinearMachine:
 
     def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
         """Solve every part; the weights of the rescaled features, one column per machine."""
-        gram = design.gram(scale**2)
+        gram = design.gram(each(np.multiply, scale, scale))
         for part in self.parts:
             options = self._options(part) | {"max_iter": SOLVER_MAX_ITER}
             if self.epsilon is None:
@@ -116,7 +118,11 @@ class LinearMachine:
                 part.solution = solve_svr_dual(gram, part.target, epsilon=self.epsilon, **options)
         dual = np.column_stack([part.solution.dual_coef for part in self.parts])
         weights = np.require(design.transpose_dot(dual), requirements="W")
-        weights *= scale[:, None]
+
+        def rescale(first: int, last: int) -> None:
+            weights[first:last] *= scale[first:last, None]
+
+        in_threads(rescale, scale.size)
         return weights
 
     def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
@@ -146,6 +152,13 @@ class LinearMachine:
         base = "hinge" if self.epsilon is None else "epsilon_insensitive"
         loss = base if self.loss == "hinge" else f"squared_{base}"
         return {"C": part.price, "loss": loss, "tol": SOLVER_TOL, "warm_start": part.solution}
+
+
+def _scaled(weights: FloatArray, scale: FloatArray) -> FloatArray:
+    """The weights of each machine times the factors."""
+    if weights.shape[1] > 1:
+        return scale[:, None] * weights
+    return each(np.multiply, scale, weights[:, 0])[:, None]
 
 
 class GramMachine(LinearMachine):
