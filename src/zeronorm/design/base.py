@@ -200,8 +200,13 @@ class Design(ABC):
         """The memory order in which blocks are cheapest to fill."""
         return "F"
 
-    def _scratch_blocks(self, dtype: DTypeLike = np.float64) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield contiguous blocks that share one scratch memory: use or change each before the next."""
+    def _scratch_blocks(
+        self, dtype: DTypeLike = np.float64, scale: FloatArray | None = None
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield contiguous blocks that share one scratch memory: use or change each before the next.
+
+        ``scale`` has a factor of the type of the blocks for each column.
+        """
         n, memory = self.n_samples, np.empty(0, dtype=dtype)
         for outer, source in self._sources():
             width = min(source._scratch_width(), max(1, source.n_features))
@@ -210,8 +215,18 @@ class Design(ABC):
             for columns in source._column_slices(width):
                 m = columns.stop - columns.start
                 scratch = memory[: n * m].reshape((n, m), order=self._order)
-                source._fill(range(columns.start, columns.stop), scratch)
-                yield slice(outer.start + columns.start, outer.start + columns.stop), scratch
+                place = slice(outer.start + columns.start, outer.start + columns.stop)
+                chosen = range(columns.start, columns.stop)
+                if scale is None:
+                    source._fill(chosen, scratch)
+                else:
+                    source._fill_scaled(chosen, scratch, scale[place])
+                yield place, scratch
+
+    def _fill_scaled(self, columns: Index, out: FloatArray, scale: FloatArray) -> None:
+        """Write the columns, each times its factor."""
+        self._fill(columns, out)
+        out *= scale
 
     def _sources(self) -> Iterator[tuple[slice, Design]]:
         """Yield all columns in order as designs in memory: this one, or what is read of it at a time."""
@@ -320,9 +335,8 @@ class Design(ABC):
             return
 
         def add(part: range, accumulator: FloatArray) -> None:
-            for columns, block in self._take(part)._scratch_blocks(dtype):
-                if scale is not None:
-                    block *= scale[part.start + columns.start : part.start + columns.stop]
+            here = None if scale is None else scale[part.start : part.stop]
+            for _, block in self._take(part)._scratch_blocks(dtype, here):
                 column_kernels.add_outer_square(accumulator, block)
 
         with column_kernels.threads_for_outer_square(*self.shape):
@@ -608,13 +622,18 @@ def work_in_turn(
     n_threads: int,
     ahead: bool = False,
 ) -> Iterator[Part]:
-    """Yield, in order, what ``work`` makes of what is read at each place: one thread reads, ``n_threads`` work."""
+    """Yield, in order, what ``work`` makes of what is read at each place.
+
+    Of ``n_threads``, at least two, one at a time reads while the others work; more would wait for each other.
+    ``ahead`` without threads: while one part is used, the next is read.
+    """
     if not (n_threads or ahead) or len(places) < 2:
         for place in places:
             yield work(place, read(place))
         return
-    shared = _PartsInTurn(read, work, places, n_threads + 2 if n_threads else 1)
-    threads = [threading.Thread(target=shared.take_part, daemon=True) for _ in range(n_threads + 1)]
+    n_threads = max(2, n_threads) if n_threads else 1
+    shared = _PartsInTurn(read, work, places, 1 if n_threads == 1 else n_threads + 2)
+    threads = [threading.Thread(target=shared.take_part, daemon=True) for _ in range(n_threads)]
     try:
         for thread in threads:
             thread.start()

@@ -173,6 +173,18 @@ def centre_columns(columns: NDArray[Any], mean: FloatArray, factor: FloatArray, 
 
 
 @kernel
+def centre_and_scale_columns(
+    columns: NDArray[Any], mean: FloatArray, factor: FloatArray, scale: NDArray[Any], out: NDArray[Any]
+) -> None:
+    """The same, and then each row times its scale, in the precision of ``out``."""
+    for j in range(columns.shape[0]):
+        line, target = columns[j], out[j]
+        for i in range(line.shape[0]):
+            target[i] = (line[i] - mean[j]) * factor[j]
+            target[i] = target[i] * scale[j]
+
+
+@kernel
 def centre_rows(columns: NDArray[Any], mean: FloatArray, factor: FloatArray, out: NDArray[Any]) -> None:
     """The same for rows of samples."""
     for i in range(columns.shape[0]):
@@ -458,7 +470,15 @@ def _add_single_products(
                 *(plain, turned, rows, columns, depth, one, left, leading, right, leading),
                 *(zero, part.ctypes.data, stored),
             )
-        total += part
+        _add_part(total, part, lower == upper)
+
+
+@kernel
+def _add_part(total: FloatArray, part: NDArray[Any], lower_triangle: bool) -> None:
+    for j in range(total.shape[1]):
+        target, source = total[:, j], part[:, j]
+        for i in range(j if lower_triangle else 0, total.shape[0]):
+            target[i] += source[i]
 
 
 def add_product(accumulator: FloatArray, left: FloatArray, right: FloatArray) -> None:

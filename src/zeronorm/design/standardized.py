@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design, Part
-from zeronorm.design.column_kernels import centre_columns, centre_rows
+from zeronorm.design.column_kernels import centre_and_scale_columns, centre_columns, centre_rows
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_selector, compose
 from zeronorm.design.stats import ColumnStats, read_only
@@ -172,10 +172,23 @@ class StandardizedDesign(Design):
             out -= here.mean
             out *= here.factor
 
+    def _fill_scaled(self, columns: Index, out: FloatArray, scale: FloatArray) -> None:
+        base = self.base
+        if isinstance(base, DenseDesign) and self._is_worth_a_kernel(out) and out.flags.f_contiguous:
+            view = base._view(columns)
+            if view.flags.f_contiguous:
+                here = self._moments.take(columns)
+                centre_and_scale_columns(read_only(view.T), here.mean, here.factor, read_only(scale), out.T)
+                return
+        super()._fill_scaled(columns, out, scale)
+
+    def _is_worth_a_kernel(self, out: FloatArray) -> bool:
+        return out.size >= _NUMBERS_WORTH_A_KERNEL and self.base.dtype.kind == "f"
+
     def _fill_in_one_pass(self, columns: Index, here: _Moments, out: FloatArray) -> bool:
         """Read, centre and scale many numbers of an array at once; False where it does not lie as ``out`` does."""
         base = self.base
-        if out.size < _NUMBERS_WORTH_A_KERNEL or not isinstance(base, DenseDesign) or base.dtype.kind != "f":
+        if not isinstance(base, DenseDesign) or not self._is_worth_a_kernel(out):
             return False
         view = base._view(columns)
         if view.flags.f_contiguous and out.flags.f_contiguous:
