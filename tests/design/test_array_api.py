@@ -378,6 +378,13 @@ def test_which_selections_are_gathered_on_the_device(xp, monkeypatch):
     assert design._resident_elsewhere() is None
     monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8 - 1)
     assert design._resident_elsewhere() is design
+    monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
+    for apart, samples, stays in ((True, 7, True), (True, 8, False), (False, 7, False)):
+        monkeypatch.setattr(array_api, "has_own_memory", lambda array, apart=apart: apart)
+        monkeypatch.setattr(array_api, "_HOST_SAMPLES", samples)
+        assert design._resident_elsewhere() is None
+        assert (design._resident_elsewhere(for_gram=True) is design) == stays
+        assert (design.resident() is design) == stays
     ranges = design.take(slice(2, 29)).take_rows(slice(1, 8))
     monkeypatch.setattr(array_api, "_HOST_WORK", 1)
     assert ranges._resident_elsewhere() is ranges

@@ -40,6 +40,18 @@ def test_sums_in_double_precision(shape):
         np.testing.assert_allclose(found, X @ w, rtol=1e-10, atol=1e-8)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (33, 1700), (50, 5)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_centred_columns_in_double_precision(shape, turned):
+    x, X = data(shape)
+    x = x.T.contiguous().T if turned else x
+    shift, factor = X.mean(axis=0), np.linspace(0.1, 2.0, shape[1])
+    found = device_kernels.centered(
+        x, torch.asarray(shift, device=DEVICE), torch.asarray(factor, device=DEVICE)
+    )
+    np.testing.assert_allclose(found.cpu().numpy(), (X - shift) * factor, rtol=1e-14, atol=1e-14)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (7, 300), (50, 5), (1001, 3)])
 def test_moments_of_chosen_rows(shape):
     x, X = data(shape)

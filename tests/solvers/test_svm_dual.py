@@ -322,6 +322,20 @@ def test_block_pivoting_finds_the_same_optimum(C, loss, shift, by_products, monk
         assert abs(y @ found) <= 1e-10 * found.sum()
 
 
+@pytest.mark.parametrize(
+    ("p", "C", "loss"), [(900, 0.002, "squared_hinge"), (900, 1.0, "hinge"), (20, 1.0, "hinge")]
+)
+def test_a_guess_that_all_samples_are_free_changes_no_solution(p, C, loss):
+    """Where it is right, no pair step is needed; with fewer features than samples these depend on each other."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, p)), np.where(np.arange(300) % 3, 1.0, -1.0)
+    expected = solve_svm_dual(X @ X.T, y, C=C, loss=loss, tol=1e-9)
+    found = solve_svm_dual(X @ X.T, y, C=C, loss=loss, tol=1e-9, all_free=True)
+    np.testing.assert_allclose(found.alpha, expected.alpha, atol=1e-7 * expected.alpha.max())
+    assert expected.n_iter > 0
+    assert found.n_iter == (0 if p == 900 else expected.n_iter)
+
+
 def test_block_pivoting_gives_up_where_samples_depend_on_each_other():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 20)), np.where(np.arange(300) % 2, 1.0, -1.0)

@@ -35,6 +35,8 @@ from zeronorm.design.stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
 _SINGLE_SUM = 1024
 # Data whose Gram matrix takes so many multiplications are worth the way to the device and back.
 _HOST_WORK = 10**8
+# With more samples than this a Gram matrix comes from the device in less time than the host takes for few features.
+_HOST_SAMPLES = 512
 # Matrices up to this side have their eigenvalues found on the host.
 _HOST_EIGEN = 400
 # The products of samples are symmetric: of so many bands of rows each is multiplied with itself and those below.
@@ -99,9 +101,10 @@ class ArrayApiDesign(Design):
     def _affine(self, shift: FloatArray, factor: FloatArray) -> ArrayApiDesign:
         return self._part(self._rows, self._columns, (shift, factor))
 
-    def _resident_elsewhere(self) -> Design | None:
+    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
         n, p = self.shape
-        if 8 * n * p <= SMALL_COPY_BYTES and n * p * min(n, p) <= _HOST_WORK:
+        brings_gram = for_gram and n > _HOST_SAMPLES and has_own_memory(self._array)
+        if 8 * n * p <= SMALL_COPY_BYTES and n * p * min(n, p) <= _HOST_WORK and not brings_gram:
             return None
         if isinstance(self._rows, range) and isinstance(self._columns, range):
             return self
@@ -225,13 +228,29 @@ class ArrayApiDesign(Design):
         weight = scale_sq
         if self._affine_part is not None:  # one pass over the data less than factors on both sides
             weight = self._affine_part[1] ** 2 if scale_sq is None else self._affine_part[1] ** 2 * scale_sq
-        found = self._outer_sums(lambda columns: (self._centered(columns),) * 2, weight, bands)
+        found = self._outer_sums(*self._sides_of_gram(weight), bands)
         if found[0] is None:
             return np.zeros((n, n))
         upper = xp.zeros((n, n), dtype=xp.float64, device=device_of(self._array))
         for band, part in zip(bands, found, strict=True):
             upper[band, band.start :] = part
         return on_host(xp.triu(upper) + xp.triu(upper, k=1).T)
+
+    def _sides_of_gram(
+        self, weight: FloatArray | None
+    ) -> tuple[Callable[[range], tuple[Any, Any]], FloatArray | None]:
+        """What gives both sides of the products of a block of columns, and weights that the left one still needs."""
+        kernels = kernels_for(self._array)
+        if kernels is None or weight is None or weight.min(initial=0.0) < 0.0:
+            return lambda columns: (self._centered(columns),) * 2, weight
+        root = self._to_device(np.sqrt(weight))
+        shift = self._xp.zeros_like(root) if self._affine_part is None else self._affine_on_device[0]
+
+        def sides(columns: range) -> tuple[Any, Any]:
+            block, place = self._native(columns), slice(columns.start, columns.stop)
+            return (kernels.centered(block, shift[place], root[place]),) * 2
+
+        return sides, None
 
     def _outer_sums(
         self, sides: Callable[[range], tuple[Any, Any]], scale: FloatArray | None, bands: list[slice]

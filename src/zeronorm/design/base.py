@@ -127,15 +127,15 @@ class Design(ABC):
         """
         from zeronorm.design.dense import DenseDesign
 
-        elsewhere = self._resident_elsewhere()
+        elsewhere = self._resident_elsewhere(for_gram=True)
         if elsewhere is not None:
             return self._passing_on(elsewhere)
         return self._passing_on(DenseDesign(self.block(slice(None)), self.feature_names))
 
-    def _resident_elsewhere(self) -> Design | None:
+    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
         """The data where they live, when a dense copy on the host would suit them less; None when it is better.
 
-        Sparse data stay sparse, unless dense ones are small.
+        Sparse data stay sparse, unless dense ones are small. ``for_gram``: mostly Gram matrices will be asked for.
         """
         return self if self.is_sparse and 8 * self.n_samples * self.n_features > SMALL_COPY_BYTES else None
 

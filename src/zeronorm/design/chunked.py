@@ -86,7 +86,7 @@ class ChunkedDesign(Design):
         budget = self.memory_budget
         return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=budget, kept=kept)
 
-    def _resident_elsewhere(self) -> Design | None:
+    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
         """What would take more than a quarter of the budget as an array of float64 stays in the files."""
         return self if 32 * self.n_samples * self.n_features > self.memory_budget else None
 

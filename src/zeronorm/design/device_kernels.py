@@ -161,6 +161,22 @@ def _difference_sums(
     tl.store(out + part.to(tl.int64) * n_columns + column, tl.sum(total, axis=0), mask=inside)
 
 
+@triton.jit
+def _centered(
+    x, stride, shift, factor, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):  # pragma: no cover
+    """out[i, j] = (x[i, j] - shift[j]) factor[j]"""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(1).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    known, inside = row < n_rows, column < n_columns
+    both = known[:, None] & inside[None, :]
+    center = tl.load(shift + column, mask=inside, other=0.0)
+    scale = tl.load(factor + column, mask=inside, other=0.0)
+    place = row.to(tl.int64)[:, None]
+    value = tl.load(x + place * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
+    tl.store(out + place * n_columns + column[None, :], (value - center[None, :]) * scale[None, :], mask=both)
+
+
 def _parts(n_rows: int, n_columns: int, width: int) -> tuple[tuple[int, int], int]:
     """The grid of programs for sums down the columns, and the rows of each: tall data have few columns to share."""
     n_blocks = triton.cdiv(n_columns, width)
@@ -193,6 +209,18 @@ def dot(x: Any, w: Any) -> Any:
             x, x.stride(0), w, out, n, p, n_parts, PART=_COLUMNS_PER_PART, ROWS=_ROWS, COLUMNS=256
         )
     return out.sum(dim=1)
+
+
+def centered(x: Any, shift: Any, factor: Any) -> Any:
+    """``(x - shift) * factor`` in double precision: one reading and one writing."""
+    x = x if x.stride(1) == 1 else x.contiguous()
+    n, p = x.shape
+    out = torch.empty((n, p), dtype=torch.float64, device=x.device)
+    with _on_its_device(x):
+        _centered[(triton.cdiv(n, _ROWS), triton.cdiv(p, 256))](
+            x, x.stride(0), shift, factor, out, n, p, ROWS=_ROWS, COLUMNS=256
+        )
+    return out
 
 
 def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
@@ -302,8 +330,9 @@ def _sums(x: Any) -> tuple[list[Any], list[Any]]:
     n, p = x.shape
     v, w = torch.arange(n, device=x.device).double(), torch.arange(p, device=x.device).double()
     moments = column_moments(x, torch.arange(n, device=x.device), torch.ones_like(v), float(n))
-    found = [transpose_dot(x, v), dot(x, w), moments[2], moments[3]]
-    return found, [double.T @ v, double @ w, double.mean(dim=0), n * double.var(dim=0, correction=0)]
+    found = [transpose_dot(x, v), dot(x, w), moments[2], moments[3], centered(x, w, w)]
+    spread = n * double.var(dim=0, correction=0)
+    return found, [double.T @ v, double @ w, double.mean(dim=0), spread, (double - w) * w]
 
 
 def _differences(x: Any) -> tuple[list[Any], list[Any]]:

@@ -120,8 +120,8 @@ class StandardizedDesign(Design):
     def _fused(self) -> Design:
         return self if self._inner is None else self._inner
 
-    def _resident_elsewhere(self) -> Design | None:
-        base = self.base._resident_elsewhere()
+    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+        base = self.base._resident_elsewhere(for_gram=for_gram)
         if base is None or base is self.base:
             return None if base is None else self
         return StandardizedDesign(base, self.mean, self.scale, zero_columns=self.zero_columns)

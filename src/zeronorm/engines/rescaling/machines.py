@@ -113,7 +113,9 @@ class LinearMachine:
         for part in self.parts:
             options = self._options(part) | {"max_iter": SOLVER_MAX_ITER}
             if self.epsilon is None:
-                part.solution = solve_svm_dual(gram, part.target, **options)
+                is_wide = design.n_features >= design.n_samples
+                guess = self.loss == "squared" and is_wide
+                part.solution = solve_svm_dual(gram, part.target, all_free=guess, **options)
             else:
                 part.solution = solve_svr_dual(gram, part.target, epsilon=self.epsilon, **options)
         dual = np.column_stack([part.solution.dual_coef for part in self.parts])

@@ -63,6 +63,7 @@ def solve_svm_dual(
     C: float | ArrayLike = 1.0,
     loss: ClassificationLoss = "hinge",
     warm_start: SvmDual | None = None,
+    all_free: bool = False,
     tol: float = 1e-6,
     max_iter: int = DEFAULT_MAX_ITER,
 ) -> SvmDual:
@@ -82,20 +83,30 @@ def solve_svm_dual(
     C : the price of an error, one for all samples or one for each; ``inf`` is the hard margin. When the
         classes cannot be separated then, the status is ``UNBOUNDED``.
     warm_start : a solution of a similar problem; K, y and C may have changed.
+    all_free : a guess where there is no such solution: all samples are support vectors, none at its bound, as with
+        squared losses and more features than samples. Where it fails, nothing is lost but some time.
     tol : largest violation of the optimality conditions, in units of the margin.
     """
     labels = np.asarray(y, dtype=np.float64)
     problem = BoxDual.classification(labels, per_sample(C, labels.size), loss == "squared_hinge")
     alpha = None if warm_start is None else warm_start.alpha
-    return SvmDual(*run_smo(K, problem, alpha, tol, max_iter))
+    return SvmDual(*run_smo(K, problem, alpha, tol, max_iter, all_free))
 
 
 def run_smo(
-    K: FloatArray, problem: BoxDual, start: FloatArray | None, tol: float, max_iter: int
+    K: FloatArray,
+    problem: BoxDual,
+    start: FloatArray | None,
+    tol: float,
+    max_iter: int,
+    all_free: bool = False,
 ) -> tuple[BoxDual, FloatArray, FloatArray, float, float, int, Status]:
     """Solve a box dual on a kernel matrix; the fields of a DualSolution."""
     K = kernel_matrix(K)
-    found = None if start is None else pivot_free_set(K, problem, start)
+    found = None
+    if start is not None or all_free:
+        guess = np.zeros(problem.sign.size) if start is None else start
+        found = pivot_free_set(K, problem, guess, all_free=start is None)
     start = start if found is None else found
     alpha = np.zeros(problem.sign.size) if start is None else problem.feasible(start)
     f = np.zeros(problem.n_samples)
