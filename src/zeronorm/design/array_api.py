@@ -225,10 +225,7 @@ class ArrayApiDesign(Design):
         xp, n = self._xp, self.n_samples
         n_bands = _BANDS if n >= _BANDS * _LEAST_BAND and not self._single_products else 1
         bands = [slice(n * k // n_bands, n * (k + 1) // n_bands) for k in range(n_bands)]
-        weight = scale_sq
-        if self._affine_part is not None:  # one pass over the data less than factors on both sides
-            weight = self._affine_part[1] ** 2 if scale_sq is None else self._affine_part[1] ** 2 * scale_sq
-        found = self._outer_sums(*self._sides_of_gram(weight), bands)
+        found = self._outer_sums(*self._sides_of_gram(scale_sq), bands)
         if found[0] is None:
             return np.zeros((n, n))
         upper = xp.zeros((n, n), dtype=xp.float64, device=device_of(self._array))
@@ -236,15 +233,21 @@ class ArrayApiDesign(Design):
             upper[band, band.start :] = part
         return on_host(xp.triu(upper) + xp.triu(upper, k=1).T)
 
-    def _sides_of_gram(
-        self, weight: FloatArray | None
-    ) -> tuple[Callable[[range], tuple[Any, Any]], FloatArray | None]:
+    def _sides_of_gram(self, scale_sq: FloatArray | None) -> tuple[Callable[[range], tuple[Any, Any]], Any]:
         """What gives both sides of the products of a block of columns, and weights that the left one still needs."""
-        kernels = kernels_for(self._array)
-        if kernels is None or weight is None or weight.min(initial=0.0) < 0.0:
-            return lambda columns: (self._centered(columns),) * 2, weight
-        root = self._to_device(np.sqrt(weight))
-        shift = self._xp.zeros_like(root) if self._affine_part is None else self._affine_on_device[0]
+        xp, kernels = self._xp, kernels_for(self._array)
+        scale: Any = None if scale_sq is None else self._to_device(scale_sq)
+        if scale is None and self._affine_part is None:
+            return lambda columns: (self._double(columns),) * 2, None
+        if self._affine_part is not None:
+            shift, factor = self._affine_on_device
+        else:
+            shift, factor = xp.zeros_like(scale), xp.ones_like(scale)
+        scale = xp.ones_like(factor) if scale is None else scale
+        if kernels is None or (scale_sq is not None and scale_sq.min(initial=0.0) < 0.0):
+            # One pass over the data less than with factors on both sides.
+            return lambda columns: (self._centered(columns),) * 2, factor**2 * scale
+        root = xp.sqrt(scale) * factor
 
         def sides(columns: range) -> tuple[Any, Any]:
             block, place = self._native(columns), slice(columns.start, columns.stop)
@@ -253,16 +256,15 @@ class ArrayApiDesign(Design):
         return sides, None
 
     def _outer_sums(
-        self, sides: Callable[[range], tuple[Any, Any]], scale: FloatArray | None, bands: list[slice]
+        self, sides: Callable[[range], tuple[Any, Any]], weight: Any, bands: list[slice]
     ) -> list[Any]:
         """Products of bands of the left rows with the right rows from the beginning of the band on."""
-        factor = None if scale is None else self._to_device(scale)
         totals: list[Any] = [None] * len(bands)
 
         def add(columns: range) -> None:
             left, right = sides(columns)
-            if factor is not None:
-                left = left * factor[columns.start : columns.stop]
+            if weight is not None:
+                left = left * weight[columns.start : columns.stop]
             # All of them first: where memory ends half-way, the block is tried again in parts.
             products = [self._add_outer(left[band, :], right[band.start :, :], None) for band in bands]
             for k, product in enumerate(products):
@@ -275,7 +277,8 @@ class ArrayApiDesign(Design):
         def sides(columns: range) -> tuple[Any, Any]:
             return self._double(columns), self._other_block(other, columns)
 
-        found = self._outer_sums(sides, scale_sq, [slice(0, self.n_samples)])[0]
+        weight = None if scale_sq is None else self._to_device(scale_sq)
+        found = self._outer_sums(sides, weight, [slice(0, self.n_samples)])[0]
         return np.zeros((self.n_samples, other.n_samples)) if found is None else on_host(found)
 
     def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -257,7 +257,8 @@ class StandardizedDesign(Design):
         if not self.n_features or 8 * self.n_samples**2 > _MOST_KEPT_BYTES:
             return self._scaled_gram(scale_sq)
         factor = 1.0 if scale_sq is None else float(scale_sq[0])
-        if scale_sq is not None and not bool(np.all(scale_sq == factor)):
+        # The ends first: as a rule they tell different scales apart at once.
+        if scale_sq is not None and not (scale_sq[-1] == factor and bool(np.all(scale_sq == factor))):
             return self._scaled_gram(scale_sq)
         if self._plain_gram is None:
             self._plain_gram = self._scaled_gram(None)

@@ -267,18 +267,29 @@ def _solve_by_factor(
     K: FloatArray, chosen: IntArray, ridge: FloatArray, shift: float, right: FloatArray
 ) -> FloatArray | None:
     """The solution of (K + shift + ridge) x = right on the chosen samples; None where they depend on each other."""
-    system = K.copy() if chosen.size == len(K) else K[np.ix_(chosen, chosen)]
-    system += shift
-    system.flat[:: chosen.size + 1] += ridge
+    system = np.empty((chosen.size, chosen.size))
+    _fill_upper_triangle(K, chosen, ridge, shift, system)
     try:
         with one_thread_for_factors(chosen.size):
-            factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+            factor = cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
     diagonal = np.diagonal(factor[0])
     if not diagonal.min() > DEPENDENT * diagonal.max():
         return None
     return np.asarray(cho_solve(factor, right, check_finite=False))
+
+
+@kernel
+def _fill_upper_triangle(
+    K: FloatArray, chosen: IntArray, ridge: FloatArray, shift: float, system: FloatArray
+) -> None:
+    """K + shift + ridge on the chosen samples; a Cholesky factor asks for one triangle only."""
+    for a in range(chosen.size):
+        row = K[chosen[a]]
+        for b in range(a, chosen.size):
+            system[a, b] = row[chosen[b]] + shift
+        system[a, a] += ridge[a]
 
 
 def _solve_by_gradients(
