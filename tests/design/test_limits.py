@@ -606,9 +606,9 @@ def test_bands_of_a_matrix_that_are_changed_at_a_time(monkeypatch):
 def test_moments_come_in_pieces(monkeypatch):
     monkeypatch.setattr(standardized, "_BAND_ENTRIES", 4)
     view = as_design(data()).standardized()
-    pieces = list(view._moments.slices())
-    assert pieces == [slice(0, 4), slice(4, 8), slice(8, 9)]
-    for place in pieces:
+    places = list(view._moments.slices())
+    assert places == [slice(0, 4), slice(4, 8), slice(8, 9)]
+    for place in places:
         part = view._moments.piece(place)
         np.testing.assert_array_equal(part.mean, view.mean[place])
         np.testing.assert_array_equal(part.factor, 1.0 / view.scale[place])

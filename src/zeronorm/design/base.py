@@ -504,6 +504,15 @@ class Design(ABC):
         self._accumulate_stats(accumulator)
         return accumulator.result()
 
+    def use_column_stats(
+        self, use: Callable[[slice, ColumnStats], None], y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> None:
+        """Hand the statistics of all columns to ``use``, part by part and in threads where they come from files.
+
+        Eight vectors as long as the features need not be kept then.
+        """
+        use(slice(0, self.n_features), self.column_stats(y, sample_weight))
+
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         for columns, block in self._scratch_blocks():
             accumulator.add_dense(block, range(block.shape[1]), target=columns.start)

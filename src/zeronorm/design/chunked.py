@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._threads import available_threads, long_vector, one_thread_for_products
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design, Part, memory_for, opened, read_in_turn, work_in_turn
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_index, as_selector, compose, is_run, spans_of
-from zeronorm.design.stats import StatsAccumulator
+from zeronorm.design.stats import ColumnStats, StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
-_MOST_WORKERS = 6  # threads that work while one reads; more would wait for the disk
+_MOST_WORKERS = 6  # threads, of which one reads while the others work; more would wait for the disk
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
 # Bytes as float64, of columns stored one after the other: what was just read is still close to the processor. Of files
@@ -135,9 +135,15 @@ class ChunkedDesign(Design):
         self._keep_if_worth_it()
         return self._from_arrays(lambda columns, part: work(columns, _PartOfFiles(part)))
 
-    def _from_arrays(self, work: Callable[[slice, NDArray[Any]], Part]) -> Iterator[Part]:
-        """Yield what ``work`` makes of all columns in order."""
-        n_threads = min(_MOST_WORKERS, available_threads()) if self._reads_ahead else 0
+    def _from_arrays(
+        self, work: Callable[[slice, NDArray[Any]], Part], *, is_quick: bool = False
+    ) -> Iterator[Part]:
+        """Yield what ``work`` makes of all columns in order.
+
+        Work that is quicker than reading has one thread more, since one waits for the disk; products would only share
+        the processors with it.
+        """
+        n_threads = min(_MOST_WORKERS, available_threads()) + is_quick if self._reads_ahead else 0
         if len(self._files) > 1 or self._kept.has(self._columns):
             slices = list(self._column_slices())
             return work_in_turn(self._stored, work, slices, n_threads=n_threads)
@@ -159,8 +165,8 @@ class ChunkedDesign(Design):
     def _places_to_read(self) -> Iterator[tuple[slice, Index]]:
         """Parts of the columns, and what is read of the one file for each.
 
-        What is between scattered columns is read too, unless they are few: the thread that reads has nothing else
-        to do than to read on, and those that work on the numbers pick the columns.
+        What is between scattered columns is read too, unless they are few: to read on is quicker than to skip, and
+        who has read a part picks its columns while the next thread reads.
         """
         chosen = self._columns
         if isinstance(chosen, range) or not self._is_read_through(chosen):
@@ -190,8 +196,11 @@ class ChunkedDesign(Design):
 
     def _sweep(self, work: Callable[[slice, DenseDesign], None]) -> None:
         """Let threads work on all columns."""
+        self._keep_if_worth_it()
         with one_thread_for_products():
-            for _ in self._from_sources(work):
+            for _ in self._from_arrays(
+                lambda columns, part: work(columns, _PartOfFiles(part)), is_quick=True
+            ):
                 pass
 
     @property
@@ -240,6 +249,18 @@ class ChunkedDesign(Design):
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         self._sweep(lambda columns, part: part._accumulate_stats(accumulator, columns.start))
+
+    def use_column_stats(
+        self, use: Callable[[slice, ColumnStats], None], y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> None:
+        samples = StatsAccumulator((self.n_samples, 0), y, sample_weight)
+
+        def collect(columns: slice, part: DenseDesign) -> None:
+            accumulator = samples.for_columns(part.n_features)
+            part._accumulate_stats(accumulator)
+            use(columns, accumulator.result())
+
+        self._sweep(collect)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_tall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,6 +124,16 @@ class StatsAccumulator:
         q = int(self.codes.max(initial=0)) + 1
         self.weight: FloatArray = np.bincount(self.codes, self.row_weight, q).astype(np.float64)
         self.count = np.bincount(self.codes[self.row_weight > 0.0], minlength=q)
+        self._start(q, p)
+
+    def for_columns(self, n_columns: int) -> StatsAccumulator:
+        """One for so many columns of the same samples, without a second look at their classes and weights."""
+        part = copy.copy(self)
+        part.__dict__["_all_rows"] = self._all_rows
+        part._start(self.weight.size, n_columns)
+        return part
+
+    def _start(self, q: int, p: int) -> None:
         self.mean: FloatArray = long_vector(q * p).reshape(q, p)
         self.sum_sq: FloatArray = long_vector(q * p).reshape(q, p)  # of deviations from the class mean
         self.minimum, self.maximum = long_vector(p), long_vector(p)
@@ -299,6 +310,13 @@ def require_finite_stats(design: Design, stats: ColumnStats) -> None:
                 f"Input X varies by no more than {spread[column]:.3g} in column {column}{_name_of(design, column)}. "
                 f"Squares of differences below {SMALLEST_RANGE:.0e} underflow; rescale such columns first."
             )
+
+
+def are_trusted(stats: ColumnStats, dtype: np.dtype[Any]) -> bool:
+    """Whether `require_finite_stats` would find nothing."""
+    if not stats._extremes.all_usual or stats._extremes.smallest_width >= SMALLEST_RANGE:
+        return stats._extremes.all_usual
+    return not np.any((stats.maximum - stats.minimum < SMALLEST_RANGE) & ~stats.is_constant(dtype))
 
 
 def require_finite(design: Design, allow_nan: bool = False) -> None:

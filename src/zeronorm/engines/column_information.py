@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
 from zeronorm._threads import in_threads, long_vector
-from zeronorm._types import FloatArray
+from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import ColumnStats, Design, StandardizedDesign, is_constant_range
+from zeronorm.design.stats import are_trusted
 from zeronorm.selection.problem import Problem, column_index
 
 
@@ -49,14 +50,24 @@ def _safe_ratio_of(
 
 
 def _unusual_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    ratio, perfect = _ratio_and_perfect(numerator, denominator)
+    if np.any(perfect):
+        ratio[perfect] = _above_all(float(ratio[~perfect].max(initial=0.0)))
+    return ratio
+
+
+def _ratio_and_perfect(numerator: FloatArray, denominator: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The ratio, zero where the denominator is, and which ratios have no bound."""
     ratio = np.zeros_like(numerator)
     proper = denominator > 0
     with np.errstate(over="ignore"):  # a denominator next to zero counts as zero
         np.divide(numerator, denominator, out=ratio, where=proper)
-    perfect = (~proper | np.isinf(ratio)) & (numerator > 0)
-    if np.any(perfect):
-        ratio[perfect] = 2.0 * max(1.0, float(ratio[~perfect].max(initial=0.0)))
-    return ratio
+    return ratio, (~proper | np.isinf(ratio)) & (numerator > 0)
+
+
+def _above_all(largest: float) -> float:
+    """The score of perfect features, from the largest of the others."""
+    return 2.0 * max(1.0, largest)
 
 
 def two_class_score(stats: ColumnStats) -> FloatArray:
@@ -67,6 +78,29 @@ def two_class_score(stats: ColumnStats) -> FloatArray:
         lambda part: variance[1, part] + variance[0, part],
         mean.shape[1],
     )
+
+
+def two_class_score_by_part(problem: Problem) -> tuple[FloatArray, BoolArray] | None:
+    """The same while the data are read, and which features are constant; None where statistics cannot be trusted."""
+    design = problem.design
+    score, constant = long_vector(design.n_features), np.empty(design.n_features, dtype=bool)
+    perfect, largest, doubts = [np.empty(0, dtype=np.intp)], [0.0], []
+
+    def use(columns: slice, stats: ColumnStats) -> None:
+        if not are_trusted(stats, design.dtype):
+            doubts.append(columns)
+            return
+        mean, variance = stats.class_mean, stats.class_variance
+        ratio, is_perfect = _ratio_and_perfect(np.square(mean[1] - mean[0]), variance[1] + variance[0])
+        score[columns], constant[columns] = ratio, stats.is_constant(design.dtype)
+        perfect.append(columns.start + np.flatnonzero(is_perfect))
+        largest.append(float(ratio[~is_perfect].max(initial=0.0) if is_perfect.any() else ratio.max()))
+
+    design.use_column_stats(use, problem.y, problem.sample_weight)
+    if doubts:
+        return None
+    score[np.concatenate(perfect)] = _above_all(max(largest))
+    return score, constant
 
 
 def between_over_within(stats: ColumnStats) -> FloatArray:

@@ -10,6 +10,7 @@ from zeronorm.engines.column_information import (
     overall_score,
     squared_correlation,
     two_class_score,
+    two_class_score_by_part,
 )
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -95,6 +96,10 @@ class FisherScore(WeightedSelector):
             design = problem.design.standardized(sample_weight=problem.sample_weight)
             score = squared_correlation(design, problem.y, problem.sample_weight)
             return score, design.zero_columns
+        if problem.design.is_on_disk and problem.task == "binary" and self.variant == "between":
+            found = two_class_score_by_part(problem)
+            if found is not None:
+                return found
         stats = problem.column_stats()
         if self.variant == "overall":
             score = overall_score(stats)
