@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design
+from zeronorm.design.base import SMALL_COPY_BYTES, Design
 from zeronorm.design.column_kernels import (
     columns_range,
     columns_transpose_dot,
@@ -77,6 +77,13 @@ class DenseDesign(Design):
     def _take_rows(self, rows: Index) -> DenseDesign:
         chosen = compose(self._rows, rows)
         return DenseDesign(self._array, self.feature_names, rows=chosen, columns=self._columns)
+
+    def in_one_piece(self) -> Design:
+        few = self.dtype.itemsize * self.n_samples * self.n_features <= SMALL_COPY_BYTES
+        if isinstance(self._rows, range) or not few:
+            return self
+        copied = np.array(self._view(range(self.n_features)), order=self._order)
+        return self._passing_on(DenseDesign(copied, self.feature_names))
 
     @property
     def _order(self) -> Literal["C", "F"]:

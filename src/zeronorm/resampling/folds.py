@@ -20,12 +20,14 @@ from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.resampling.estimators import (
+    OnStandardized,
     fitted_path,
     fresh_copy,
     group_params,
     own_support,
     quiet_inside,
     seeded_clone,
+    standardized_columns,
 )
 from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
@@ -189,6 +191,7 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     sizes = plan.sizes if task.sizes is None else task.sizes
     X_train, X_test = _read_once((X_train, take_rows(plan.X, split.test)), path, sizes, plan.lifts_sizes)
     parts = (X_train, y_train), (X_test, plan.y[split.test])
+    standardized = _standardized_once((X_train, X_test), model, plan)
     for size in sizes:
         result: Cell = {"size": size, "error": None}
         try:
@@ -197,7 +200,7 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
             # The parameters are the same for all sizes, so they are checked with the first; and copying the
             # fresh clone is four times faster than cloning it again.
             with config_context(skip_parameter_validation=bool(cell["sizes"])):
-                _judge(result, plan, fresh_copy(model), *parts, columns)
+                _judge(result, plan, fresh_copy(model), *parts, columns, standardized)
         except Exception as error:
             if plan.is_strict:
                 raise
@@ -206,16 +209,47 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     return cell
 
 
+@dataclass(frozen=True, eq=False)
 class _ReadColumns:
-    """Columns of a design that were gathered once, for subsets of them."""
+    """Columns of a design that were gathered once, for subsets of them; one row for each, in one piece."""
 
-    def __init__(self, design: Design, columns: IntArray) -> None:
-        self.columns = columns
-        self.values = design.block(columns).T  # one row for each, in one piece
+    columns: IntArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, design: Design, columns: IntArray) -> _ReadColumns:
+        """These columns of a design."""
+        return cls(columns, design.block(columns).T)
 
     def take(self, columns: IntArray) -> FloatArray:
         """Some of them, as the design gives them."""
         return self.values[np.searchsorted(self.columns, columns)].T
+
+
+@dataclass(frozen=True, eq=False)
+class _StandardizedColumns:
+    """The columns of both parts, standardised once by the means and scales of the training part."""
+
+    train: _ReadColumns
+    test: _ReadColumns
+    means: FloatArray
+    scales: FloatArray
+
+    @classmethod
+    def of(cls, train: _ReadColumns, test: _ReadColumns) -> _StandardizedColumns | None:
+        """None where a number is missing: the predictor has words for it."""
+        values, means, scales = standardized_columns(train.values.T)
+        others = (test.values.T - means) / scales
+        if not (np.isfinite(values).all() and np.isfinite(others).all()):
+            return None
+        own, new = (_ReadColumns(train.columns, found.T) for found in (values, others))
+        return cls(own, new, means, scales)
+
+    def predictions(self, model: OnStandardized, y: NDArray[Any], columns: IntArray) -> NDArray[Any]:
+        """Of the test part, by the model that the training part fits; the same as of columns that are read anew."""
+        at = np.searchsorted(self.train.columns, columns)
+        model.fit_standardized(self.train.values[at].T, self.means[at], self.scales[at], y)
+        return np.asarray(model.predict_standardized(self.test.values[at].T))
 
 
 def _read_once(
@@ -232,7 +266,15 @@ def _read_once(
     columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *subsets]))
     if columns.size * sum(part.n_samples for part in parts) > MOST_READ_ONCE:
         return parts
-    return _ReadColumns(parts[0], columns), _ReadColumns(parts[1], columns)
+    return _ReadColumns.of(parts[0], columns), _ReadColumns.of(parts[1], columns)
+
+
+def _standardized_once(parts: tuple[Any, Any], model: Any, plan: FoldPlan) -> _StandardizedColumns | None:
+    """The columns that were read, standardised for a predictor of which nothing but predictions is asked."""
+    only_predicts = all(metric.response in ("predict", "selected") for metric in plan.metrics)
+    if not (isinstance(parts[0], _ReadColumns) and isinstance(model, OnStandardized) and only_predicts):
+        return None
+    return _StandardizedColumns.of(*parts)
 
 
 def _taken(X: Any, columns: IntArray) -> Any:
@@ -252,12 +294,24 @@ def smallest_size(path: SelectionPath) -> int:
     return int(path.sizes[0])
 
 
-def _judge(result: Cell, plan: FoldPlan, model: Any, train: Any, test: Any, columns: IntArray) -> None:
+def _judge(
+    result: Cell,
+    plan: FoldPlan,
+    model: Any,
+    train: Any,
+    test: Any,
+    columns: IntArray,
+    standardized: _StandardizedColumns | None,
+) -> None:
     """Fit the predictor on the selected columns of the training part and measure it on the test part."""
     start = time.perf_counter()
-    model.fit(_taken(train[0], columns), train[1])
-    X_test, y_test = _taken(test[0], columns), test[1]
-    predictions = np.asarray(model.predict(X_test))
+    X_test, y_test = None, test[1]
+    if standardized is not None:
+        predictions = standardized.predictions(model, train[1], columns)
+    else:
+        model.fit(_taken(train[0], columns), train[1])
+        X_test = _taken(test[0], columns)
+        predictions = np.asarray(model.predict(X_test))
     result["seconds"] = time.perf_counter() - start
     _require_finite(predictions, "predictions", model)
     result["predictions"] = predictions.tolist()
