@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -128,6 +129,13 @@ class DenseDesign(Design):
 
     def _memory(self) -> FloatArray | None:
         """Return the whole design as a view that BLAS can read in place, or None."""
+        return self._place_in_memory
+
+    def __getstate__(self) -> dict[str, Any]:  # a view would travel as a second copy
+        return {name: value for name, value in self.__dict__.items() if name != "_place_in_memory"}
+
+    @functools.cached_property
+    def _place_in_memory(self) -> FloatArray | None:
         if self.dtype != np.float64:
             return None
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)):

@@ -311,11 +311,15 @@ class AutoSelector(SplittingSelector):
         metric = plan.metrics[0]
         tasks, places = [], []
         for split, paths in zip(splits, ranked, strict=True):
-            judges = first_to_name(paths, plan.sizes)
+            seen: dict[bytes, tuple[str, int]] = {}
+            judges = first_to_name(paths, plan.sizes, seen)
             places.append(judges)
+            columns = np.unique(np.frombuffer(b"".join(seen), dtype=np.intp))
             for name, path in paths.items():
                 mine = tuple(size for at, size in enumerate(plan.sizes) if judges[name][at] == (name, at))
-                tasks.append(CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine))
+                tasks.append(
+                    CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine, columns)
+                )
         tasks = [task for task in tasks if task.sizes]
         cells = run_cells(plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating")
         found = {
@@ -474,10 +478,15 @@ def thinned(splits: list[Split], problem: Problem, seed: int) -> list[Split]:
 
 
 def first_to_name(
-    paths: dict[str, SelectionPath], sizes: tuple[int | None, ...]
+    paths: dict[str, SelectionPath],
+    sizes: tuple[int | None, ...],
+    seen: dict[bytes, tuple[str, int]] | None = None,
 ) -> dict[str, list[tuple[str, int]]]:
-    """For each method and size, the method and the place of the size where the same features were named first."""
-    seen: dict[bytes, tuple[str, int]] = {}
+    """For each method and size, the method and the place of the size where the same features were named first.
+
+    ``seen`` is filled with all subsets.
+    """
+    seen = {} if seen is None else seen
     return {
         name: [
             seen.setdefault(path.support(max(int(size or 0), smallest_size(path))).tobytes(), (name, at))
