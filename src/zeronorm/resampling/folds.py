@@ -229,7 +229,7 @@ class _ReadColumns:
 
     def places(self, columns: IntArray) -> IntArray:
         """Where some of them stand."""
-        found = np.searchsorted(self.columns, columns)
+        found = np.minimum(np.searchsorted(self.columns, columns), self.columns.size - 1)
         if not np.array_equal(self.columns[found], columns):
             raise IndexError("A column was not read.")
         return found
