@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from zeronorm import L1SVM, RFE, FisherScore
+from zeronorm import AROM, L1SVM, RFE, FisherScore
 from zeronorm.registry import all_methods
-from zeronorm.selection.checked import constructor_parameters, kinds_of
+from zeronorm.selection.checked import CheckedParameters, constructor_parameters, kinds_of
 from zeronorm.selection.parameters import VOCABULARY
 
 METHODS = all_methods()
@@ -157,3 +157,12 @@ def test_the_table_for_contributors_is_the_vocabulary():
         row.split("|")[1].strip(" `"): row.split("|")[-2].strip() for row in rows if row.startswith("| `")
     }
     assert listed == {name: word.meaning for name, word in VOCABULARY.items()}
+
+
+def test_the_names_of_parameters_are_those_of_the_signature_and_looked_up_once(monkeypatch):
+    found = RFE._get_param_names()
+    assert found == super(CheckedParameters, RFE)._get_param_names()
+    assert found != AROM._get_param_names()
+    monkeypatch.setattr("inspect.signature", lambda *_: pytest.fail("looked at the signature"))
+    found.append("what a caller does with the list")
+    assert RFE._get_param_names() == found[:-1]

@@ -183,3 +183,9 @@ def test_parameters_come_from_signature_and_docstring():
     assert {row["name"]: row["default"] for row in parameters_of(zeronorm.SelectorCV)}[
         "selector"
     ] == "required"
+
+
+def test_a_method_of_this_package_is_found_without_a_look_at_all_others(monkeypatch):
+    info = get_method("fisher")
+    monkeypatch.setattr("zeronorm.registry.all_methods", lambda: pytest.fail("looked at all methods"))
+    assert get_method("fisher") is info

@@ -97,5 +97,26 @@ def test_little_work_is_done_in_one_thread(shape, is_little):
     assert blas_threads() == before
 
 
+def test_a_limit_that_is_there_is_not_set_again(monkeypatch):
+    controller, limits = _threads.thread_controller(), []
+
+    class Counting:
+        def info(self):
+            return controller.info()
+
+        def limit(self, **options):
+            limits.append(options)
+            return controller.limit(**options)
+
+    monkeypatch.setattr(_threads, "thread_controller", Counting)
+    with threadpool_limits(limits=3, user_api="blas"):
+        before = blas_threads()
+        for _ in range(2):
+            with one_thread(), _threads.one_thread_for_products(), one_thread():
+                assert set(blas_threads()) == {1}
+            assert blas_threads() == before
+    assert len(limits) == 2
+
+
 def blas_threads():
     return [pool["num_threads"] for pool in _threads.thread_controller().info() if pool["user_api"] == "blas"]

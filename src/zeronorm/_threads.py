@@ -63,10 +63,21 @@ def one_thread_for_factors(side: int) -> AbstractContextManager[Any]:
     return nullcontext() if side > SMALL_FACTOR else one_thread()
 
 
-def one_thread() -> AbstractContextManager[Any]:
+_ALONE: ContextVar[bool] = ContextVar("zeronorm_one_thread", default=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread."""
-    limit: AbstractContextManager[Any] = thread_controller().limit(limits=1, user_api="blas")
-    return limit
+    if _ALONE.get():  # to set the limit again takes longer than a small factor
+        yield
+        return
+    token = _ALONE.set(True)
+    try:
+        with thread_controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _ALONE.reset(token)
 
 
 _SWEEPING: ContextVar[int | None] = ContextVar("zeronorm_sweeping_threads", default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -14,7 +15,16 @@ from scipy import sparse
 
 from zeronorm import as_design
 from zeronorm._threads import NotEnoughMemoryError
-from zeronorm.design import StandardizedDesign, annotated, array_api, chunked, column_kernels, packing, stats
+from zeronorm.design import (
+    StandardizedDesign,
+    annotated,
+    array_api,
+    chunked,
+    column_kernels,
+    dense,
+    packing,
+    stats,
+)
 from zeronorm.design.annotated import design_of_rows
 from zeronorm.design.array_api import ArrayApiDesign, to_device
 from zeronorm.design.base import BACKENDS, opened, read_in_turn, register_backend, work_in_turn
@@ -921,3 +931,32 @@ def test_a_sandwich_of_rows_in_memory_is_that_of_gathered_rows():
     assert len(list(DenseDesign(X)._scaled_rows(d))) > 1
     np.testing.assert_array_equal(found, gathered)
     np.testing.assert_allclose(found, X.T @ (d[:, None] * X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scattered_rows_in_one_piece(order, dtype, monkeypatch):
+    X = np.array(np.random.default_rng(0).normal(size=(9, 7)), dtype=dtype, order=order)
+    whole = as_design(X, feature_names=list("abcdefg"))
+    part = whole.take_rows([8, 1, 2, 5]).take([0, 3, 6])
+    copied = part.in_one_piece()
+    np.testing.assert_array_equal(copied.block(slice(None)), X[np.ix_([8, 1, 2, 5], [0, 3, 6])])
+    assert copied.dtype == dtype
+    assert copied._order == order
+    assert list(copied.feature_names) == ["a", "d", "g"]
+    assert copied._known_finite == part._known_finite
+    assert (copied._memory() is None) == (dtype == np.float32)
+    assert whole.in_one_piece() is whole  # nothing is scattered
+    assert whole.take_rows(slice(2, 6)).in_one_piece()._array is X
+    monkeypatch.setattr(dense, "SMALL_COPY_BYTES", 4 * 3 * X.itemsize - 1)
+    assert part.in_one_piece() is part
+    sparse_part = as_design(sparse.csr_array(X)).take_rows([8, 1])
+    assert sparse_part.in_one_piece() is sparse_part
+
+
+def test_the_place_of_data_in_memory_is_found_once_and_does_not_travel():
+    design = as_design(np.random.default_rng(0).normal(size=(50, 40)))
+    size = len(pickle.dumps(design))
+    assert design._memory() is design._memory()
+    assert len(pickle.dumps(design)) == size
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(design)).gram(), design.gram())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +19,7 @@ from zeronorm.resampling.metrics import METRICS
 from zeronorm.resampling.splits import make_splits
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Progress
+from zeronorm.selectors.meta.auto import KnownPath
 
 
 def cells(X, y, sizes, estimator, selector=None, is_strict=True):
@@ -49,6 +51,81 @@ def test_columns_that_are_read_once_give_the_same_cells(sizes, order, monkeypatc
     monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)
     assert once == cells(as_design(X), y, sizes, estimator)
     assert len(once) == 3 * len(sizes)
+
+
+def predicted(X, y, task, sizes, estimator, columns=None, n_jobs=None, n_methods=2, **settings):
+    """Cells of several tasks a fold where nothing but predictions is asked."""
+    metric = METRICS["r2" if task == "regression" else "error_rate"]
+    plan = FoldPlan(X, y, None, sizes, estimator, [], (metric,), seed=0, **settings)
+    splits = make_splits(3, y, None, classification=task != "regression", seed=0)
+    paths = [SelectionPath(order=np.roll(np.arange(X.shape[1]), 3 * shift)) for shift in range(n_methods)]
+    tasks = [
+        CellTask("", KnownPath(path), [], split, f"{split.index} {place}", columns=columns)
+        for split in splits
+        for place, path in enumerate(paths)
+    ]
+    found = run_cells(plan, tasks, n_jobs=n_jobs, progress=Progress(), description="")
+    return [[size.get(key) for key in ("selected", "predictions", "metrics", "error")]
+            for cell in found.values() for size in cell["sizes"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("task", ["classification", "multiclass", "regression"])
+def test_columns_that_are_standardised_once_give_the_same_cells(task, order, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % (3 if task == "multiclass" else 2)
+    X = np.array(5.0 + rng.normal(size=(48, 12)) + 0.6 * y[:, None] * rng.random(12), order=order)
+    X[:, 4] = 7.0  # constant
+    y = X[:, 0] + rng.normal(size=48) if task == "regression" else y
+    estimator = default_estimator(task if task == "regression" else "classification", n_samples=48)
+    calls = []
+    standardize = folds.standardized_columns
+    monkeypatch.setattr(folds, "standardized_columns", lambda X: calls.append(X.shape) or standardize(X))
+    design, sizes = as_design(X), (1, 3, 8)
+    each = predicted(design, y, task, sizes, estimator)
+    assert calls == [(32, 8)] * 6  # two methods in three folds
+    calls.clear()
+    assert predicted(design, y, task, sizes, estimator, columns=np.arange(12)) == each
+    assert calls == [(32, 12)] * 3  # once for both methods
+    calls.clear()
+    monkeypatch.setattr(
+        folds, "MOST_READ_ONCE", 48 * 8
+    )  # all columns would be too many, those of a method are not
+    assert predicted(design, y, task, sizes, estimator, columns=np.arange(12)) == each
+    assert calls == [(32, 8)] * 6
+    calls.clear()
+    monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)
+    assert predicted(design, y, task, sizes, estimator, columns=np.arange(12)) == each
+    assert not calls
+
+
+def test_workers_read_the_columns_of_their_own_task():
+    rng = np.random.default_rng(1)
+    y = np.arange(45) % 2
+    X = as_design(rng.normal(size=(45, 9)) + y[:, None])
+    estimator = default_estimator("classification", n_samples=45)
+    settings = {"task": "classification", "sizes": (1, 4), "estimator": estimator, "columns": np.arange(9)}
+    with parallel_config(backend="threading"):
+        assert predicted(X, y, n_jobs=2, **settings) == predicted(X, y, **settings)
+
+
+def test_a_column_that_was_not_read_is_no_other_column():
+    y = np.arange(45) % 2
+    X = as_design(np.random.default_rng(1).normal(size=(45, 9)))
+    estimator = default_estimator("classification", n_samples=45)
+    found = predicted(X, y, "classification", (1, 4), estimator, columns=np.array([0, 1, 2, 4]))
+    assert [cell[-1] is not None for cell in found[:4]] == [False, True, True, True]
+    assert all("was not read" in cell[-1] for cell in found[1:4])
+
+
+def test_the_predictor_has_words_for_a_missing_number():
+    y = np.arange(45) % 2
+    X = np.random.default_rng(1).normal(size=(45, 9))
+    X[3, 2] = np.nan
+    estimator = default_estimator("classification", n_samples=45)
+    found = predicted(as_design(X, allow_nan=True), y, "classification", (1, 4), estimator, n_methods=1)
+    assert [cell[-1] is None for cell in found] == [True, False] * 3
+    assert all("contains NaN" in cell[-1] for cell in found[1::2])
 
 
 class NotNested(BaseEstimator):

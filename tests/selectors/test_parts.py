@@ -276,7 +276,7 @@ def test_curves_are_told_of_where_they_are_clearly_better(gain, sizes, n_splits,
 
     def score_folds(self, plan, ranked, splits, progress):
         asked.append((plan.sizes, [list(paths) for paths in ranked]))
-        return {"relief": 0.5 + np.asarray(gain)[:, None] + np.zeros((1, len(plan.sizes)))}, {}
+        return {"relief": 0.5 + np.asarray(gain)[splits][:, None] + np.zeros((1, len(plan.sizes)))}, {}
 
     monkeypatch.setattr(auto.AutoSelector, "_score_folds", score_folds)
     splits = list(range(n_splits))
@@ -287,7 +287,7 @@ def test_curves_are_told_of_where_they_are_clearly_better(gain, sizes, n_splits,
         auto.AutoSelector()._warn_of_curves(Plan(sizes=sizes), ranked, splits, scores)
     assert bool(caught) is is_told
     if sizes[0] == 2 and n_splits > 1:
-        assert asked == [((2, 50), [["relief"]] * n_splits)]
+        assert asked == [((2, 50), [["relief"]])] * n_splits
     else:
         assert asked == []
     if is_told:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design
+from zeronorm.design.base import SMALL_COPY_BYTES, Design
 from zeronorm.design.column_kernels import (
     columns_range,
     columns_transpose_dot,
@@ -78,6 +79,13 @@ class DenseDesign(Design):
         chosen = compose(self._rows, rows)
         return DenseDesign(self._array, self.feature_names, rows=chosen, columns=self._columns)
 
+    def in_one_piece(self) -> Design:
+        few = self.dtype.itemsize * self.n_samples * self.n_features <= SMALL_COPY_BYTES
+        if isinstance(self._rows, range) or not few:
+            return self
+        copied = np.array(self._view(range(self.n_features)), order=self._order)
+        return self._passing_on(DenseDesign(copied, self.feature_names))
+
     @property
     def _order(self) -> Literal["C", "F"]:
         row_stride, column_stride = (abs(stride) for stride in self._array.strides)
@@ -121,6 +129,13 @@ class DenseDesign(Design):
 
     def _memory(self) -> FloatArray | None:
         """Return the whole design as a view that BLAS can read in place, or None."""
+        return self._place_in_memory
+
+    def __getstate__(self) -> dict[str, Any]:  # a view would travel as a second copy
+        return {name: value for name, value in self.__dict__.items() if name != "_place_in_memory"}
+
+    @functools.cached_property
+    def _place_in_memory(self) -> FloatArray | None:
         if self.dtype != np.float64:
             return None
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)):

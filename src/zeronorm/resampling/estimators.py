@@ -70,7 +70,7 @@ def seeded_clone(
 
 def fresh_copy(estimator: Any) -> Any:
     """A copy of an estimator that has not been fitted, to be fitted."""
-    return copy.copy(estimator) if isinstance(estimator, _OnStandardized) else copy.deepcopy(estimator)
+    return copy.copy(estimator) if isinstance(estimator, OnStandardized) else copy.deepcopy(estimator)
 
 
 def unset_random_states(estimator: Any) -> list[str]:
@@ -137,7 +137,7 @@ def default_estimator(task: str, *, n_samples: int, is_sparse: bool = False) -> 
     return make_pipeline(StandardScaler(with_mean=not is_sparse), machine)
 
 
-class _OnStandardized:
+class OnStandardized:
     """Fit and predict on columns of mean zero and variance one.
 
     A pipeline with ``StandardScaler`` does the same, but checks the same numbers six times: with few samples and
@@ -146,19 +146,19 @@ class _OnStandardized:
 
     def fit(self, X: Any, y: Any) -> Self:
         """Take the means and scales of the columns, then fit the predictor."""
-        X = _as_floats(X)
-        n = len(X)
-        self.mean_ = X.mean(axis=0)
-        centred = X - self.mean_
-        variance = (centred**2).sum(axis=0) / n - centred.mean(axis=0) ** 2
-        rounding = np.finfo(X.dtype).eps * n
-        # What rounding alone may give counts as constant.
-        constant = variance <= rounding * variance + (rounding * self.mean_) ** 2
-        self.scale_ = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance))).astype(X.dtype)
+        return self.fit_standardized(*standardized_columns(_as_floats(X)), y)
+
+    def fit_standardized(self, X: FloatArray, means: FloatArray, scales: FloatArray, y: Any) -> Self:
+        """Fit the predictor on columns that these means and scales have standardised."""
+        self.mean_, self.scale_ = means, scales
         # The parameters are those of default_estimator: to check them at each fit takes a sixth of a small one.
         with config_context(skip_parameter_validation=True):
-            super().fit(centred / self.scale_, y)  # type: ignore[misc]
+            super().fit(X, y)  # type: ignore[misc]
         return self
+
+    def predict_standardized(self, X: FloatArray) -> Any:
+        """Predictions of samples that are standardised already, and finite."""
+        return super().predict(X)  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """Predictions of the standardised samples."""
@@ -172,6 +172,18 @@ class _OnStandardized:
             )
         assert_all_finite(X, input_name="X")
         return np.asarray((X - self.mean_) / self.scale_)
+
+
+def standardized_columns(X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The columns with mean zero and variance one, their means and scales; constant columns have a scale of one."""
+    n, means = len(X), X.mean(axis=0)
+    centred = X - means
+    variance = (centred**2).sum(axis=0) / n - centred.mean(axis=0) ** 2
+    rounding = np.finfo(X.dtype).eps * n
+    # What rounding alone may give counts as constant.
+    constant = variance <= rounding * variance + (rounding * means) ** 2
+    scales = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance))).astype(X.dtype)
+    return centred / scales, means, scales
 
 
 class _PairMachine(SVC):  # type: ignore[misc]
@@ -288,7 +300,7 @@ def _votes(values: FloatArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
     return votes, confidence
 
 
-class StandardizedSVC(_OnStandardized, _PairMachine):
+class StandardizedSVC(OnStandardized, _PairMachine):
     """A support vector machine on standardised columns."""
 
     def decision_function(self, X: Any) -> Any:
@@ -303,7 +315,7 @@ class _QuickRidge(Ridge):  # type: ignore[misc]
         return X @ self.coef_.T + self.intercept_
 
 
-class StandardizedRidge(_OnStandardized, _QuickRidge):
+class StandardizedRidge(OnStandardized, _QuickRidge):
     """Ridge regression on standardised columns."""
 
 
@@ -333,7 +345,7 @@ class _PricedRidge(_QuickRidge):
         return self
 
 
-class StandardizedPricedRidge(_OnStandardized, _PricedRidge):
+class StandardizedPricedRidge(OnStandardized, _PricedRidge):
     """Ridge regression on standardised columns, whose penalty is chosen by leaving samples out."""
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn import config_context
@@ -20,12 +20,14 @@ from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.resampling.estimators import (
+    OnStandardized,
     fitted_path,
     fresh_copy,
     group_params,
     own_support,
     quiet_inside,
     seeded_clone,
+    standardized_columns,
 )
 from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
@@ -62,7 +64,10 @@ class FoldPlan:
 
 @dataclass(frozen=True)
 class CellTask:
-    """One selector on one split, under the key by which the cell is known; ``sizes`` may differ from the plan's."""
+    """One selector on one split, under the key by which the cell is known; ``sizes`` may differ from the plan's.
+
+    ``columns`` are those that all tasks of the split will read, where that is known.
+    """
 
     name: str
     selector: Any
@@ -70,6 +75,7 @@ class CellTask:
     split: Split
     key: str
     sizes: tuple[int | None, ...] | None = None
+    columns: IntArray | None = None
 
 
 def run_cells(
@@ -83,7 +89,8 @@ def run_cells(
         advance(0, labels[0])
         # With the settings that every other loop has: for other ones joblib ends its workers and starts new ones.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-        for key, cell in parallel(delayed(_keyed_cell)(plan, X, task) for task in tasks):
+        kept = _LastReading() if effective_n_jobs(n_jobs) == 1 and not _on_cluster() else None
+        for key, cell in parallel(delayed(_keyed_cell)(plan, X, task, kept) for task in tasks):
             cells[key] = cell
             if plan.journal is not None and not plan.journal.holds(key):  # by a worker without the folder
                 plan.journal.write(key, cell)
@@ -135,7 +142,7 @@ def _without_questions() -> AbstractContextManager[Any]:
     return alone
 
 
-def _keyed_cell(plan: FoldPlan, X: Any, task: CellTask) -> tuple[str, Cell]:
+def _keyed_cell(plan: FoldPlan, X: Any, task: CellTask, kept: _LastReading | None = None) -> tuple[str, Cell]:
     """Do the work of a cell and enter it in the journal.
 
     A cell that is there already was finished by a worker that died before it could answer. One that failed is there
@@ -147,7 +154,7 @@ def _keyed_cell(plan: FoldPlan, X: Any, task: CellTask) -> tuple[str, Cell]:
         return task.key, known
     plan = replace(plan, X=X)
     with _limited_threads(plan), _quiet_cells(plan), _without_questions():
-        cell = _compute(plan, task)
+        cell = _compute(plan, task, kept)
     if journal is not None:
         journal.write(task.key, cell)
     return task.key, cell
@@ -164,7 +171,7 @@ def cell_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]
     return root.spawn(2)
 
 
-def _compute(plan: FoldPlan, task: CellTask) -> Cell:
+def _compute(plan: FoldPlan, task: CellTask, kept: _LastReading | None) -> Cell:
     split = task.split
     for_selector, for_estimator = cell_seeds(plan.seed, split.index, task.name)
     X_train, y_train = take_rows(plan.X, split.train), plan.y[split.train]
@@ -187,8 +194,10 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     cell["converged"] = bool(getattr(selector, "converged_", path.converged))
     model = seeded_clone(plan.estimator, for_estimator, plan.unset_in_estimator)
     sizes = plan.sizes if task.sizes is None else task.sizes
-    X_train, X_test = _read_once((X_train, take_rows(plan.X, split.test)), path, sizes, plan.lifts_sizes)
-    parts = (X_train, y_train), (X_test, plan.y[split.test])
+    if kept is None:
+        kept, task = _LastReading(), replace(task, columns=None)
+    read, standardized = kept.of(task, plan, (X_train, take_rows(plan.X, split.test)), path, model)
+    parts = (read[0], y_train), (read[1], plan.y[split.test])
     for size in sizes:
         result: Cell = {"size": size, "error": None}
         try:
@@ -197,7 +206,7 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
             # The parameters are the same for all sizes, so they are checked with the first; and copying the
             # fresh clone is four times faster than cloning it again.
             with config_context(skip_parameter_validation=bool(cell["sizes"])):
-                _judge(result, plan, fresh_copy(model), *parts, columns)
+                _judge(result, plan, fresh_copy(model), *parts, columns, standardized)
         except Exception as error:
             if plan.is_strict:
                 raise
@@ -206,16 +215,75 @@ def _compute(plan: FoldPlan, task: CellTask) -> Cell:
     return cell
 
 
+@dataclass(frozen=True, eq=False)
 class _ReadColumns:
-    """Columns of a design that were gathered once, for subsets of them."""
+    """Columns of a design that were gathered once, for subsets of them; one row for each, in one piece."""
 
-    def __init__(self, design: Design, columns: IntArray) -> None:
-        self.columns = columns
-        self.values = design.block(columns).T  # one row for each, in one piece
+    columns: IntArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, design: Design, columns: IntArray) -> _ReadColumns:
+        """These columns of a design."""
+        return cls(columns, design.block(columns).T)
+
+    def places(self, columns: IntArray) -> IntArray:
+        """Where some of them stand."""
+        found = np.minimum(np.searchsorted(self.columns, columns), self.columns.size - 1)
+        if not np.array_equal(self.columns[found], columns):
+            raise IndexError("A column was not read.")
+        return found
 
     def take(self, columns: IntArray) -> FloatArray:
         """Some of them, as the design gives them."""
-        return self.values[np.searchsorted(self.columns, columns)].T
+        return self.values[self.places(columns)].T
+
+
+@dataclass(frozen=True, eq=False)
+class _StandardizedColumns:
+    """The columns of both parts, standardised once by the means and scales of the training part."""
+
+    train: _ReadColumns
+    test: _ReadColumns
+    means: FloatArray
+    scales: FloatArray
+
+    @classmethod
+    def of(cls, train: _ReadColumns, test: _ReadColumns) -> _StandardizedColumns | None:
+        """None where a number is missing: the predictor has words for it."""
+        values, means, scales = standardized_columns(train.values.T)
+        others = (test.values.T - means) / scales
+        if not (np.isfinite(values).all() and np.isfinite(others).all()):
+            return None
+        own, new = (_ReadColumns(train.columns, found.T) for found in (values, others))
+        return cls(own, new, means, scales)
+
+    def predictions(self, model: OnStandardized, y: NDArray[Any], columns: IntArray) -> NDArray[Any]:
+        """Of the test part, by the model that the training part fits; the same as of columns that are read anew."""
+        at = self.train.places(columns)
+        model.fit_standardized(self.train.values[at].T, self.means[at], self.scales[at], y)
+        return np.asarray(model.predict_standardized(self.test.values[at].T))
+
+
+class _LastReading:
+    """The columns of the last split, for the next task on the same split."""
+
+    def __init__(self) -> None:
+        self.split: Split | None = None
+        self.found: tuple[tuple[Any, Any], _StandardizedColumns | None] = ((None, None), None)
+
+    def of(
+        self, task: CellTask, plan: FoldPlan, parts: tuple[Any, Any], path: SelectionPath, model: Any
+    ) -> tuple[tuple[Any, Any], _StandardizedColumns | None]:
+        """Both parts with their columns read where that is worth it, and standardised where that is all they need."""
+        columns = task.columns
+        if columns is None or not _is_worth_reading(parts, columns):
+            read = _read_once(parts, path, plan.sizes if task.sizes is None else task.sizes, plan.lifts_sizes)
+            return read, _standardized_once(read, model, plan)
+        if self.split is not task.split:
+            read = _ReadColumns.of(parts[0], columns), _ReadColumns.of(parts[1], columns)
+            self.split, self.found = task.split, (read, _standardized_once(read, model, plan))
+        return self.found
 
 
 def _read_once(
@@ -223,16 +291,29 @@ def _read_once(
 ) -> tuple[Any, Any]:
     """The parts with the columns of all sizes read; else as they are."""
     known = [size for size in sizes if size is not None and size <= path.n_features]
-    if not isinstance(parts[0], Design) or len(known) < max(2, len(sizes)):
+    if len(known) < max(2, len(sizes)):
         return parts
     subsets = []
     for size in known:
         with suppress(ValueError):  # a size that the path cannot give is refused when it is judged
             subsets.append(_columns(None, path, size, lifts_sizes))
     columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *subsets]))
-    if columns.size * sum(part.n_samples for part in parts) > MOST_READ_ONCE:
+    if not _is_worth_reading(parts, columns):
         return parts
-    return _ReadColumns(parts[0], columns), _ReadColumns(parts[1], columns)
+    return _ReadColumns.of(parts[0], columns), _ReadColumns.of(parts[1], columns)
+
+
+def _is_worth_reading(parts: tuple[Any, Any], columns: IntArray) -> bool:
+    are_designs = isinstance(parts[0], Design)
+    return are_designs and columns.size * sum(part.n_samples for part in parts) <= MOST_READ_ONCE
+
+
+def _standardized_once(parts: tuple[Any, Any], model: Any, plan: FoldPlan) -> _StandardizedColumns | None:
+    """The columns that were read, standardised for a predictor of which nothing but predictions is asked."""
+    only_predicts = all(metric.response in ("predict", "selected") for metric in plan.metrics)
+    if not (isinstance(parts[0], _ReadColumns) and isinstance(model, OnStandardized) and only_predicts):
+        return None
+    return _StandardizedColumns.of(*parts)
 
 
 def _taken(X: Any, columns: IntArray) -> Any:
@@ -252,12 +333,24 @@ def smallest_size(path: SelectionPath) -> int:
     return int(path.sizes[0])
 
 
-def _judge(result: Cell, plan: FoldPlan, model: Any, train: Any, test: Any, columns: IntArray) -> None:
+def _judge(
+    result: Cell,
+    plan: FoldPlan,
+    model: Any,
+    train: Any,
+    test: Any,
+    columns: IntArray,
+    standardized: _StandardizedColumns | None,
+) -> None:
     """Fit the predictor on the selected columns of the training part and measure it on the test part."""
     start = time.perf_counter()
-    model.fit(_taken(train[0], columns), train[1])
-    X_test, y_test = _taken(test[0], columns), test[1]
-    predictions = np.asarray(model.predict(X_test))
+    X_test, y_test = None, test[1]
+    if standardized is not None:
+        predictions = standardized.predictions(model, train[1], columns)
+    else:
+        model.fit(_taken(train[0], columns), train[1])
+        X_test = _taken(test[0], columns)
+        predictions = np.asarray(model.predict(X_test))
     result["seconds"] = time.perf_counter() - start
     _require_finite(predictions, "predictions", model)
     result["predictions"] = predictions.tolist()

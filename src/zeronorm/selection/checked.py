@@ -36,6 +36,12 @@ class CheckedParameters:
         if cls.__doc__ and "__init__" in vars(cls):
             cls.__doc__ = _completed(cls)
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """As scikit-learn finds them, which looks at the signature each time anew."""
+        own_class: Any = cls
+        return list(_names_of_parameters(own_class))
+
     def _validate_params(self) -> None:
         """Raise unless every parameter is of its kind; takes microseconds."""
         cls: Any = type(self)
@@ -48,6 +54,11 @@ class CheckedParameters:
 
     def _check_parameters(self) -> None:
         """For classes to implement: raise where parameters do not fit together."""
+
+
+@cache
+def _names_of_parameters(cls: Any) -> tuple[str, ...]:
+    return tuple(super(CheckedParameters, cls)._get_param_names())
 
 
 @cache

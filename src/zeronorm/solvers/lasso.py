@@ -14,13 +14,13 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.optimize import brentq
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import SMALL_COPY_BYTES, Design
-from zeronorm.design.dense import DenseDesign
 
 MAX_ROUNDS = 100  # growths of the working set
 BATCH = 50  # violating features that join at a time
@@ -268,10 +268,9 @@ class ActiveFeatures:
         """Add a feature; False where it depends on the others."""
         m = self.columns.size
         column = self.factor.block(np.asarray([feature]))[:, 0]
-        products = np.append(self._part().transpose_dot(column), column @ column)
-        side = (
-            solve_triangular(self._lower, products[:m], lower=True, check_finite=False) if m else np.empty(0)
-        )
+        products = np.append(self._pull_on(column), column @ column)
+        # Here and below straight from LAPACK: the checks on the way take longer than the work.
+        side = dtrtrs(self._lower.T, products[:m], lower=0, trans=1)[0] if m else np.empty(0)
         rest = products[m] - side @ side
         if m + 1 > self.factor.shape[0] or rest <= DEPENDENT * products[m]:
             return False
@@ -299,18 +298,25 @@ class ActiveFeatures:
 
     def lines(self) -> tuple[FloatArray, FloatArray]:
         """Weights at penalty zero and what a unit of penalty takes away, in two columns, and their images."""
-        part, right = self._part(), np.column_stack([self.q[self.columns], self.signs])
-        found = cho_solve((self._lower, True), right, check_finite=False)
-        images = part.dot(found)
+        right = np.column_stack([self.q[self.columns], self.signs])
+        found = dpotrs(self._lower, right, lower=1)[0]
+        images = self._image_of(found)
         if np.any(np.diagonal(self._lower) ** 2 < NEARLY_DEPENDENT * np.diagonal(self._products)):
             # Products of columns lose half of the digits; one correction brings them back.
-            missing = right - part.transpose_dot(images)
-            found = found + cho_solve((self._lower, True), missing, check_finite=False)
-            images = part.dot(found)
+            missing = right - self._pull_on(images)
+            found = found + dpotrs(self._lower, missing, lower=1)[0]
+            images = self._image_of(found)
         return found, images
 
-    def _part(self) -> LassoFactor:
-        return self.factor.take(self.columns) if self._kept is None else DenseDesign(self._kept.T)
+    def _pull_on(self, vectors: FloatArray) -> FloatArray:
+        """Products of the features with some vectors."""
+        kept = self._kept
+        return self.factor.take(self.columns).transpose_dot(vectors) if kept is None else kept @ vectors
+
+    def _image_of(self, weights: FloatArray) -> FloatArray:
+        """The sums of the features with these weights."""
+        kept = self._kept
+        return self.factor.take(self.columns).dot(weights) if kept is None else kept.T @ weights
 
 
 def _bordered(matrix: FloatArray, row: FloatArray) -> FloatArray:

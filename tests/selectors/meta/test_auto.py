@@ -11,11 +11,15 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from zeronorm import AROM, L1SVM, RFE, AutoSelector, FisherScore, RandomSelector, Relief, SelectorCV, evaluate
+from zeronorm._threads import thread_controller
 from zeronorm.datasets import make_linear_toy
+from zeronorm.design.dense import DenseDesign
 from zeronorm.resampling.estimators import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
+from zeronorm.selectors.meta import auto as auto_module
 from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method, thinned
 from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
 from zeronorm.selectors.meta.selector_cv import choose_size
@@ -98,6 +102,82 @@ def test_a_warning_says_where_no_line_separates_the_classes():
         AutoSelector(estimator=make_pipeline(StandardScaler(), SVC()), **settings).fit(X, y)  # the remedy
         AutoSelector(**settings).fit(*problem(n_samples=120))
         AutoSelector(**settings).fit(X, np.random.default_rng(0).permutation(y))
+
+
+def test_curves_are_judged_no_longer_than_they_may_be_worth_a_word(monkeypatch):
+    judged = []
+    score = AutoSelector._score_folds
+
+    def counted(self, plan, ranked, splits, progress):
+        if plan.estimator.kernel == "rbf":
+            judged.append([split.index for split in splits])
+        return score(self, plan, ranked, splits, progress)
+
+    monkeypatch.setattr(AutoSelector, "_score_folds", counted)
+    settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AutoSelector(**settings).fit(*problem(n_samples=120))
+    assert judged == [[0]]  # a line is right nearly everywhere
+    judged.clear()
+    with pytest.warns(UserWarning, match="Gaussian machine"):
+        AutoSelector(**settings).fit(*chessboard())
+    assert judged == [[0], [1], [2]]
+    judged.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AutoSelector(scoring="roc_auc", **settings).fit(*problem(n_samples=120))
+    assert judged == [[0], [1], [2]]  # nothing is known of the largest value of another score
+
+
+def test_little_work_is_done_in_one_thread(monkeypatch):
+    used = []
+
+    class Watching(FisherScore):
+        def _select(self, problem):
+            used.append(("ranking", max(blas_threads())))
+            return super()._select(problem)
+
+    class Judge(SVC):
+        def fit(self, X, y):
+            used.append(("judging", max(blas_threads())))
+            return super().fit(X, y)
+
+    X, y = problem(n_samples=40, n_features=6)
+    settings = {"estimator": Judge(kernel="linear"), "cv": 2, "sizes": [2], "random_state": 0}
+    with threadpool_limits(limits=2, user_api="blas"):
+        AutoSelector([("one", Watching())], **settings).fit(X, y)
+        assert set(used) == {("ranking", 1), ("judging", 1), ("judging", 2)}  # at last the judge of the whole
+        assert used[-1] == ("judging", 2)
+        assert used.count(("judging", 2)) == 1
+        used.clear()
+        monkeypatch.setattr(auto_module, "WORK_OF_ONE_THREAD", 1)
+        AutoSelector([("one", Watching())], **settings).fit(X, y)
+    assert set(used) == {("ranking", 2), ("judging", 2)}
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in thread_controller().info() if pool["user_api"] == "blas"]
+
+
+def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
+    X, y = problem(n_samples=40, n_features=6)
+    orders = {}
+    for scattered in (False, True):
+        pieces = []
+
+        class Watching(RFE):
+            def _select(self, problem):
+                pieces.append(problem.design.base._memory() is not None)  # noqa: B023
+                return super()._select(problem)
+
+        if scattered:
+            monkeypatch.setattr(DenseDesign, "in_one_piece", lambda self: self)
+        fitted = AutoSelector([("one", Watching())], cv=2, random_state=0).fit(X, y)
+        assert pieces == [True] + 2 * [not scattered]
+        orders[scattered] = [found[0] for found in fitted.cv_results_["selected"]]
+    for one, other in zip(orders[False], orders[True], strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_relief_competes_without_a_voice_in_the_consensus():

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from zeronorm import AROM, L1SVM, RFE, Consensus, FisherScore, SelectionPath
+from zeronorm.design import Design
+from zeronorm.engines import price
 from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.registry import register
 from zeronorm.selection.problem import EmptyAnswerWarning
@@ -278,3 +280,20 @@ def test_selectors_names_and_pairs_may_be_given():
     selector = Consensus(given, task="regression", random_state=0).fit(X, y)
     assert selector.ranks_.shape == (3, 6)
     assert (selector.ranks_[:, 0] == 1).all()
+
+
+def test_methods_share_one_view_of_the_data_and_rank_as_they_would_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    X = rng.normal(size=(30, 80)) + 2.0
+    X[:, :4] += y[:, None]
+    views, prices = [], []
+    standardize, find = Design._standardized, price._automatic_price
+    monkeypatch.setattr(Design, "_standardized", lambda *args: views.append(args) or standardize(*args))
+    monkeypatch.setattr(price, "_automatic_price", lambda *args: prices.append(args) or find(*args))
+    members = [AROM(), L1SVM(), RFE()]
+    together = Consensus(members).fit(X, y)
+    assert len(views) == 1
+    assert len(prices) == 1  # of AROM and RFE
+    for ranks, member in zip(together.ranks_, members, strict=True):
+        np.testing.assert_array_equal(ranks, member.fit(X, y).path_.position() + 1)

@@ -292,3 +292,29 @@ def test_distances_of_sparse_samples_are_those_of_dense_ones(monkeypatch):
     spared = replace(dense, design=as_design(sparse.csr_array(X)).standardized())
     np.testing.assert_allclose(price._squared_distances(spared), price._squared_distances(dense), rtol=1e-12)
     np.testing.assert_array_equal(price._folds(spared), price._folds(dense))
+
+
+def test_a_price_is_found_once_for_the_same_view_target_weights_and_groups(monkeypatch):
+    rng = np.random.default_rng(3)
+    design = as_design(rng.normal(size=(24, 5))).standardized()
+    searched = []
+    find = price._automatic_price
+    monkeypatch.setattr(price, "_automatic_price", lambda *args: searched.append(args) or find(*args))
+    y = rng.normal(size=24)
+    plain = Problem(design=design, y=y, task="regression")
+    assert automatic_price(plain) is automatic_price(replace(plain, y=y.copy()))
+    assert len(searched) == 1
+    others = [
+        replace(plain, y=y[::-1]),
+        replace(plain, y=np.arange(24) % 2, task="binary"),
+        replace(plain, sample_weight=np.arange(1.0, 25.0)),
+        replace(plain, sample_groups=np.arange(24) // 2),
+        replace(plain, design=design.take_rows(np.arange(24))),
+    ]
+    for other in others:
+        known = automatic_price(other)
+        assert known == find(other, None)
+    assert len(searched) == 1 + len(others)
+    automatic_price(plain, design.gram())  # of a given kernel nothing is kept
+    automatic_price(plain, design.gram())
+    assert len(searched) == 3 + len(others)

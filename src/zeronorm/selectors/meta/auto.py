@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import register
 from zeronorm.resampling.estimators import StandardizedPricedRidge, StandardizedSVC, quiet_inside
@@ -46,6 +48,9 @@ FEW_FEATURES = 50
 # many as make an elimination of so many multiplications, within these bounds.
 WORK_OF_A_FOLD = 5e8
 FEWEST_TO_CHOOSE, MOST_TO_CHOOSE = 2000, 5000
+# Up to so many multiplications of an elimination several threads take more processor time for the many small products
+# than one, most of it to wait for each other, and hardly less time on the clock.
+WORK_OF_ONE_THREAD = 2e9
 FEW_OF_A_CLASS = 30  # they all stay
 CLEARLY = 3.0  # standard errors
 WORTH_A_WORD = 0.05  # of the score
@@ -199,6 +204,8 @@ class AutoSelector(SplittingSelector):
         sizes = self._sizes_to_try(paths, problem.n_features_to_select)
         ranked = self._rank_folds(members, problem, target, splits, seed)
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
+        if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
+            plan = replace(plan, threads_per_task=1)
         if self.estimator is None and problem.task == "regression":
             plan = replace(plan, estimator=StandardizedPricedRidge(), unset_in_estimator=[])
         scores, selected = self._score_folds(plan, ranked, splits, problem.progress)
@@ -250,10 +257,10 @@ class AutoSelector(SplittingSelector):
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
-        with quiet_inside(
-            ConvergenceWarning, GrossTargetWarning
-        ):  # the path says it, and this selector warns
-            return consensus.fit(problem.design.take_rows(rows), target[rows], groups=groups)
+        # The path says what did not converge, and this selector warns.
+        with quiet_inside(ConvergenceWarning, GrossTargetWarning), _threads_worth_their_while(problem):
+            design = problem.design.take_rows(rows).in_one_piece()
+            return consensus.fit(design, target[rows], groups=groups)
 
     def _weights(self, members: list[tuple[str, Any]]) -> list[float]:
         outside = OUTSIDE[self.task] if self.selectors is None else ()
@@ -304,11 +311,15 @@ class AutoSelector(SplittingSelector):
         metric = plan.metrics[0]
         tasks, places = [], []
         for split, paths in zip(splits, ranked, strict=True):
-            judges = first_to_name(paths, plan.sizes)
+            seen: dict[bytes, tuple[str, int]] = {}
+            judges = first_to_name(paths, plan.sizes, seen)
             places.append(judges)
+            columns = np.unique(np.frombuffer(b"".join(seen), dtype=np.intp))
             for name, path in paths.items():
                 mine = tuple(size for at, size in enumerate(plan.sizes) if judges[name][at] == (name, at))
-                tasks.append(CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine))
+                tasks.append(
+                    CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine, columns)
+                )
         tasks = [task for task in tasks if task.sizes]
         cells = run_cells(plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating")
         found = {
@@ -343,8 +354,16 @@ class AutoSelector(SplittingSelector):
             return
         curved = replace(plan, sizes=sizes, estimator=StandardizedSVC(random_state=0), unset_in_estimator=[])
         relief = [{"relief": paths["relief"]} for paths in ranked]
-        found = self._score_folds(curved, relief, splits, Progress())[0]["relief"].mean(axis=1)
-        gain = found - chosen[:, few].mean(axis=1)
+        linear = chosen[:, few].mean(axis=1)
+        found = np.full(len(splits), np.inf if self.scoring is not None else 1.0)  # what may be at most
+        at_once = effective_n_jobs(self.n_jobs)
+        for start in range(0, len(splits), at_once):
+            part = slice(start, start + at_once)
+            scores, _ = self._score_folds(curved, relief[part], splits[part], Progress())
+            found[part] = scores["relief"].mean(axis=1)
+            if np.mean(found - linear) <= WORTH_A_WORD:  # whatever the other folds say
+                return
+        gain = found - linear
         error = float(np.std(gain, ddof=1)) / np.sqrt(gain.size)
         if gain.mean() > max(CLEARLY * error, WORTH_A_WORD):
             warnings.warn(
@@ -415,6 +434,11 @@ class AutoSelector(SplittingSelector):
         return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors({}))
 
 
+def _threads_worth_their_while(problem: Problem) -> AbstractContextManager[None]:
+    is_little = work_of_elimination(problem) <= WORK_OF_ONE_THREAD
+    return one_thread_for_products() if is_little else nullcontext()
+
+
 def names_of_roster(task: str) -> tuple[str, ...]:
     """Methods that are compared when none are named."""
     return (*DEFAULT_METHODS[task], *OUTSIDE[task])
@@ -454,10 +478,15 @@ def thinned(splits: list[Split], problem: Problem, seed: int) -> list[Split]:
 
 
 def first_to_name(
-    paths: dict[str, SelectionPath], sizes: tuple[int | None, ...]
+    paths: dict[str, SelectionPath],
+    sizes: tuple[int | None, ...],
+    seen: dict[bytes, tuple[str, int]] | None = None,
 ) -> dict[str, list[tuple[str, int]]]:
-    """For each method and size, the method and the place of the size where the same features were named first."""
-    seen: dict[bytes, tuple[str, int]] = {}
+    """For each method and size, the method and the place of the size where the same features were named first.
+
+    ``seen`` is filled with all subsets.
+    """
+    seen = {} if seen is None else seen
     return {
         name: [
             seen.setdefault(path.support(max(int(size or 0), smallest_size(path))).tobytes(), (name, at))
@@ -472,6 +501,9 @@ class KnownPath(BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, path: SelectionPath) -> None:
         self.path = path
+
+    def __sklearn_clone__(self) -> Self:
+        return self
 
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the path."""

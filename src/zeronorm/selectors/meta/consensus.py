@@ -179,8 +179,10 @@ class Consensus(SplittingSelector):
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
         stopped: dict[str, None] = {}  # selectors that did not converge, in order
-        with problem.progress.task("Ranking", len(tasks)) as advance:
-            fits = (delayed(_rank)(s, problem, target, rows, rng) for s, rows, rng in tasks)
+        task = problem.progress.task("Ranking", len(tasks))
+        with task as advance, problem.design.standardized_once() as design:
+            shared = replace(problem, design=design)
+            fits = (delayed(_rank)(s, shared, target, rows, rng) for s, rows, rng in tasks)
             for i, (rank, has_converged) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
                 if not has_converged:
