@@ -57,11 +57,11 @@ class Seen:
         self.prices.append(tuple(_patients(part) for part in parts))
         return REAL_LEFT_OUT(problem, epsilon, is_test, n_steps)
 
-    def judge(self, result, plan, model, train, test, columns):
+    def judge(self, result, plan, model, train, test, columns, standardized):
         parts = _patients(train[0]), _patients(test[0])
         if parts != ({0.0}, {0.0}):  # the prediction without features sees zeros, in the same folds
             self.judged.append(parts)
-        return REAL_JUDGE(result, plan, model, train, test, columns)
+        return REAL_JUDGE(result, plan, model, train, test, columns, standardized)
 
     def shared(self):
         return [train & test for train, test in [*self.prices, *self.judged] if train & test]
