@@ -120,3 +120,37 @@ def test_a_limit_that_is_there_is_not_set_again(monkeypatch):
 
 def blas_threads():
     return [pool["num_threads"] for pool in _threads.thread_controller().info() if pool["user_api"] == "blas"]
+
+
+# -- Memory of long vectors --
+
+
+def test_memory_of_long_vectors_is_used_again(monkeypatch):
+    """Not while a view of it is alive, not for much smaller vectors, and no more is kept than the limit."""
+    monkeypatch.setattr(_threads, "_LARGE_BYTES", 80)
+    monkeypatch.setattr(_threads, "_MOST_FREE_BYTES", 1600)
+    with _threads.memory_used_again():
+        first = _threads.long_vector(100)
+        first[:] = 1.0
+        place, view = first.ctypes.data, first[3:].view(np.int64)
+        del first
+        second = _threads.long_vector(100)
+        second[:] = 2.0
+        assert np.all(view.view(np.float64) == 1.0)
+        del view
+        with _threads.memory_used_again():  # a fit inside another one
+            assert _threads.long_vector(20).ctypes.data != place
+            third = _threads.long_vector(60, np.int64)
+        assert third.ctypes.data == place
+        assert third.shape == (60,)
+        assert third.dtype == np.int64
+        used = _threads._USED.get()
+        others = [_threads.long_vector(100) for _ in range(4)]
+        del others, second
+        assert sorted(memory.size for memory in used._free) == [160, 800]  # a second one would be too much
+        small = _threads.long_vector(9)
+        assert small.base is None
+    assert _threads._USED.get() is None
+    assert _threads.long_vector(100).base is None
+    third[:] = 7
+    assert third.sum() == 420

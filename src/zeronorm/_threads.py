@@ -212,7 +212,7 @@ class _SharedTasks:
 # Smaller arrays get memory again that the process has used before; of larger ones every page is fresh.
 _LARGE_BYTES = 32 << 20
 _LEAST_USE = 0.5  # of memory that is given out again
-_MOST_FREE_BYTES = 160 << 20  # that are kept for later vectors
+_MOST_FREE_BYTES = 80 << 20  # that are kept for later vectors
 
 
 class _UsedMemory:

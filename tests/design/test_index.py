@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -161,3 +163,46 @@ def test_the_moves_of_an_insertion_are_counted():
     first = np.array([5.0, 9.0, 3.0, 8.0])
     assert index._insert(np.arange(4), first, 0, 1, 4, True)
     assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # up to the first that is in its place
+
+
+# -- Vectors as long as the features --
+
+
+@pytest.fixture
+def many_parts(monkeypatch):
+    """Every vector counts as long, and threads take parts of it of uneven size."""
+
+    def in_parts(function, size):
+        bounds = [0, *range(3, size, 5), size]
+        for first, last in itertools.pairwise(bounds):
+            function(first, last)
+
+    monkeypatch.setattr(index, "_LONG", 2)
+    monkeypatch.setattr(index, "in_threads", in_parts)
+
+
+def test_operations_on_long_vectors(many_parts):
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=23), rng.normal(size=23)
+    np.testing.assert_array_equal(index.each(np.multiply, left, right), left * right)
+    np.testing.assert_array_equal(index.each(np.divide, left, 3.0), left / 3.0)
+    above = index.each(np.greater, left, 0.1, bool)
+    assert above.dtype == bool
+    np.testing.assert_array_equal(above, left > 0.1)
+    np.testing.assert_array_equal(index.roots(left**2), np.abs(left))
+    np.testing.assert_array_equal(index.rising(23), np.arange(23))
+    for values in (left.copy(), np.column_stack([left, right])):
+        expected = np.abs(values)
+        assert index.made_absolute(values) is values
+        np.testing.assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("mark", [True, False])
+def test_marked_numbers_of_a_long_vector(many_parts, share, mark):
+    rng = np.random.default_rng(1)
+    mask = rng.random(23) < share
+    for values in (rng.normal(size=23), np.arange(23), np.broadcast_to(2.5, 23)):
+        found = index.marked(values, mask, mark)
+        assert found.dtype == values.dtype
+        np.testing.assert_array_equal(found, values[mask == mark])

@@ -671,3 +671,33 @@ def test_names_belong_to_features_not_to_samples():
     view = design.standardized()
     assert view.feature_names.tolist() == names
     assert view.take([8, 0]).feature_names.tolist() == ["g8", "g0"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_are_centred_and_scaled_in_one_pass_as_in_two(dtype):
+    """Products in single precision round after centring and after scaling, in one pass too."""
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(40, 1000)) + 3.0, dtype=np.float32)
+    view, scale = as_design(X).standardized(), rng.random(1000).astype(dtype)
+    found, expected = (np.empty((40, 1000), dtype=dtype, order="F") for _ in range(2))
+    assert view._is_worth_a_kernel(found)
+    view._fill_scaled(range(1000), found, scale)
+    view._fill(range(1000), expected)
+    expected *= scale
+    np.testing.assert_array_equal(found, expected)
+    rows = np.empty((40, 1000), dtype=dtype)
+    view._fill_scaled(range(1000), rows, scale)
+    np.testing.assert_allclose(rows, expected, rtol=1e-6)
+
+
+def test_a_part_of_wide_data_is_added_to_its_lower_triangle():
+    rng = np.random.default_rng(0)
+    total, part = (
+        np.asfortranarray(rng.normal(size=(5, 5))),
+        np.asfortranarray(rng.normal(size=(5, 5)), np.float32),
+    )
+    before = total.copy()
+    column_kernels._add_part(total, part, True)
+    np.testing.assert_array_equal(total, before + np.tril(part))
+    column_kernels._add_part(total, part, False)
+    np.testing.assert_array_equal(total, before + np.tril(part) + part)

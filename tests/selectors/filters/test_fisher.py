@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import f_classif, f_regression
 
-from zeronorm import FisherScore, GolubScore, Relief, WelchScore
+from zeronorm import FisherScore, GolubScore, Relief, WelchScore, as_design
+from zeronorm.design import pack
 
 
 def two_classes(seed=0, n=30, p=12):
@@ -91,3 +92,32 @@ def test_unknown_variant_is_named():
     X, y = two_classes()
     with pytest.raises(ValueError, match="'variant' parameter of FisherScore"):
         FisherScore(variant="within").fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_a_file_are_those_of_the_array(tmp_path, dtype):
+    """Block by block, with perfect features in one block, the largest other score in another, and constant features."""
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = rng.normal(size=(20, 3000)).astype(dtype)
+    X[:, 2900] += 9 * y
+    X[:, [5, 1500]], X[:, [7, 2000]] = y[:, None], 3.0
+    design = as_design(pack(X, tmp_path / "x.zncols"), memory_budget=1 << 18)
+    assert len(list(design._column_slices())) > 3
+    for weight in (None, rng.integers(1, 4, size=20)):
+        on_disk = FisherScore(4).fit(design, y, sample_weight=weight)
+        in_memory = FisherScore(4).fit(np.asfortranarray(X), y, sample_weight=weight)
+        np.testing.assert_array_equal(on_disk.scores_, in_memory.scores_)
+        np.testing.assert_array_equal(on_disk.ranking_, in_memory.ranking_)
+
+
+def test_values_in_a_file_that_cannot_be_used_are_named(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(20, 3000)), np.arange(20) % 2
+    for value, message in (
+        (np.nan, "NaN: first found in row 4, column 2500"),
+        (1e200, "contains 1e.200: first"),
+    ):
+        X[4, 2500] = value
+        np.save(tmp_path / "x.npy", np.asfortranarray(X))
+        with pytest.raises(ValueError, match=message):
+            FisherScore(2).fit(as_design(tmp_path / "x.npy", memory_budget=1 << 18, check_finite=False), y)

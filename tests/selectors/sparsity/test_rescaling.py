@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 
 from oracles.qp import PRECISE
 from zeronorm import AROM, KernelMultiplicativeUpdate, ZeroNormSVM
-from zeronorm.design import as_design
+from zeronorm.design import as_design, pack
+from zeronorm.engines import sparse_paths
 from zeronorm.engines.rescaling import machines
 from zeronorm.engines.rescaling.iteration import (
     IteratePath,
@@ -402,6 +403,25 @@ def test_first_copies_up_to_sign_and_shift():
     assert first_copies(as_design(X)).tolist() == [0, 1, 2, 3, 1, 0, 0]
     X[:, 3] = 7.0
     assert first_copies(as_design(np.hstack([X, X[:, 3:4]])))[[3, 7]].tolist() == [3, 7]
+
+
+def test_candidates_on_disk_are_read_only_when_two_products_agree(tmp_path, monkeypatch):
+    """Chance makes many columns agree in one product with a vector; what is found is the same as in memory."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 400))
+    X[:, 7], X[:, 90], X[:, 390], X[:, 50:52] = -X[:, 3], 2.0 * X[:, 3] + 1.0, X[:, 200], 4.0
+    expected = first_copies(as_design(X).standardized())
+    assert expected[[7, 90, 390]].tolist() == [3, 3, 200]
+    monkeypatch.setattr(sparse_paths, "CLOSE", 1e-3)
+    design = as_design(pack(X, tmp_path / "x.zncols")).standardized()
+    assert design.is_on_disk
+    linked, link = [], sparse_paths._link
+    monkeypatch.setattr(sparse_paths, "_link", lambda *given: linked.append(given[1]) or link(*given))
+    np.testing.assert_array_equal(first_copies(design), expected)
+    assert len(linked) == 2
+    linked.clear()
+    np.testing.assert_array_equal(first_copies(as_design(X).standardized()), expected)
+    assert len(linked) > 20
 
 
 @pytest.mark.parametrize("method", [AROM, ZeroNormSVM])
