@@ -68,7 +68,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="six rankings by each of five or six methods and their judging: three to ten times a consensus",
+    cost="six rankings by each of five or six methods and their judging: three to nine times a consensus",
     oracle="every method cross-validated alone gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for six rankings by each of them",
     test_params=(
@@ -87,7 +87,7 @@ class AutoSelector(SplittingSelector):
     .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
 
     The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
-    methods and the judging: three to ten times the consensus alone, five to seventeen times the slowest of them,
+    methods and the judging: three to nine times the consensus alone, five to sixteen times the slowest of them,
     and little more than one consensus from 100,000 samples on. Where it would take long, the methods that take part
     when none are named are compared on folds of a random part of the samples, 2000 to 5000; all samples give the final
     ranking.
