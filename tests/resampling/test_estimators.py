@@ -128,3 +128,26 @@ def test_shares_of_right_predictions_are_those_of_scikit_learn(name, reference):
         assert metric.function(truth, predicted) == reference(truth, predicted)
         assert metric.greater_is_better
         assert metric.name == name
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64, bool, "U1", object])
+@pytest.mark.parametrize("n_samples", [12, estimators.FEW_LABELS + 2])
+def test_the_samples_of_each_class_are_looked_up_once_for_the_same_target(dtype, n_samples):
+    estimators._members_in_memory.cache_clear()
+    y = (np.arange(n_samples) % 2).astype(dtype)
+    for target in (y, y[::-1], y.copy()):
+        classes, members = estimators._members_of_classes(target)
+        np.testing.assert_array_equal(classes, np.unique(target))
+        assert classes.dtype == target.dtype
+        for label, rows in zip(classes, members, strict=True):
+            np.testing.assert_array_equal(rows, np.flatnonzero(target == label))
+    again = estimators._members_of_classes(y)[1]
+    is_kept = n_samples <= estimators.FEW_LABELS and dtype is not object
+    assert (again is members) == is_kept
+
+
+def test_targets_with_the_same_bytes_and_other_types_are_told_apart():
+    whole = np.array([0, 1, 0, 1])
+    as_numbers = whole.view(np.float64)
+    assert estimators._members_of_classes(whole)[0].tolist() == [0, 1]
+    assert estimators._members_of_classes(as_numbers)[0].tolist() == [0.0, 5e-324]

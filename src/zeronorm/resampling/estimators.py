@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Self
 
@@ -195,22 +196,22 @@ class _PairMachine(SVC):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any) -> Self:
-        self.classes_ = np.unique(y)
-        self.pairs_ = self._solve(X, np.asarray(y))
+        y = np.asarray(y)
+        self.classes_, members = _members_of_classes(y)
+        self.pairs_ = self._solve(X, y, members)
         if self.pairs_ is None:
             super().fit(X, y)
         else:
             self.intercept_ = self.pairs_.bias
         return self
 
-    def _solve(self, X: FloatArray, y: NDArray[Any]) -> _Pairs | None:
+    def _solve(self, X: FloatArray, y: NDArray[Any], members: tuple[IntArray, ...]) -> _Pairs | None:
         """The machines of all pairs of classes; None leaves them, and what is wrong with the data, to LIBSVM."""
         n_classes = self.classes_.size
         known = self.kernel == "linear" and self.class_weight is None
         known = known and self.decision_function_shape == "ovr" and not self.break_ties
         if not known or self.probability is True or n_classes < 2 or not _are_labels(y) or len(X) != len(y):
             return None
-        members = [np.flatnonzero(y == label) for label in self.classes_]
         largest = sum(sorted(rows.size for rows in members)[-2:])
         is_large = largest > LARGEST_FOR_LIBSVM
         if is_large and (n_classes > 2 or largest <= X.shape[1]):
@@ -264,7 +265,7 @@ class _Pairs:
         return np.asarray(X @ self.weights.T + self.bias)
 
 
-def _solve_pairs(X: FloatArray, members: list[IntArray], C: float) -> _Pairs | None:
+def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pairs | None:
     """The machines of all pairs of classes, whose samples are given; None where one did not converge."""
     pairs = list(combinations(members, 2))
     weights, bias = np.empty((len(pairs), X.shape[1])), np.empty(len(pairs))
@@ -278,6 +279,25 @@ def _solve_pairs(X: FloatArray, members: list[IntArray], C: float) -> _Pairs | N
             return None
         weights[place], bias[place] = solution.dual_coef @ part, solution.bias
     return _Pairs(weights, bias)
+
+
+FEW_LABELS = 1 << 13
+
+
+def _members_of_classes(y: NDArray[Any]) -> tuple[NDArray[Any], tuple[IntArray, ...]]:
+    """The classes and the samples of each; the last answer is kept for the other subsets of features."""
+    if y.ndim == 1 and y.size <= FEW_LABELS and y.dtype.kind in "biufUS":
+        return _members_in_memory(y.dtype.str, y.tobytes())
+    classes = np.unique(y)
+    return classes, tuple(np.flatnonzero(y == label) for label in classes)
+
+
+@lru_cache(maxsize=1)
+def _members_in_memory(dtype: str, labels: bytes) -> tuple[NDArray[Any], tuple[IntArray, ...]]:
+    y = np.frombuffer(labels, dtype=dtype)
+    classes = np.unique(y)
+    classes.flags.writeable = False  # all that ask get the same
+    return classes, tuple(np.flatnonzero(y == label) for label in classes)
 
 
 def _are_labels(y: NDArray[Any]) -> bool:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import product
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -54,6 +55,7 @@ WORK_OF_ONE_THREAD = 2e9
 FEW_OF_A_CLASS = 30  # they all stay
 CLEARLY = 3.0  # standard errors
 WORTH_A_WORD = 0.05  # of the score
+PARTS_OF_CURVES = 3  # of the sizes; after each it is asked whether the others can still be worth a word
 LARGEST_DEFAULT_SIZE = 1000
 # Of the variance that is explained: nothing bounds the error of a line far from its samples.
 WORST_SHARE = -1.0
@@ -66,7 +68,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="six rankings by each of five or six methods and their judging: three to ten times a consensus",
+    cost="six rankings by each of five or six methods and their judging: three to nine times a consensus",
     oracle="every method cross-validated alone gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for six rankings by each of them",
     test_params=(
@@ -85,7 +87,7 @@ class AutoSelector(SplittingSelector):
     .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
 
     The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
-    methods and the judging: three to ten times the consensus alone, five to seventeen times the slowest of them,
+    methods and the judging: three to nine times the consensus alone, five to sixteen times the slowest of them,
     and little more than one consensus from 100,000 samples on. Where it would take long, the methods that take part
     when none are named are compared on folds of a random part of the samples, 2000 to 5000; all samples give the final
     ranking.
@@ -354,21 +356,24 @@ class AutoSelector(SplittingSelector):
             return
         curved = replace(plan, sizes=sizes, estimator=StandardizedSVC(random_state=0), unset_in_estimator=[])
         relief = [{"relief": paths["relief"]} for paths in ranked]
-        linear = chosen[:, few].mean(axis=1)
-        found = np.full(len(splits), np.inf if self.scoring is not None else 1.0)  # what may be at most
+        linear = chosen[:, few]
+        found = np.full(linear.shape, np.inf if self.scoring is not None else 1.0)  # what may be at most
         at_once = effective_n_jobs(self.n_jobs)
-        for start in range(0, len(splits), at_once):
-            part = slice(start, start + at_once)
-            scores, _ = self._score_folds(curved, relief[part], splits[part], Progress())
-            found[part] = scores["relief"].mean(axis=1)
-            if np.mean(found - linear) <= WORTH_A_WORD:  # whatever the other folds say
+        # Small sizes first, which leave most to gain and take the least time.
+        parts = [part for part in np.array_split(np.arange(len(few)), PARTS_OF_CURVES) if part.size]
+        for part, start in product(parts, range(0, len(splits), at_once)):
+            rows = slice(start, start + at_once)
+            some = replace(curved, sizes=sizes[part[0] : part[-1] + 1])
+            scores, _ = self._score_folds(some, relief[rows], splits[rows], Progress())
+            found[rows, part[0] : part[-1] + 1] = scores["relief"]
+            if np.mean(found - linear) <= WORTH_A_WORD:  # whatever the others say
                 return
-        gain = found - linear
+        gain = (found - linear).mean(axis=1)
         error = float(np.std(gain, ddof=1)) / np.sqrt(gain.size)
         if gain.mean() > max(CLEARLY * error, WORTH_A_WORD):
             warnings.warn(
                 f"AutoSelector found that a Gaussian machine on the features of relief predicts better (mean score "
-                f"{found.mean():.2f}) than a linear machine on those it chose ({(found - gain).mean():.2f}): no line "
+                f"{found.mean():.2f}) than a linear machine on those it chose ({linear.mean():.2f}): no line "
                 "separates the classes well. To judge with such a machine, set predictor='gaussian' in a whole run, or "
                 "estimator=make_pipeline(StandardScaler(), SVC()) in AutoSelector.",
                 UserWarning,
