@@ -12,7 +12,6 @@ import pytest
 from scipy import sparse
 
 from zeronorm import as_design
-from zeronorm._threads import run_in_threads
 from zeronorm.design import StandardizedDesign, column_kernels, convert, dense, index, standardized, stats
 from zeronorm.design.base import Design, read_in_turn
 from zeronorm.design.convert import check_container
@@ -398,8 +397,9 @@ def test_an_outer_square_fills_the_lower_triangle(order):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3, 4, 16])
-def test_keys_are_sorted_by_digits_or_in_buckets(monkeypatch, n_threads):
+def test_keys_are_sorted_by_any_number_of_threads(monkeypatch, n_threads):
     """Values near each other, of all sizes, and few different ones."""
+    monkeypatch.setattr(index, "_NUMBERS_FOR_MORE", 32)
     monkeypatch.setattr(index, "available_threads", lambda: n_threads)
     monkeypatch.setattr(index, "MANY", 8)
     rng = np.random.default_rng(n_threads)
@@ -410,25 +410,6 @@ def test_keys_are_sorted_by_digits_or_in_buckets(monkeypatch, n_threads):
             found, spare = index._sort_keys(keys.copy(), n_bits)
             np.testing.assert_array_equal(found, np.sort(keys))
             assert spare.shape == found.shape
-
-
-@pytest.mark.parametrize("largest", [1.0, 1e300])
-def test_threads_share_numbers_of_one_size_evenly(monkeypatch, largest):
-    """Their first bits are all the same, and one number may be much larger."""
-    sizes = []
-
-    def spy(function, tasks, n_threads):
-        sizes.extend(task[0].size for task in tasks if function is np.ndarray.sort)
-        run_in_threads(function, tasks, n_threads)
-
-    monkeypatch.setattr(index, "available_threads", lambda: 4)
-    monkeypatch.setattr(index, "run_in_threads", spy)
-    values = np.append(np.random.default_rng(0).uniform(1.0, 1.1, size=4 * index.MANY), largest)
-    order, falling = index.by_falling_value(values)
-    np.testing.assert_array_equal(falling, -np.sort(-values))
-    np.testing.assert_array_equal(falling, values[order])
-    assert len(sizes) > 4
-    assert max(sizes) < 2 * np.mean(sizes)
 
 
 def test_keys_are_sorted_digit_by_digit():

@@ -5,8 +5,6 @@ And work on vectors as long as the features, and the indices of many numbers by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -240,64 +238,33 @@ def _keys_of(values: FloatArray, n_bits: int) -> Int64Array:
 
 
 _DIGIT_BITS = 11
-_FEWEST_FOR_BUCKETS = 4  # threads
-_BUCKETS_PER_THREAD = 8
-_SAMPLES_PER_BUCKET = 32
+# Threads wait for each other at every digit: of sixteen, four sorted a million numbers fastest.
+_FEW_THREADS, _NUMBERS_FOR_MORE = 4, 1 << 20
 
 
 def _sort_keys(keys: Int64Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
-    """The keys sorted, and a second vector of their size.
-
-    Few threads move them digit after digit, from the last one above ``n_bits``. Many would wait for each other at
-    every digit: they share the keys out into buckets of similar size once, and then sort one bucket after another.
-    """
+    """The keys sorted, digit after digit from the last one above ``n_bits``, and a second vector of their size."""
     spare: Int64Array = long_vector(keys.size, np.int64)
-    n_threads = max(1, min(available_threads(), keys.size // MANY))
-    if n_threads >= _FEWEST_FOR_BUCKETS:
-        _sort_into(spare, keys, n_threads)
-        return spare, keys
+    useful = min(keys.size // MANY, max(_FEW_THREADS, keys.size // _NUMBERS_FOR_MORE))
+    n_threads = max(1, min(available_threads(), useful))
     low = (int(keys.min()) >> n_bits) << n_bits
     width = (int(keys.max()) - low).bit_length()
     for shift in range(n_bits, width, _DIGIT_BITS):
-        _share_out(keys, spare, (_count_digits, _move_by_digit), (low, shift), 1 << _DIGIT_BITS, n_threads)
+        _move_digit(keys, spare, low, shift, n_threads)
         keys, spare = spare, keys
     return keys, spare
 
 
-def _sort_into(out: Int64Array, keys: Int64Array, n_threads: int) -> None:
-    """Buckets between keys of a sample: the bits of numbers of one size, such as 1 to 2, all begin alike."""
-    n_buckets = 1 << (_BUCKETS_PER_THREAD * n_threads - 1).bit_length()
-    step = max(1, keys.size // (_SAMPLES_PER_BUCKET * n_buckets))
-    sample = np.sort(keys[::step])
-    borders = sample[np.arange(1, n_buckets) * sample.size // n_buckets]
-    rule = borders, np.empty(keys.size, dtype=np.uint16)
-    bounds = _share_out(keys, out, (_count_between, _move_between), rule, n_buckets, n_threads)
-    run_in_threads(np.ndarray.sort, [(out[first:last],) for first, last in pairwise(bounds)], n_threads)
-
-
-def _share_out(
-    keys: Int64Array,
-    out: Int64Array,
-    kernels: tuple[Callable[..., None], Callable[..., None]],
-    rule: tuple[Any, ...],
-    n_values: int,
-    n_threads: int,
-) -> Int64Array:
-    """Move the keys to ``out`` by the value that a rule gives each; return where each value begins.
-
-    One kernel counts the keys of each value, one moves them, in the order that they have.
-    """
-    count, move = kernels
+def _move_digit(keys: Int64Array, out: Int64Array, low: int, shift: int, n_threads: int) -> None:
+    """Move the keys to ``out`` by one of their digits, in the order that they have."""
     parts = [(keys.size * k // n_threads, keys.size * (k + 1) // n_threads) for k in range(n_threads)]
-    counts = np.empty((n_threads, n_values), dtype=np.int64)
-    counting = [(keys, *rule, row, *part) for row, part in zip(counts, parts, strict=True)]
-    run_in_threads(count, counting, n_threads)
-    # Where each part writes its keys of each value: behind those of lower values, then of earlier parts.
+    counts = np.empty((n_threads, 1 << _DIGIT_BITS), dtype=np.int64)
+    counting = [(keys, low, shift, row, *part) for row, part in zip(counts, parts, strict=True)]
+    run_in_threads(_count_digits, counting, n_threads)
+    # Where each part writes its keys of each digit: behind those of lower digits, then of earlier parts.
     counts[...] = (np.cumsum(counts.T) - counts.T.ravel()).reshape(-1, n_threads).T
-    bounds = np.append(counts[0], keys.size)
-    moving = [(keys, *rule, row, out, *part) for row, part in zip(counts, parts, strict=True)]
-    run_in_threads(move, moving, n_threads)
-    return bounds
+    moving = [(keys, low, shift, row, out, *part) for row, part in zip(counts, parts, strict=True)]
+    run_in_threads(_move_by_digit, moving, n_threads)
 
 
 _SIGN_BIT, _OTHER_BITS = -(1 << 63), (1 << 63) - 1
@@ -327,41 +294,6 @@ def _move_by_digit(
         digit = (np.uint64(keys[i] - low) >> np.uint64(shift)) & np.uint64(places.size - 1)
         out[places[digit]] = keys[i]
         places[digit] += 1
-
-
-@kernel
-def _count_between(
-    keys: Int64Array,
-    borders: Int64Array,
-    buckets: NDArray[np.uint16],
-    counts: Int64Array,
-    first: int,
-    last: int,
-) -> None:
-    """The bucket of each key: how many borders, one less than a power of two, are below it."""
-    counts[:] = 0
-    for i in range(first, last):
-        found, step = 0, (borders.size + 1) >> 1
-        while step > 0:
-            found += step * int(borders[found + step - 1] < keys[i])  # no branch: nobody could predict it
-            step >>= 1
-        buckets[i] = found
-        counts[found] += 1
-
-
-@kernel
-def _move_between(
-    keys: Int64Array,
-    borders: Int64Array,
-    buckets: NDArray[np.uint16],
-    places: Int64Array,
-    out: Int64Array,
-    first: int,
-    last: int,
-) -> None:
-    for i in range(first, last):
-        out[places[buckets[i]]] = keys[i]
-        places[buckets[i]] += 1
 
 
 @kernel
