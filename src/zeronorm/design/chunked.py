@@ -25,9 +25,9 @@ DEFAULT_MEMORY_BUDGET = 512 << 20
 _MOST_WORKERS = 6  # threads, of which one reads while the others work; more would wait for the disk
 BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
 _SMALLEST_BLOCK_BYTES = 1 << 18
-# Bytes as float64, of columns stored one after the other: what was just read is still close to the processor. Of files
-# stored by row wide blocks are read instead, since each takes a piece of every row.
-_MOST_AT_ONCE = 8 << 20
+# Bytes as float64, of columns stored one after the other: threads take turns seldom, and what was just read is still
+# close to the processor. Of files stored by row wider blocks are read, since each takes a piece of every row.
+_MOST_AT_ONCE = 64 << 20
 _CONVERTED_BYTES = 4 << 20
 _LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
 

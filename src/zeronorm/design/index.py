@@ -5,6 +5,7 @@ And work on vectors as long as the features, and the indices of many numbers by 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -210,18 +211,23 @@ def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
         return order, values[order]
     keys, order = _sort_keys(_keys_of(values, n_bits), n_bits)
     falling = keys.view(np.float64)  # each key is read before its value takes its place
-    in_threads(lambda first, last: _read_keys(keys, n_bits, values, order, falling, first, last), values.size)
-    if not _put_right(order, falling):
+    if not _put_right(order, falling, lambda a, b: _read_keys(keys, n_bits, values, order, falling, a, b)):
         order = np.argsort(-values)
         return order, values[order]
     return order, falling
 
 
-def _put_right(order: IntArray, falling: FloatArray) -> bool:
-    """Sort values that are nearly sorted: parts apart, then across their bounds; False where they are not nearly."""
+def _put_right(
+    order: IntArray, falling: FloatArray, read: Callable[[int, int], None] = lambda first, last: None
+) -> bool:
+    """Sort values that are nearly sorted: parts apart, then across their bounds; False where they are not nearly.
+
+    ``read`` fills a part before.
+    """
     starts, done = [], []
 
     def sort(first: int, last: int) -> None:
+        read(first, last)
         starts.append(first)
         done.append(_insert(order, falling, first, first + 1, last, False))
 

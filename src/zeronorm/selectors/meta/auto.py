@@ -49,8 +49,8 @@ FEW_FEATURES = 50
 # many as make an elimination of so many multiplications, within these bounds.
 WORK_OF_A_FOLD = 5e8
 FEWEST_TO_CHOOSE, MOST_TO_CHOOSE = 2000, 5000
-# Up to so many multiplications of an elimination several threads take more processor time for the many small products
-# than one, most of it to wait for each other, and hardly less time on the clock.
+# Up to so many multiplications of an elimination several threads take much more processor time for the many small
+# products than one, most of it to wait for each other.
 WORK_OF_ONE_THREAD = 2e9
 FEW_OF_A_CLASS = 30  # they all stay
 CLEARLY = 3.0  # standard errors
