@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import make_scorer, zero_one_loss
 from sklearn.model_selection import (
     GridSearchCV,
@@ -234,6 +234,28 @@ def test_regression():
     assert records["selected"].to_list() == [[1]] * 3
     assert records["r2"].min() > 0.9
     assert records["decision"].null_count() == 3
+
+
+@pytest.mark.parametrize("settings", [{}, {"task": "regression"}])
+def test_r2_counts_the_variation_of_the_whole_target_whoever_knows_the_task(settings):
+    """The selector alone may know that the target is a quantity."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = np.round(10.0 * X[:, 0] + rng.normal(size=30))
+    records = evaluate(
+        {"f": FisherScore(task="regression")},
+        X,
+        y,
+        cv=[(np.arange(26), np.arange(26, 30))],
+        sizes=[1],
+        estimator=LinearRegression(),
+        metrics=["r2"],
+        random_state=0,
+        **settings,
+    )
+    row = records.row(0, named=True)
+    residuals = np.asarray(row["predictions"]) - y[26:]
+    assert row["r2"] == pytest.approx(1.0 - np.mean(residuals**2) / np.var(y, ddof=1), rel=1e-12)
 
 
 def test_whole_numbers_as_regression_targets():

@@ -80,7 +80,8 @@ class Metric:
 
     def for_target(self, y: NDArray[Any]) -> Metric:
         """The same metric for test parts of this target: R² counts its whole variation, not that of each part."""
-        if self.outcomes != "share explained" or np.ptp(y) == 0.0:
+        is_number = np.issubdtype(np.asarray(y).dtype, np.number)
+        if self.outcomes != "share explained" or not is_number or np.ptp(y) == 0.0:
             return self
         return replace(self, function=ExplainedShare(target_variance(y)))
 

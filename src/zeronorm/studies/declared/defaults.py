@@ -535,7 +535,8 @@ FRESH_REGRESSION_DATA = replace(
         "of auto, were chosen again for real targets, on other data. In that run auto had +3.9 points (p = 0.039) and "
         "consensus 0.0. Then near copies were seen to fill the first places of the consensus in a table made by hand, "
         "so that with more samples than features it has its old order again: the five data sets of that kind were "
-        "computed once more."
+        "computed once more (auto +3.9, p = 0.039; consensus +1.0). At last all was computed again, with the same "
+        "selections, because R² had counted the variation of each test part and not that of the whole target."
     ),
     cost="about twenty minutes on 2 cores; can be stopped and resumed.",
     full=full_fresh_regression,
