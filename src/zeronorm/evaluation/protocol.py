@@ -224,7 +224,9 @@ def _check_metrics(metrics: Any, task: str, y: NDArray[Any]) -> tuple[Metric, ..
     for metric in parsed:
         if metric.name in FIXED_COLUMNS:
             raise ValueError(f"A metric must not be named {metric.name!r}: this is a column of the records.")
-    return tuple(metric.for_target(y) for metric in parsed)  # whatever the task: the selectors may know it better
+    return tuple(
+        metric.for_target(y) for metric in parsed
+    )  # whatever the task: the selectors may know it better
 
 
 def _list_cells(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> list[CellTask]:

@@ -538,7 +538,7 @@ FRESH_REGRESSION_DATA = replace(
         "computed once more (auto +3.9, p = 0.039; consensus +1.0). At last all was computed again, with the same "
         "selections, because R² had counted the variation of each test part and not that of the whole target."
     ),
-    cost="about twenty minutes on 2 cores; can be stopped and resumed.",
+    cost="about a minute on 2 cores; can be stopped and resumed.",
     full=full_fresh_regression,
     expectations=_claims_against("the F test of each feature", FRESH_REGRESSION),
 )
