@@ -125,6 +125,19 @@ def blas_threads():
 # -- Memory of long vectors --
 
 
+def test_what_a_fit_leaves_behind_keeps_no_memory_for_others(monkeypatch):
+    """A fitted selector holds long vectors as long as it lives."""
+    monkeypatch.setattr(_threads, "_LARGE_BYTES", 100)
+    with _threads.memory_used_again():
+        used = _threads._USED.get()
+        kept, given_up = _threads.long_vector(100), _threads.long_vector(200)
+        del given_up
+        assert len(used._free) == 1
+    assert used._free == []
+    del kept
+    assert used._free == []
+
+
 def test_memory_of_long_vectors_is_used_again(monkeypatch):
     """Not while a view of it is alive, not for much smaller vectors, and no more is kept than the limit."""
     monkeypatch.setattr(_threads, "_LARGE_BYTES", 80)

@@ -223,6 +223,7 @@ class _UsedMemory:
 
     def __init__(self) -> None:
         self._free: list[NDArray[np.uint8]] = []
+        self._is_open = True
         self._lock = RLock()  # an array may go at any time, also while another is made
 
     def array(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -238,8 +239,14 @@ class _UsedMemory:
 
     def _take_back(self, memory: NDArray[np.uint8]) -> None:
         with self._lock:
-            if memory.size + sum(free.size for free in self._free) <= _MOST_FREE_BYTES:
+            if self._is_open and memory.size + sum(free.size for free in self._free) <= _MOST_FREE_BYTES:
                 self._free.append(memory)
+
+    def close(self) -> None:
+        """Keep nothing any more: arrays that live on, such as the ranking of a selector, would keep it all."""
+        with self._lock:
+            self._is_open = False
+            self._free.clear()
 
 
 _USED: ContextVar[_UsedMemory | None] = ContextVar("zeronorm_used_memory", default=None)
@@ -251,11 +258,13 @@ def memory_used_again() -> Iterator[None]:
     if _USED.get() is not None:
         yield
         return
-    token = _USED.set(_UsedMemory())
+    used = _UsedMemory()
+    token = _USED.set(used)
     try:
         yield
     finally:
         _USED.reset(token)
+        used.close()
 
 
 def long_vector(size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
