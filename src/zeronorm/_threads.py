@@ -16,6 +16,7 @@ the parts.
 from __future__ import annotations
 
 import _thread
+import math
 import os
 import weakref
 from collections import deque
@@ -26,8 +27,8 @@ from functools import cache
 from itertools import pairwise
 from multiprocessing import current_process
 from pathlib import Path
-from threading import Condition, RLock, current_thread, main_thread
-from typing import Any
+from threading import Condition, Lock, RLock, Thread, current_thread, local, main_thread
+from typing import IO, Any, Generic, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -273,6 +274,196 @@ def long_vector(size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     if used is None or size * kind.itemsize < _LARGE_BYTES:
         return np.empty(size, dtype=kind)
     return used.array(size, kind)
+
+
+# -- Data read block after block, by one thread at a time, while others work on what was read --
+
+Place = TypeVar("Place")
+Raw = TypeVar("Raw")
+Part = TypeVar("Part")
+
+
+class _BlockMemory:
+    """Memory for blocks, given out again when no array looks at it any more.
+
+    To touch fresh memory takes as long as to read into it, and four times the processor time.
+    """
+
+    def __init__(self) -> None:
+        self._given: list[tuple[NDArray[np.uint8], weakref.ref[NDArray[Any]]]] = []
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        n_bytes = math.prod(shape) * dtype.itemsize
+        free = [place for place, (_, user) in enumerate(self._given) if user() is None]
+        large = [place for place in free if self._given[place][0].size >= n_bytes]
+        memory = self._given[large[0]][0] if large else np.empty(n_bytes, dtype=np.uint8)
+        for place in reversed(large[:1] if large else free):  # what is free and too small is not needed
+            del self._given[place]
+        # Views of this array keep it alive, and not the memory itself as they would those of an array that owns it.
+        array: NDArray[Any] = np.frombuffer(memory.data[:n_bytes], dtype=dtype)
+        self._given.append((memory, weakref.ref(array)))
+        return array.reshape(shape)
+
+
+class _Reading(local):
+    """What threads that read block after block share: open files and memory; None where each reading has its own."""
+
+    files: dict[Path, IO[bytes]] | None = None
+    memory: _BlockMemory | None = None
+
+
+_READING = _Reading()
+
+
+class _Kept:
+    """Open files and memory that one thread at a time may use."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, IO[bytes]] = {}
+        self._memory = _BlockMemory()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        _READING.files, _READING.memory = self._files, self._memory
+        try:
+            yield
+        finally:
+            _READING.files, _READING.memory = None, None
+
+    def close(self) -> None:
+        for stream in self._files.values():
+            stream.close()
+
+
+def memory_for(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array with any values, to be read into."""
+    memory = _READING.memory
+    return np.empty(shape, dtype=dtype) if memory is None or 0 in shape else memory.array(shape, dtype)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file for reading without a buffer. Read on in one stream, the system is ahead; in a new one it starts anew."""
+    kept = _READING.files
+    if kept is None:
+        with open(path, "rb", buffering=0) as stream:
+            yield stream
+    else:
+        if path not in kept:
+            kept[path] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by the one who started the thread
+        yield kept[path]
+
+
+def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:
+    """Yield what is read at each place; ``ahead``: while one part is used, the next is read."""
+    return work_in_turn(read, lambda place, part: part, places, n_threads=0, ahead=ahead)
+
+
+def work_in_turn(
+    read: Callable[[Place], Raw],
+    work: Callable[[Place, Raw], Part],
+    places: Sequence[Place],
+    *,
+    n_threads: int,
+    ahead: bool = False,
+) -> Iterator[Part]:
+    """Yield, in order, what ``work`` makes of what is read at each place.
+
+    Of ``n_threads``, at least two, one at a time reads while the others work; more would wait for each other.
+    ``ahead`` without threads: while one part is used, the next is read.
+    """
+    if not (n_threads or ahead) or len(places) < 2:
+        for place in places:
+            yield work(place, read(place))
+        return
+    n_threads = max(2, n_threads) if n_threads else 1
+    shared = _PartsInTurn(read, work, places, 1 if n_threads == 1 else n_threads + 2)
+    threads = [Thread(target=shared.take_part, daemon=True) for _ in range(n_threads)]
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(len(places)):
+            yield shared.result(number)
+    finally:
+        shared.stop()
+        for thread in threads:
+            thread.join()
+        shared.close()
+
+
+class _PartsInTurn(Generic[Place, Raw, Part]):
+    """Parts that several threads read, one after the other, and then work on side by side.
+
+    Who has read a part works on it: nobody waits for a hand-over, and what was read is still close to the processor.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Place], Raw],
+        work: Callable[[Place, Raw], Part],
+        places: Sequence[Place],
+        most_waiting: int,
+    ) -> None:
+        self._read, self._work, self._places, self._most_waiting = read, work, places, most_waiting
+        self._kept = _Kept()
+        self._reading = Lock()
+        self._change = Condition()
+        self._next, self._wanted, self._stopped = 0, 0, False
+        self._made: dict[int, Part] = {}
+        self._error: BaseException | None = None
+
+    def take_part(self) -> None:
+        try:
+            while True:
+                with self._reading, self._kept.in_use():
+                    number = self._next
+                    if not self._may_read(number):
+                        return
+                    self._next += 1
+                    raw = self._read(self._places[number])
+                part = self._work(self._places[number], raw)
+                del raw
+                with self._change:
+                    self._made[number] = part
+                    if number == self._wanted:
+                        self._change.notify_all()
+                del part
+        except BaseException as error:  # raised again in the calling thread
+            with self._change:
+                self._error = self._error or error
+                self._change.notify_all()
+
+    def _may_read(self, number: int) -> bool:
+        """Wait until few enough parts are there that nobody has asked for; False when there is nothing to read."""
+        if number >= len(self._places):
+            return False
+        with self._change:
+            self._change.wait_for(
+                lambda: number < self._wanted + self._most_waiting or self._stopped or self._error is not None
+            )
+            return not self._stopped and self._error is None
+
+    def result(self, number: int) -> Part:
+        """Wait for a part; those before it have been asked for."""
+        with self._change:
+            self._change.wait_for(lambda: number in self._made or self._error is not None)
+            if number not in self._made:
+                assert self._error is not None
+                raise self._error
+            self._wanted = number + 1
+            self._change.notify_all()
+            return self._made.pop(number)
+
+    def stop(self) -> None:
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+
+    def close(self) -> None:
+        self._kept.close()
+
+
+# -- Memory that is left --
 
 
 class NotEnoughMemoryError(RuntimeError, MemoryError):

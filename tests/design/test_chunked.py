@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from zeronorm import RFE, FisherScore, as_design
-from zeronorm.design import base, chunked, column_kernels, pack
-from zeronorm.design.base import read_in_turn, work_in_turn
+from zeronorm._threads import _BlockMemory, read_in_turn, work_in_turn
+from zeronorm.design import chunked, column_kernels, pack
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.design.stats import read_only
 from zeronorm.testing import check_design
@@ -359,7 +359,7 @@ def test_columns_between_scattered_ones_are_read_in_one_go(tmp_path, monkeypatch
 
 def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
     """Not while a view of it is alive, whoever holds it; what is too small is given up."""
-    memory = base._BlockMemory()
+    memory = _BlockMemory()
     first = memory.array((3, 4), np.dtype(np.float32))
     first[:] = 1.0
     view = first.T[1:]

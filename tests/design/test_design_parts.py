@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from zeronorm import as_design
-from zeronorm._threads import NotEnoughMemoryError
+from zeronorm._threads import NotEnoughMemoryError, opened, read_in_turn, work_in_turn
 from zeronorm.design import (
     StandardizedDesign,
     annotated,
@@ -27,7 +27,7 @@ from zeronorm.design import (
 )
 from zeronorm.design.annotated import design_of_rows
 from zeronorm.design.array_api import ArrayApiDesign, to_device
-from zeronorm.design.base import BACKENDS, opened, read_in_turn, register_backend, work_in_turn
+from zeronorm.design.base import BACKENDS, register_backend
 from zeronorm.design.chunked import _KeptColumns, _places, open_files, stamp_of
 from zeronorm.design.convert import check_container
 from zeronorm.design.dense import DenseDesign

@@ -12,8 +12,9 @@ import pytest
 from scipy import sparse
 
 from zeronorm import as_design
+from zeronorm._threads import read_in_turn
 from zeronorm.design import StandardizedDesign, column_kernels, convert, dense, index, standardized, stats
-from zeronorm.design.base import Design, read_in_turn
+from zeronorm.design.base import Design
 from zeronorm.design.convert import check_container
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.sparse import SparseFileDesign, check_structure

@@ -14,9 +14,18 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import available_threads, long_vector, one_thread_for_products
+from zeronorm._threads import (
+    Part,
+    available_threads,
+    long_vector,
+    memory_for,
+    one_thread_for_products,
+    opened,
+    read_in_turn,
+    work_in_turn,
+)
 from zeronorm._types import FloatArray
-from zeronorm.design.base import Design, Part, memory_for, opened, read_in_turn, work_in_turn
+from zeronorm.design.base import Design
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_index, as_selector, compose, is_run, spans_of
 from zeronorm.design.stats import ColumnStats, StatsAccumulator

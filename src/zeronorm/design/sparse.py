@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm._jit import kernel
-from zeronorm._threads import available_threads, run_in_threads
+from zeronorm._threads import available_threads, read_in_turn, run_in_threads
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design.base import Design, read_in_turn
+from zeronorm.design.base import Design
 from zeronorm.design.chunked import BYTES_WORTH_A_THREAD
 from zeronorm.design.column_kernels import symmetric_result
 from zeronorm.design.index import Index, as_index, as_selector, as_slice, compose

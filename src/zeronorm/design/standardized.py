@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from zeronorm._threads import available_threads, run_in_threads
+from zeronorm._threads import Part, available_threads, run_in_threads
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design.base import Design, Part
+from zeronorm.design.base import Design
 from zeronorm.design.column_kernels import centre_and_scale_columns, centre_columns, centre_rows
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.index import Index, as_selector, compose

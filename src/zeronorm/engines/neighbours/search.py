@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import run_in_threads, useful_threads
+from zeronorm._threads import read_in_turn, run_in_threads, useful_threads
 from zeronorm._types import FloatArray, IntArray, written
-from zeronorm.design.base import read_in_turn
 from zeronorm.engines.neighbours.kernels import (
     COLUMNS_PER_SUM,
     MISMATCH,
