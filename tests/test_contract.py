@@ -15,6 +15,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from zeronorm import FisherScore
 from zeronorm.registry import all_methods
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.testing import selector_checks
@@ -109,6 +110,11 @@ def _passes(estimator, without=()):
 @pytest.mark.parametrize("estimator", FIRST_SETS, ids=_name)
 def test_scikit_learn_checks(estimator):
     _passes(estimator, without=REPEATED | OF_THE_BASE_CLASS if _is_like_others(estimator) else REPEATED)
+
+
+@pytest.mark.filterwarnings(*EXPECTED_WARNINGS)
+def test_scikit_learn_checks_of_a_real_target():
+    _passes(FisherScore(task="regression"))
 
 
 def test_most_selectors_leave_these_checks_to_one_of_their_family():

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm.resampling import estimators
-from zeronorm.resampling.estimators import default_estimator
+from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
 from zeronorm.resampling.metrics import as_metric, scoring_metric
 
 
@@ -43,6 +43,36 @@ def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_clas
     np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
     np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
     assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_features", [1, 8])
+def test_the_gaussian_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes, n_features):
+    X, rng = columns_as_they_come(n_classes)
+    X = X[:, :n_features].astype(dtype)
+    y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
+    ours = clone(gaussian_estimator("classification")).fit(X[:40], y[:40])
+    reference = make_pipeline(StandardScaler(), SVC(random_state=0, tol=1e-10)).fit(X[:40], y[:40])
+    assert ours.pairs_ is not None
+    np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
+    tolerance = 1e-5 if dtype is not np.float32 else 2e-3
+    near = {"rtol": tolerance, "atol": tolerance}
+    np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
+    np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
+    assert not hasattr(ours, "coef_")
+
+
+def test_a_gaussian_machine_of_constant_columns_and_of_many_samples(monkeypatch):
+    y = np.arange(40) % 2
+    X = np.ones((40, 2))
+    reference = make_pipeline(StandardScaler(), SVC())
+    ours = gaussian_estimator("classification")
+    np.testing.assert_array_equal(ours.fit(X, y).predict(X), reference.fit(X, y).predict(X))
+    monkeypatch.setattr(estimators, "LARGEST_CURVED", 20)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    assert ours.fit(X, y).pairs_ is None
+    np.testing.assert_array_equal(ours.predict(X), reference.fit(X, y).predict(X))
 
 
 @pytest.mark.parametrize("useful", [False, True])

@@ -68,6 +68,15 @@ class AutomaticPrice:
         return self.unit / self.diagonal
 
 
+class FoundPrice(float):
+    """A C that was found on these samples and others, to be used as if it had been found on these alone."""
+
+
+def is_automatic(C: Any) -> bool:
+    """Whether a selector chooses its C, or has one that was chosen for it."""
+    return isinstance(C, str | FoundPrice)
+
+
 def price_of(
     selector: Any, problem: Problem, unit: Literal["diagonal", "raw"] = "raw", K: FloatArray | None = None
 ) -> float:

@@ -6,11 +6,11 @@ import copy
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ LARGEST_KERNEL_PROBLEM = 5000
 # Samples of two overlapping classes, with fewer features, from which on LIBSVM takes seconds to minutes. Up to here a
 # kernel matrix of theirs stays in the cache, and the machine is found in a fraction of the time.
 LARGEST_FOR_LIBSVM = 500
+LARGEST_CURVED = (
+    100  # samples of two classes up to which a Gaussian machine is found before LIBSVM has checked them
+)
 
 
 @contextmanager
@@ -147,14 +150,14 @@ class OnStandardized:
 
     def fit(self, X: Any, y: Any) -> Self:
         """Take the means and scales of the columns, then fit the predictor."""
-        return self.fit_standardized(*standardized_columns(_as_floats(X)), y)
+        X, means, scales = standardized_columns(_as_floats(X))
+        assert_all_finite(X)
+        return self.fit_standardized(X, means, scales, y)
 
     def fit_standardized(self, X: FloatArray, means: FloatArray, scales: FloatArray, y: Any) -> Self:
-        """Fit the predictor on columns that these means and scales have standardised."""
+        """Fit the predictor on finite columns that these means and scales have standardised."""
         self.mean_, self.scale_ = means, scales
-        # The parameters are those of default_estimator: to check them at each fit takes a sixth of a small one.
-        with config_context(skip_parameter_validation=True):
-            super().fit(X, y)  # type: ignore[misc]
+        super().fit(X, y)  # type: ignore[misc]
         return self
 
     def predict_standardized(self, X: FloatArray) -> Any:
@@ -173,6 +176,11 @@ class OnStandardized:
             )
         assert_all_finite(X, input_name="X")
         return np.asarray((X - self.mean_) / self.scale_)
+
+
+def _unchecked_parameters() -> AbstractContextManager[None]:
+    """The parameters are those of default_estimator: to check them at each fit takes a sixth of a small one."""
+    return cast("AbstractContextManager[None]", config_context(skip_parameter_validation=True))
 
 
 def standardized_columns(X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -200,30 +208,37 @@ class _PairMachine(SVC):  # type: ignore[misc]
         self.classes_, members = _members_of_classes(y)
         self.pairs_ = self._solve(X, y, members)
         if self.pairs_ is None:
-            super().fit(X, y)
+            with _unchecked_parameters():
+                super().fit(X, y)
         else:
             self.intercept_ = self.pairs_.bias
         return self
 
-    def _solve(self, X: FloatArray, y: NDArray[Any], members: tuple[IntArray, ...]) -> _Pairs | None:
+    def _solve(
+        self, X: FloatArray, y: NDArray[Any], members: tuple[IntArray, ...]
+    ) -> _Pairs | _CurvedPairs | None:
         """The machines of all pairs of classes; None leaves them, and what is wrong with the data, to LIBSVM."""
-        n_classes = self.classes_.size
-        known = self.kernel == "linear" and self.class_weight is None
+        n_classes, is_linear = self.classes_.size, self.kernel == "linear"
+        known = is_linear or (self.kernel == "rbf" and self.gamma == "scale")
+        known = known and self.class_weight is None
         known = known and self.decision_function_shape == "ovr" and not self.break_ties
         if not known or self.probability is True or n_classes < 2 or not _are_labels(y) or len(X) != len(y):
             return None
         largest = sum(sorted(rows.size for rows in members)[-2:])
         is_large = largest > LARGEST_FOR_LIBSVM
+        if not is_linear and largest > LARGEST_CURVED:
+            return None
         if is_large and (n_classes > 2 or largest <= X.shape[1]):
             return None
-        assert_all_finite(X)
         X = X.astype(np.float64, copy=False)
         if is_large:
             solution = self._solve_tall(X, y == self.classes_[1])
             return (
                 _Pairs(solution.weights[None], np.atleast_1d(solution.bias)) if solution.converged else None
             )
-        return _solve_pairs(X, members, float(self.C))
+        return (
+            _solve_pairs(X, members, float(self.C)) if is_linear else _solve_curved(X, members, float(self.C))
+        )
 
     def _solve_tall(self, X: FloatArray, is_second: NDArray[np.bool_]) -> TallSolution:
         prices = np.full(is_second.size, float(self.C))
@@ -233,7 +248,7 @@ class _PairMachine(SVC):  # type: ignore[misc]
     @property
     def coef_(self) -> Any:
         """The weights of the features, one row for each pair of classes."""
-        return super().coef_ if self.pairs_ is None else self.pairs_.weights
+        return self.pairs_.weights if isinstance(self.pairs_, _Pairs) else super().coef_
 
     def decision_function(self, X: Any) -> Any:
         if self.pairs_ is None:
@@ -265,20 +280,60 @@ class _Pairs:
         return np.asarray(X @ self.weights.T + self.bias)
 
 
+@dataclass(frozen=True, eq=False)
+class _CurvedPairs:
+    """Gaussian machines between two classes each: samples, coefficients by pair, bias, and the width of the kernel."""
+
+    samples: FloatArray
+    coefficients: FloatArray
+    bias: FloatArray
+    gamma: float
+
+    def values(self, X: FloatArray) -> FloatArray:
+        """The decision values of all pairs, one column each."""
+        return np.asarray(_gaussian(X, self.samples, self.gamma) @ self.coefficients.T + self.bias)
+
+
+def _gaussian(X: FloatArray, Z: FloatArray, gamma: float) -> FloatArray:
+    """exp(-γ |x - z|²) for all pairs of rows."""
+    squared = (X**2).sum(axis=1)[:, None] + (Z**2).sum(axis=1) - 2.0 * (X @ Z.T)
+    return np.asarray(np.exp(-gamma * np.maximum(squared, 0.0)))
+
+
 def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pairs | None:
-    """The machines of all pairs of classes, whose samples are given; None where one did not converge."""
-    pairs = list(combinations(members, 2))
-    weights, bias = np.empty((len(pairs), X.shape[1])), np.empty(len(pairs))
-    for place, (first, second) in enumerate(pairs):
-        part = X[np.concatenate([first, second])]
-        # Of two classes the second has positive values, of more the first of each pair.
-        is_first = np.arange(len(part)) < first.size
-        labels = np.where(is_first == (len(members) > 2), 1.0, -1.0)
+    """Linear machines of all pairs of classes, whose samples are given; None where one did not converge."""
+    weights, bias = [], []
+    for rows, labels in _pairs_of_classes(members):
+        part = X[rows]
         solution = solve_svm_dual(part @ part.T, labels, C=C)
         if not solution.converged:
             return None
-        weights[place], bias[place] = solution.dual_coef @ part, solution.bias
-    return _Pairs(weights, bias)
+        weights.append(solution.dual_coef @ part)
+        bias.append(solution.bias)
+    return _Pairs(np.asarray(weights), np.asarray(bias))
+
+
+def _solve_curved(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _CurvedPairs | None:
+    """The same with a Gaussian kernel, whose width is the "scale" of scikit-learn."""
+    variance = float(X.var())
+    gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    K = _gaussian(X, X, gamma)
+    coefficients, bias = [], []
+    for rows, labels in _pairs_of_classes(members):
+        solution = solve_svm_dual(K[np.ix_(rows, rows)], labels, C=C)
+        if not solution.converged:
+            return None
+        coefficients.append(np.zeros(len(X)))
+        coefficients[-1][rows] = solution.dual_coef
+        bias.append(solution.bias)
+    return _CurvedPairs(X, np.asarray(coefficients), np.asarray(bias), gamma)
+
+
+def _pairs_of_classes(members: tuple[IntArray, ...]) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Samples and labels of each pair: of two classes the second has positive values, of more the first of each."""
+    sign = 1.0 if len(members) > 2 else -1.0
+    for first, second in combinations(members, 2):
+        yield np.concatenate([first, second]), sign * np.repeat([1.0, -1.0], [first.size, second.size])
 
 
 FEW_LABELS = 1 << 13
@@ -331,6 +386,11 @@ class StandardizedSVC(OnStandardized, _PairMachine):
 class _QuickRidge(Ridge):  # type: ignore[misc]
     """Ridge regression that predicts checked samples without a check of its own."""
 
+    def fit(self, X: Any, y: Any) -> Self:
+        with _unchecked_parameters():
+            super().fit(X, y)
+        return self
+
     def predict(self, X: Any) -> Any:
         return X @ self.coef_.T + self.intercept_
 
@@ -346,7 +406,6 @@ class _PricedRidge(_QuickRidge):
     """Ridge regression with the penalty that predicts samples left out best; the columns are centred."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        assert_all_finite(X)
         X = X.astype(np.float64, copy=False)
         self.intercept_ = float(np.mean(y))
         target = y - self.intercept_

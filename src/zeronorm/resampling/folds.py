@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -198,20 +198,21 @@ def _compute(plan: FoldPlan, task: CellTask, kept: _LastReading | None) -> Cell:
         kept, task = _LastReading(), replace(task, columns=None)
     read, standardized = kept.of(task, plan, (X_train, take_rows(plan.X, split.test)), path, model)
     parts = (read[0], y_train), (read[1], plan.y[split.test])
-    for size in sizes:
-        result: Cell = {"size": size, "error": None}
-        try:
-            columns = _columns(selector, path, size, plan.lifts_sizes)
-            result["selected"] = columns.tolist()
-            # The parameters are the same for all sizes, so they are checked with the first; and copying the
-            # fresh clone is four times faster than cloning it again.
-            with config_context(skip_parameter_validation=bool(cell["sizes"])):
+    with ExitStack() as after_the_first:
+        for size in sizes:
+            result: Cell = {"size": size, "error": None}
+            try:
+                columns = _columns(selector, path, size, plan.lifts_sizes)
+                result["selected"] = columns.tolist()
+                # Copying the fresh clone is four times faster than cloning it again.
                 _judge(result, plan, fresh_copy(model), *parts, columns, standardized)
-        except Exception as error:
-            if plan.is_strict:
-                raise
-            result["error"] = describe(error)
-        cell["sizes"].append(result)
+            except Exception as error:
+                if plan.is_strict:
+                    raise
+                result["error"] = describe(error)
+            if not cell["sizes"]:  # the parameters are the same for all sizes
+                after_the_first.enter_context(config_context(skip_parameter_validation=True))
+            cell["sizes"].append(result)
     return cell
 
 

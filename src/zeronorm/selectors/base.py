@@ -115,7 +115,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
         require_labels(y)
-        if self._task_name() == "regression":
+        if self._task_name() == "regression" and y is not None:
             require_numbers(y)
         if isinstance(X, Design) or has_own_backend(X):
             design = as_design(X, allow_nan=self._allow_nan, check_finite=False)

@@ -195,21 +195,28 @@ def _law(model: Any) -> Any:
 
 # -- Edge features of the image experiments of Gadat and Younes (2007) --
 
+# The paper does not say which detectors it has. Of ten kinds (with and without sign; blurs 0-1, 0-2, 1-2, 1-3 and 2-3)
+# this one has the lowest error of a linear machine in three folds of the training digits and nearly the lowest of the
+# training faces (2.5 %, and 0.10 where the lowest is 0.09).
+DETECTORS: dict[str, Any] = {"blurs": (1, 2), "signed": True}
+PLAIN_DETECTORS: dict[str, Any] = {"blurs": (0, 1), "signed": False}
+
 
 def edges_of_parts(
-    first: Sample, second: Sample, shape: tuple[int, int], blurs: tuple[int, ...] = (0, 1)
+    first: Sample, second: Sample, shape: tuple[int, int], detectors: dict[str, Any] = DETECTORS
 ) -> Trial:
-    """Binary edge detectors chosen on the training images."""
+    """Binary edge detectors that are not rare among the training images."""
     (X, y), (X_test, y_test) = first, second
-    edges = EdgeFeatures(shape, blurs=blurs, min_frequency=0.01).fit(X)
+    edges = EdgeFeatures(shape, **detectors, min_frequency=0.01).fit(X)
     stacked = np.vstack([edges.transform(X), edges.transform(X_test)]).astype(np.float32)
     n = len(y)
     return Trial(stacked, np.concatenate([y, y_test]), np.arange(n), np.arange(n, n + len(y_test)))
 
 
 @cache
-def usps_trial(blurs: tuple[int, ...] = (0, 1)) -> Trial:
-    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16), blurs)
+def usps_trial(are_plain: bool = False) -> Trial:
+    detectors = PLAIN_DETECTORS if are_plain else DETECTORS
+    return edges_of_parts(sample_of("usps"), second_part_of("usps"), (16, 16), detectors)
 
 
 @cache

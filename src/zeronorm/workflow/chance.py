@@ -172,7 +172,9 @@ def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], metho
     """Of the whole procedure on one target; auto ranks and predicts with every method of its roster."""
     is_auto = method == "auto"
     n_splits = settings.cv * settings.repeats
-    inner = 0 if settings.features is not None and not is_auto else settings.cv
+    inner = 0 if settings.features is not None else settings.cv
+    if is_auto:
+        inner = procedures.folds_of_auto(table, settings)
     n_sizes = len(sizes) if settings.features is None else 1
     seconds = n_splits * (1 + inner) * _seconds_of_selector(table, method)
     seconds += n_splits * (1 + inner * n_sizes) * _seconds_of_predictor(table, settings)

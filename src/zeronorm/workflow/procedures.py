@@ -343,6 +343,13 @@ def inner_folds(table: Table, settings: Settings) -> int:
     return min(settings.cv, left)
 
 
+def folds_of_auto(table: Table, settings: Settings) -> int:
+    """Folds in which auto compares its methods."""
+    from zeronorm.selectors.meta.auto import usual_folds
+
+    return min(inner_folds(table, settings), usual_folds(table.n_samples, table.sample_groups))
+
+
 def inner_notes(table: Table, settings: Settings, method: str) -> list[str]:
     """What is said where the folds inside are fewer than those outside."""
     if method in ERROR_CONTROL or (settings.features is not None and method != "auto"):
@@ -364,7 +371,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
         n_features_to_select=settings.features,
         task=table.task,
         estimator=_judge(table, settings),
-        cv=inner_folds(table, settings),
+        cv=folds_of_auto(table, settings),
         rule=settings.rule,
         sizes=sizes,
         scoring=scorer_name(table, settings),

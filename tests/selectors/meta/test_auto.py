@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from zeronorm import AROM, L1SVM, RFE, AutoSelector, FisherScore, RandomSelector, Relief, SelectorCV, evaluate
+from zeronorm import (
+    AROM,
+    L1SVM,
+    RFE,
+    AutoSelector,
+    FisherScore,
+    RandomSelector,
+    Relief,
+    SelectorCV,
+    SVMWeights,
+    ZeroNormSVM,
+    evaluate,
+)
 from zeronorm._threads import thread_controller
 from zeronorm.datasets import make_linear_toy
 from zeronorm.design.dense import DenseDesign
+from zeronorm.engines.price import FoundPrice
 from zeronorm.resampling.estimators import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta import auto as auto_module
@@ -70,6 +85,48 @@ def test_every_method_is_cross_validated_as_it_would_be_alone():
     assert auto.method_sizes_["fisher"] == alone.n_features_
     np.testing.assert_array_equal(auto.support_, alone.support_)
     assert "2 methods (fisher, random)" in auto.verdict()
+
+
+def test_prices_are_found_on_all_samples_and_not_again_in_the_folds(monkeypatch):
+    X, y = problem()
+    prices = []
+    rank = auto_module.AutoSelector._rank_folds
+
+    def spy(self, members, *rest):
+        prices.append({name: selector.C for name, selector in members if name != "fisher"})
+        return rank(self, members, *rest)
+
+    monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
+    roster = [("fisher", FisherScore()), ("l1-svm", L1SVM()), ("rfe", RFE(C=0.5))]
+    auto = AutoSelector(roster, cv=3, random_state=4).fit(X, y)
+    price = L1SVM().fit(X, y).C_
+    assert prices == [{"l1-svm": price, "rfe": 0.5}]
+    assert auto.selector_.settings_ == [{}, {"C": price}, {}]
+    assert roster[1][1].C == "auto"
+
+
+PRICED = (AROM, L1SVM, RFE, partial(AROM, norm="switch"), SVMWeights, ZeroNormSVM)
+PRICED_TARGETS = [
+    (method, task)
+    for method in PRICED
+    for task in ("two classes", "three classes", "regression")
+    if method is not ZeroNormSVM or task != "regression"
+]
+
+
+@pytest.mark.parametrize(("method", "task"), PRICED_TARGETS)
+def test_a_price_found_before_serves_as_if_it_had_been_found_again(method, task):
+    X, y = problem(n_features=30)
+    if task == "three classes":
+        y = y + (X[:, 2] > 0.5)
+    if task == "regression":
+        y = X[:, 0] - 2.0 * X[:, 1]
+    settings = {"task": "regression"} if task == "regression" else {}
+    chosen = method(**settings).fit(X, y)
+    again = method(C=FoundPrice(chosen.C_), **settings).fit(X, y)
+    np.testing.assert_array_equal(again.ranking_, chosen.ranking_)
+    assert again.get_support().sum() == chosen.get_support().sum()
+    assert clone(again).C == chosen.C_
 
 
 def chessboard(n_samples=120):
@@ -282,6 +339,14 @@ def test_the_number_of_features_can_be_fixed_and_columns_forced():
     assert auto.support_[19]
     with pytest.raises(ValueError, match=r"does not\. Leave it out"):
         AutoSelector([("cv", SelectorCV(FisherScore()))], always_keep=[1], cv=3).fit(X, y)
+
+
+@pytest.mark.parametrize(("n_samples", "n_groups", "folds"), [(199, None, 5), (200, None, 3), (220, 110, 5)])
+def test_many_samples_are_compared_in_fewer_folds(n_samples, n_groups, folds):
+    X, y = problem(n_samples=n_samples, n_features=4)
+    groups = None if n_groups is None else np.arange(n_samples) % n_groups
+    auto = AutoSelector(["fisher"], random_state=0).fit(X, y, groups=groups)
+    assert len(auto.method_scores_["fisher"]) == folds
 
 
 def test_groups_reach_the_inner_folds():

@@ -43,7 +43,7 @@ from zeronorm.engines.elimination.kernel import (
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 from zeronorm.engines.elimination.linear import GramMachines, LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, FollowingPrice, Machines, eliminate
-from zeronorm.engines.price import price_of, target_spread, tube_of
+from zeronorm.engines.price import is_automatic, price_of, target_spread, tube_of
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -435,7 +435,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         }
 
     def _eliminate_linear(self, record: Elimination) -> None:
-        problem, follows = record.problem, self.C == "auto"
+        problem, follows = record.problem, is_automatic(self.C)
         settings = self._svm_settings()
         stop_at = smallest_gram_size(*problem.design.shape, regression=problem.task == "regression")
         if problem.n_features >= stop_at:
@@ -461,7 +461,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
             C=min(self.C_, HARDEST),
             tol=self.tol,
             max_iter=self.max_iter,
-            price_follows=self.C == "auto",
+            price_follows=is_automatic(self.C),
             multi_class=self.multi_class,
         )
 

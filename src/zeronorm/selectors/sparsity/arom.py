@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray
-from zeronorm.engines.price import automatic_l1_price, price_of, tube_of
+from zeronorm.engines.price import automatic_l1_price, is_automatic, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
     RescaledModel,
     Rescaling,
@@ -202,7 +202,7 @@ class AROM(WeightedSplittingSelector):
         return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
 
     def _chooses_twice(self) -> bool:
-        return self.norm == "switch" and isinstance(self.C, str)
+        return self.norm == "switch" and is_automatic(self.C)
 
     def _run(self, problem: Problem, machine: RescaledModel, place: int | None = None) -> Rescaling:
         """Rescale to rest and keep the last weights; ``place`` of a machine that has factors of its own."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.price import l1_path, nearly_best_l1_prices, tube_of
+from zeronorm.engines.price import is_automatic, l1_path, nearly_best_l1_prices, tube_of
 from zeronorm.engines.sparse_paths import entry_scores, first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -140,13 +140,13 @@ class L1SVM(WeightedSplittingSelector):
         self.epsilon_ = tube_of(self, problem)
         middle, problem = problem.middle, problem.around_zero()
         n_steps = int(self.n_steps)
-        automatic = isinstance(self.C, str)
-        asked = problem.n_features_to_select
-        chosen = nearly_best_l1_prices(problem, self.epsilon_, n_steps)[0] if automatic else float(self.C)
+        asked, automatic = problem.n_features_to_select, is_automatic(self.C)
+        is_open = isinstance(self.C, str)
+        chosen = nearly_best_l1_prices(problem, self.epsilon_, n_steps)[0] if is_open else float(self.C)
         prices = l1_path(problem, n_steps) if automatic else _prices(problem, chosen, n_steps)
         walk = _PriceWalk(problem, _tasks(problem, self.multi_class), self.epsilon_, n_steps)
         with problem.progress.task("Prices", n_steps) as advance:
-            for C in prices[prices <= chosen]:
+            for C in prices[prices <= max(chosen, prices[0])]:
                 walk.solve(C)
                 advance(1)
                 if walk.without_slack:
