@@ -192,7 +192,7 @@ def _compute(plan: FoldPlan, task: CellTask, kept: _LastReading | None) -> Cell:
         return cell
     cell["fit_seconds"] = time.perf_counter() - start
     cell["converged"] = bool(getattr(selector, "converged_", path.converged))
-    model = seeded_clone(plan.estimator, for_estimator, plan.unset_in_estimator)
+    model = _fresh_model(plan, for_estimator)
     sizes = plan.sizes if task.sizes is None else task.sizes
     if kept is None:
         kept, task = _LastReading(), replace(task, columns=None)
@@ -214,6 +214,13 @@ def _compute(plan: FoldPlan, task: CellTask, kept: _LastReading | None) -> Cell:
                 after_the_first.enter_context(config_context(skip_parameter_validation=True))
             cell["sizes"].append(result)
     return cell
+
+
+def _fresh_model(plan: FoldPlan, seeds: np.random.SeedSequence) -> Any:
+    """The predictor, to be copied for each size; a small one without chance needs no clone."""
+    if isinstance(plan.estimator, OnStandardized) and not plan.unset_in_estimator:
+        return plan.estimator
+    return seeded_clone(plan.estimator, seeds, plan.unset_in_estimator)
 
 
 @dataclass(frozen=True, eq=False)
