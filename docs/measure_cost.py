@@ -98,6 +98,7 @@ def price() -> None:
 def data_of_all_shapes() -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
     """Names, samples, targets and tasks."""
     simulated: tuple[tuple[int, int, dict[str, Any]], ...] = (
+        (40, 5000, {"n_informative": 10, "n_redundant": 5}),
         (62, 2000, {"n_informative": 10, "n_redundant": 5}),
         (100, 20_000, {"n_informative": 10, "n_redundant": 5}),
         (2000, 500, {"n_informative": 5, "n_redundant": 15, "n_clusters_per_class": 16, "flip_y": 0.01}),
@@ -108,8 +109,9 @@ def data_of_all_shapes() -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
         yield f"{n} × {p}", *make_classification(n, p, random_state=0, **settings), "classification"
     yield "breast cancer", *load_breast_cancer(return_X_y=True), "classification"
     yield "digits", *load_digits(return_X_y=True), "classification"
-    made = make_regression(200, 2000, n_informative=10, noise=20, random_state=0)
-    yield "200 × 2000, real target", *made, "regression"
+    for n, p in ((100, 1000), (200, 2000)):
+        made = make_regression(n, p, n_informative=10, noise=20, random_state=0)
+        yield f"{n} × {p}, real target", *made, "regression"
     yield "diabetes", *load_diabetes(return_X_y=True), "regression"
 
 

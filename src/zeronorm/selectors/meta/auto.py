@@ -73,7 +73,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="four or six rankings by each of five methods and their judging: one to seven times a consensus",
+    cost="four or six rankings by each of five methods and their judging: one to nine times a consensus",
     oracle="every method cross-validated alone with the same prices gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for several rankings by each of its methods",
     test_params=(
@@ -92,10 +92,11 @@ class AutoSelector(SplittingSelector):
     .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
 
     The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
-    methods and the judging: one to seven times the consensus alone, about ten times the slowest of them at most, and
-    little more than one consensus from 100,000 samples on. What a method finds on all samples for a parameter that is
-    "auto", such as its price C, serves the folds too. Where it would take long, the methods that take part when none
-    are named are compared on folds of a random part of the samples, 2000 to 5000; all samples give the final ranking.
+    methods and the judging: one to nine times the consensus alone; two to ten times the slowest of them where it takes
+    a second or more; little more than one consensus from 100,000 samples on. What a method finds on all samples for a
+    parameter that is "auto", such as its price C, serves the folds too. Where it would take long, the methods that take
+    part when none are named are compared on folds of a random part of the samples, 2000 to 5000; all samples give the
+    final ranking.
 
     Where the default linear machine judges, the features of relief are also tried with a Gaussian machine. A warning
     says when that is clearly better: then no line separates the classes well.
