@@ -62,9 +62,11 @@ def test_sizes_and_methods_are_chosen_with_the_same_predictor():
         assert build_procedure(name, table, Settings(), [2]).estimator is None
 
 
+@pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize(("n_classes", "scheme"), [(2, "single"), (3, "pairs")])
-def test_a_saved_machine_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_classes, scheme):
-    X, y = crossed(n_classes=n_classes)
+def test_a_saved_machine_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_classes, scheme, few):
+    """LIBSVM finds it for many samples; for few of them it is found more precisely than LIBSVM does."""
+    X, y = crossed(60 if few else 240, n_classes=n_classes)
     result = zeronorm.select(
         X, y, method="relief", predictor="gaussian", out=tmp_path / "out", save_model=True, **QUICK
     )
@@ -72,12 +74,11 @@ def test_a_saved_machine_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n
     assert model.scheme == scheme
     assert all(feature.coefficient is None for feature in result.selected)
     columns = [feature.index for feature in result.selected]
-    theirs = make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo", gamma=1 / len(columns))).fit(
-        X[:, columns], y
-    )
+    machine = SVC(decision_function_shape="ovo", gamma=1 / len(columns), tol=1e-10 if few else 1e-3)
+    theirs = make_pipeline(StandardScaler(), machine).fit(X[:, columns], y)
     new = np.random.default_rng(5).normal(size=(40, len(columns)))
     decision = theirs.decision_function(new).reshape(40, -1)
-    np.testing.assert_allclose(model.decision(new), decision, atol=1e-6)
+    np.testing.assert_allclose(model.decision(new), decision, atol=1e-5 if few else 1e-6)
     assert apply_model(model, new)["prediction"] == theirs.predict(new).tolist()
 
 

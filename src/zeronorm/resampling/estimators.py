@@ -216,7 +216,7 @@ class _PairMachine(SVC):  # type: ignore[misc]
 
     def _solve(
         self, X: FloatArray, y: NDArray[Any], members: tuple[IntArray, ...]
-    ) -> _Pairs | _CurvedPairs | None:
+    ) -> _Pairs | CurvedPairs | None:
         """The machines of all pairs of classes; None leaves them, and what is wrong with the data, to LIBSVM."""
         n_classes, is_linear = self.classes_.size, self.kernel == "linear"
         known = is_linear or (self.kernel == "rbf" and self.gamma == "scale")
@@ -281,17 +281,17 @@ class _Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class _CurvedPairs:
-    """Gaussian machines between two classes each: samples, coefficients by pair, bias, and the width of the kernel."""
+class CurvedPairs:
+    """Gaussian machines between two classes each: support vectors, weights by pair, bias, and γ of the kernel."""
 
-    samples: FloatArray
-    coefficients: FloatArray
+    support: FloatArray
+    weights: FloatArray
     bias: FloatArray
     gamma: float
 
     def values(self, X: FloatArray) -> FloatArray:
         """The decision values of all pairs, one column each."""
-        return np.asarray(_gaussian(X, self.samples, self.gamma) @ self.coefficients.T + self.bias)
+        return np.asarray(_gaussian(X, self.support, self.gamma) @ self.weights.T + self.bias)
 
 
 def _gaussian(X: FloatArray, Z: FloatArray, gamma: float) -> FloatArray:
@@ -313,7 +313,7 @@ def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pai
     return _Pairs(np.asarray(weights), np.asarray(bias))
 
 
-def _solve_curved(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _CurvedPairs | None:
+def _solve_curved(X: FloatArray, members: tuple[IntArray, ...], C: float) -> CurvedPairs | None:
     """The same with a Gaussian kernel, whose width is the "scale" of scikit-learn."""
     variance = float(X.var())
     gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
@@ -326,7 +326,8 @@ def _solve_curved(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Cu
         coefficients.append(np.zeros(len(X)))
         coefficients[-1][rows] = solution.dual_coef
         bias.append(solution.bias)
-    return _CurvedPairs(X, np.asarray(coefficients), np.asarray(bias), gamma)
+    used = np.any(coefficients, axis=0)
+    return CurvedPairs(X[used], np.asarray(coefficients)[:, used], np.asarray(bias), gamma)
 
 
 def _pairs_of_classes(members: tuple[IntArray, ...]) -> Iterator[tuple[IntArray, FloatArray]]:

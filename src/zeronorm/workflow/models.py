@@ -19,6 +19,7 @@ from sklearn.svm import LinearSVC
 from zeronorm.datasets.encoding import column_medians, fill, is_text_identifier
 from zeronorm.datasets.joining import join_samples, texts_of
 from zeronorm.datasets.raw import RawTable, distinct_names, no_such_column
+from zeronorm.resampling.estimators import CurvedPairs
 from zeronorm.workflow.chance import WithBaseline
 from zeronorm.workflow.inputs import dense_columns
 
@@ -235,13 +236,17 @@ def _gaussian_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
         unit, offset = float(fitted.transformer_.scale_[0]), float(fitted.transformer_.mean_[0])
         fitted = fitted.regressor_
     scaler, machine = _parts(fitted)
-    weights = _weights_of_pairs(machine)
+    pairs = getattr(machine, "pairs_", None)
+    if isinstance(pairs, CurvedPairs):
+        weights, support, gamma = pairs.weights, pairs.support, pairs.gamma
+    else:
+        weights, support, gamma = _weights_of_pairs(machine), machine.support_vectors_, float(machine._gamma)
     return scaler, {
         "weights": (unit * weights).tolist(),
         "intercepts": (offset + unit * machine.intercept_).tolist(),
         "scheme": "single" if len(weights) == 1 else "pairs",
-        "support": machine.support_vectors_.tolist(),
-        "gamma": float(machine._gamma),
+        "support": support.tolist(),
+        "gamma": gamma,
     }
 
 
