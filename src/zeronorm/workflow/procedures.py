@@ -196,8 +196,8 @@ def default_notes(table: Table) -> list[str]:
         return []
     names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
     return [
-        f"No method was named, so auto compares {names} inside the training parts. That takes up to twenty times as "
-        "long as the slowest of them; name one to save time."
+        f"No method was named, so auto compares {names} inside the training parts. That takes up to ten times as "
+        "long as the slowest of them, more with small tables; name one to save time."
     ]
 
 

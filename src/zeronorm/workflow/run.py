@@ -69,7 +69,7 @@ def select(
     method : str or None, default=None
         Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the
         selector named in ``params``. None or "auto": a few methods and their consensus are compared inside the
-        training parts, which takes up to twenty times as long as one method.
+        training parts, which takes up to ten times as long as one method, more with small tables.
     features : int or "auto", default='auto'
         Number of features. "auto" chooses it inside the folds.
     params : dict or None, default=None

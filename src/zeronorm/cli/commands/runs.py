@@ -35,7 +35,7 @@ def select(
             "--method",
             "-m",
             metavar="NAME",
-            help="A name from `zeronorm methods`. Default: auto, which compares a few; up to twenty times as long.",
+            help="A name from `zeronorm methods`. Default: auto, which compares a few; up to ten times as long.",
             autocompletion=o.method_names,
         ),
     ] = None,
