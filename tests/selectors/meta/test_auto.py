@@ -24,14 +24,13 @@ from zeronorm import (
     RandomSelector,
     Relief,
     SelectorCV,
-    SVMWeights,
-    ZeroNormSVM,
     evaluate,
 )
 from zeronorm._threads import thread_controller
 from zeronorm.datasets import make_linear_toy
 from zeronorm.design.dense import DenseDesign
 from zeronorm.engines.price import FoundPrice
+from zeronorm.registry import all_methods
 from zeronorm.resampling.estimators import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta import auto as auto_module
@@ -101,23 +100,39 @@ def test_prices_are_found_on_all_samples_and_not_again_in_the_folds(monkeypatch)
     auto = AutoSelector(roster, cv=3, random_state=4).fit(X, y)
     price = L1SVM().fit(X, y).C_
     assert prices == [{"l1-svm": price, "rfe": 0.5}]
-    assert auto.selector_.settings_ == [{}, {"C": price}, {}]
+    assert auto.selector_.prices_ == [None, price, None]
     assert roster[1][1].C == "auto"
 
 
-PRICED = (AROM, L1SVM, RFE, partial(AROM, norm="switch"), SVMWeights, ZeroNormSVM)
+def test_a_part_of_the_samples_finds_its_own_prices(monkeypatch):
+    monkeypatch.setattr(auto_module, "FEWEST_TO_CHOOSE", 40)
+    monkeypatch.setattr(auto_module, "WORK_OF_A_FOLD", 1.0)
+    prices = []
+    rank = auto_module.AutoSelector._rank_folds
+
+    def spy(self, members, *rest):
+        prices.append({selector.C for name, selector in members if name in ("arom", "l1-svm", "rfe")})
+        return rank(self, members, *rest)
+
+    monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
+    AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem())
+    assert prices == [{"auto"}]
+
+
+PRICED = [method for method in all_methods("selector") if method.cls().get_params().get("C") == "auto"]
 PRICED_TARGETS = [
-    (method, task)
+    (method.cls, task)
     for method in PRICED
-    for task in ("two classes", "three classes", "regression")
-    if method is not ZeroNormSVM or task != "regression"
+    for task in ("binary", "multiclass", "regression")
+    if task in method.tasks
 ]
+PRICED_TARGETS += [(partial(AROM, norm="switch"), task) for task in ("binary", "multiclass", "regression")]
 
 
 @pytest.mark.parametrize(("method", "task"), PRICED_TARGETS)
 def test_a_price_found_before_serves_as_if_it_had_been_found_again(method, task):
     X, y = problem(n_features=30)
-    if task == "three classes":
+    if task == "multiclass":
         y = y + (X[:, 2] > 0.5)
     if task == "regression":
         y = X[:, 0] - 2.0 * X[:, 1]

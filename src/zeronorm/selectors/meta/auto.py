@@ -93,10 +93,10 @@ class AutoSelector(SplittingSelector):
 
     The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
     methods and the judging: one to nine times the consensus alone; two to ten times the slowest of them where it takes
-    a second or more; little more than one consensus from 100,000 samples on. What a method finds on all samples for a
-    parameter that is "auto", such as its price C, serves the folds too. Where it would take long, the methods that take
-    part when none are named are compared on folds of a random part of the samples, 2000 to 5000; all samples give the
-    final ranking.
+    a second or more; little more than one consensus from 100,000 samples on. The price C that a method finds on
+    all samples serves the folds too. Where it would take long, the methods that take part when none are named are
+    compared on folds of a random part of the samples, 2000 to 5000, in which they find their own prices; all samples
+    give the final ranking.
 
     Where the default linear machine judges, the features of relief are also tried with a Gaussian machine. A warning
     says when that is clearly better: then no line separates the classes well.
@@ -205,13 +205,14 @@ class AutoSelector(SplittingSelector):
         splits = make_splits(
             cv, target, problem.sample_groups, classification=problem.task != "regression", seed=seed
         )
-        if self.selectors is None:
-            splits = thinned(splits, problem, seed)
+        whole, splits = splits, thinned(splits, problem, seed) if self.selectors is None else splits
         every_row = np.arange(problem.n_samples)
         self.selector_ = self._fitted(members, problem, target, every_row, seed)
         paths = self._paths(members, self.selector_, problem)
         sizes = self._sizes_to_try(paths, problem.n_features_to_select)
-        ranked = self._rank_folds(self._priced(members), problem, target, splits, seed)
+        # A price of all samples is not that of a small part of them.
+        in_folds = self._priced(members) if splits is whole else members
+        ranked = self._rank_folds(in_folds, problem, target, splits, seed)
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
@@ -272,10 +273,10 @@ class AutoSelector(SplittingSelector):
             return consensus.fit(design, target[rows], groups=groups)
 
     def _priced(self, members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """The methods with what they have found on all samples, so that the folds need not find it again."""
+        """The methods with the price that each has found on all samples, so that the folds need not find it again."""
         return [
-            (name, clone(selector).set_params(**{key: FoundPrice(value) for key, value in found.items()}))
-            for (name, selector), found in zip(members, self.selector_.settings_, strict=True)
+            (name, selector if price is None else clone(selector).set_params(C=FoundPrice(price)))
+            for (name, selector), price in zip(members, self.selector_.prices_, strict=True)
         ]
 
     def _weights(self, members: list[tuple[str, Any]]) -> list[float]:

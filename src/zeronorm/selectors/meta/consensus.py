@@ -121,8 +121,8 @@ class Consensus(SplittingSelector):
         Weight of each selector; the weights add up to one.
     subset_size_ : int
         The number q of features in a subset.
-    settings_ : list of dict
-        What each selector found for those of its parameters that are "auto"; empty if there are halves.
+    prices_ : list of float or None
+        The C that each selector found, None where it had none to find; empty if there are halves.
 
     Examples
     --------
@@ -182,19 +182,19 @@ class Consensus(SplittingSelector):
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
         stopped: dict[str, None] = {}  # selectors that did not converge, in order
-        settings = []
+        prices = []
         task = problem.progress.task("Ranking", len(tasks))
         with task as advance, problem.design.standardized_once() as design:
             shared = replace(problem, design=design)
             fits = (delayed(_rank)(s, shared, target, rows, rng) for s, rows, rng in tasks)
-            for i, (rank, has_converged, found) in enumerate(parallel(fits)):
+            for i, (rank, has_converged, price) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
-                settings.append(found)
+                prices.append(price)
                 if not has_converged:
                     stopped[named[i % len(named)][0]] = None
                 advance(1)
         self.ranks_ = ranks[0] if len(parts) == 1 else ranks.mean(axis=0)
-        self.settings_ = settings if len(parts) == 1 else []
+        self.prices_ = prices if len(parts) == 1 else []
         path = self._path(ranks, list(stopped))
         n_refined = min(self._length_of_shortlist(), p)
         return path if n_refined < 2 else _refined(path, problem, n_refined)
@@ -362,8 +362,8 @@ def _rank(
     target: NDArray[Any],
     rows: IntArray | None,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.int32], bool, dict[str, float]]:
-    """Rank of every feature, 1 for the best, whether the selector converged, and the settings it found."""
+) -> tuple[NDArray[np.int32], bool, float | None]:
+    """Rank of every feature, 1 for the best, whether the selector converged, and the price it found."""
     design, groups = problem.design, problem.sample_groups
     if rows is not None:
         design, target = design.take_rows(rows), target[rows]
@@ -372,15 +372,10 @@ def _rank(
     with quiet_inside(ConvergenceWarning, EmptyAnswerWarning, GrossTargetWarning):
         fitted = seeded_clone(selector, rng).fit(data, target, **group_params(selector, groups))
     path = fitted_path(fitted, design.n_features)
-    return (path.position() + 1).astype(np.int32), path.converged, _settings_found(fitted)
+    return (path.position() + 1).astype(np.int32), path.converged, _price_found(fitted)
 
 
-def _settings_found(fitted: Any) -> dict[str, float]:
-    """Numbers that a selector chose for parameters that were left to it."""
-    left_to_it = [
-        name
-        for name, value in fitted.get_params(deep=False).items()
-        if isinstance(value, str) and value == "auto"
-    ]
-    found = {name: getattr(fitted, f"{name}_", None) for name in left_to_it}
-    return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
+def _price_found(fitted: Any) -> float | None:
+    is_open = isinstance(fitted, BaseSelector) and isinstance(getattr(fitted, "C", None), str)
+    price = getattr(fitted, "C_", None) if is_open else None
+    return float(price) if isinstance(price, Real) else None
