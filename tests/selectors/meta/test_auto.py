@@ -104,9 +104,11 @@ def test_prices_are_found_on_all_samples_and_not_again_in_the_folds(monkeypatch)
     assert roster[1][1].C == "auto"
 
 
-def test_a_part_of_the_samples_finds_its_own_prices(monkeypatch):
-    monkeypatch.setattr(auto_module, "FEWEST_TO_CHOOSE", 40)
+@pytest.mark.parametrize(("n_kept", "is_own"), [(110, False), (90, True)])
+def test_a_small_part_of_the_samples_finds_its_own_prices(monkeypatch, n_kept, is_own):
+    monkeypatch.setattr(auto_module, "FEWEST_TO_CHOOSE", n_kept)
     monkeypatch.setattr(auto_module, "WORK_OF_A_FOLD", 1.0)
+    monkeypatch.setattr(auto_module, "FEW_OF_A_CLASS", 2)
     prices = []
     rank = auto_module.AutoSelector._rank_folds
 
@@ -115,8 +117,9 @@ def test_a_part_of_the_samples_finds_its_own_prices(monkeypatch):
         return rank(self, members, *rest)
 
     monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
-    AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem())
-    assert prices == [{"auto"}]
+    AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem(n_samples=400))
+    assert (prices == [{"auto"}]) == is_own
+    assert is_own or "auto" not in prices[0]
 
 
 PRICED = [method for method in all_methods("selector") if method.cls().get_params().get("C") == "auto"]

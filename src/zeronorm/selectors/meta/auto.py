@@ -57,6 +57,9 @@ FEWEST_TO_CHOOSE, MOST_TO_CHOOSE = 2000, 5000
 # products than one, most of it to wait for each other.
 WORK_OF_ONE_THREAD = 2e9
 FEW_OF_A_CLASS = 30  # they all stay
+# The price of the ℓ1 norm falls as one over the root of the number of samples: up to here by less than a step of its
+# path.
+PART_OF_THE_SAME_PRICE = 0.25
 CLEARLY = 3.0  # standard errors
 WORTH_A_WORD = 0.05  # of the score
 SIZES_OF_CURVES = 6  # of more every other one tells enough
@@ -95,8 +98,8 @@ class AutoSelector(SplittingSelector):
     methods and the judging: one to nine times the consensus alone; two to ten times the slowest of them where it takes
     a second or more; little more than one consensus from 100,000 samples on. The price C that a method finds on
     all samples serves the folds too. Where it would take long, the methods that take part when none are named are
-    compared on folds of a random part of the samples, 2000 to 5000, in which they find their own prices; all samples
-    give the final ranking.
+    compared on folds of a random part of the samples, 2000 to 5000 (where that is less than a quarter, with prices of
+    their own); all samples give the final ranking.
 
     Where the default linear machine judges, the features of relief are also tried with a Gaussian machine. A warning
     says when that is clearly better: then no line separates the classes well.
@@ -210,8 +213,8 @@ class AutoSelector(SplittingSelector):
         self.selector_ = self._fitted(members, problem, target, every_row, seed)
         paths = self._paths(members, self.selector_, problem)
         sizes = self._sizes_to_try(paths, problem.n_features_to_select)
-        # A price of all samples is not that of a small part of them.
-        in_folds = self._priced(members) if splits is whole else members
+        is_small_part = splits[0].train.size < PART_OF_THE_SAME_PRICE * whole[0].train.size
+        in_folds = members if is_small_part else self._priced(members)
         ranked = self._rank_folds(in_folds, problem, target, splits, seed)
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
