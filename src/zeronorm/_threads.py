@@ -1,4 +1,4 @@
-"""What the machine has to offer: threads for products and compiled loops, and memory.
+"""What the machine has to offer: threads for products, compiled loops and reading, and memory.
 
 One policy for threads:
 

@@ -26,23 +26,31 @@ def columns_as_they_come(seed):
     return X, rng
 
 
+def assert_same_machine(ours, X, y, **machine):
+    """The same predictions, values and score on the last samples as the pipeline of scaler and machine."""
+    ours = clone(ours).fit(X[:40], y[:40])
+    machine = SVC(random_state=0, tol=1e-10, **machine)
+    reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
+    assert ours.pairs_ is not None
+    np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
+    tolerance = 1e-5 if X.dtype != np.float32 else 2e-3
+    near = {"rtol": tolerance, "atol": tolerance}
+    np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
+    np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
+    assert hasattr(ours, "coef_") == (machine.kernel == "linear")
+    if machine.kernel == "linear":
+        np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
+    assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes):
     X, rng = columns_as_they_come(n_classes)
-    X = X.astype(dtype)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
-    machine = SVC(kernel="linear", random_state=0, tol=1e-10)
-    reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
-    assert ours.pairs_ is not None
-    np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
-    tolerance = 1e-5 if dtype is not np.float32 else 2e-3
-    near = {"rtol": tolerance, "atol": tolerance}
-    np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
-    np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
-    np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
-    assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
+    assert_same_machine(
+        default_estimator("classification", n_samples=60), X.astype(dtype), y, kernel="linear"
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -50,17 +58,8 @@ def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_clas
 @pytest.mark.parametrize("n_features", [1, 8])
 def test_the_gaussian_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes, n_features):
     X, rng = columns_as_they_come(n_classes)
-    X = X[:, :n_features].astype(dtype)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    ours = clone(gaussian_estimator("classification")).fit(X[:40], y[:40])
-    reference = make_pipeline(StandardScaler(), SVC(random_state=0, tol=1e-10)).fit(X[:40], y[:40])
-    assert ours.pairs_ is not None
-    np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
-    tolerance = 1e-5 if dtype is not np.float32 else 2e-3
-    near = {"rtol": tolerance, "atol": tolerance}
-    np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
-    np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
-    assert not hasattr(ours, "coef_")
+    assert_same_machine(gaussian_estimator("classification"), X[:, :n_features].astype(dtype), y)
 
 
 def test_a_gaussian_machine_of_constant_columns_and_of_many_samples(monkeypatch):

@@ -34,9 +34,8 @@ LARGEST_KERNEL_PROBLEM = 5000
 # Samples of two overlapping classes, with fewer features, from which on LIBSVM takes seconds to minutes. Up to here a
 # kernel matrix of theirs stays in the cache, and the machine is found in a fraction of the time.
 LARGEST_FOR_LIBSVM = 500
-LARGEST_CURVED = (
-    100  # samples of two classes up to which a Gaussian machine is found before LIBSVM has checked them
-)
+# Samples of two classes up to which a Gaussian machine is found before scikit-learn has checked them for LIBSVM.
+LARGEST_CURVED = 100
 
 
 @contextmanager
