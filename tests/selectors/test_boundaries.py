@@ -22,6 +22,7 @@ from zeronorm.registry import get_method
 from zeronorm.selection import problem as problem_module
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import KINDS
 from zeronorm.selectors.filters import gflip, gram_schmidt_relief
 from zeronorm.selectors.greedy import tree
 from zeronorm.selectors.meta import auto, consensus, selector_cv
@@ -30,7 +31,6 @@ from zeronorm.selectors.meta.consensus import Consensus
 from zeronorm.selectors.meta.probe_selector import JoinedDesign
 from zeronorm.selectors.meta.selector_cv import SelectorCV, choose_size
 from zeronorm.selectors.sparsity import l1_svm
-from zeronorm.selectors.wrapping import labels_of
 
 INF = float("inf")
 REGRESSION = {"task": "regression"}
@@ -112,14 +112,15 @@ def test_the_selector_inside_searches_and_pipelines():
 
 def problem_of(y, X=None, task="binary", **more):
     X = np.random.default_rng(0).normal(size=(len(y), 3)) if X is None else X
-    return Problem(design=zeronorm.as_design(X), y=np.asarray(y), task=task, **more)
+    target = KINDS[task](np.asarray(y), more.pop("classes", None))
+    return Problem(design=zeronorm.as_design(X), target=target, **more)
 
 
 def test_labels_as_the_user_gave_them():
     names = np.array(["p", "q", "r"])
-    assert labels_of(problem_of([1, 0, 1], classes=names[:2])).tolist() == ["q", "p", "q"]
-    assert labels_of(problem_of([2, 0, 1], classes=names, task="multiclass")).tolist() == ["r", "p", "q"]
-    assert labels_of(problem_of([0.5, 2.0, 1.0], task="regression")).tolist() == [0.5, 2.0, 1.0]
+    assert problem_of([1, 0, 1], classes=names[:2]).target.labels().tolist() == ["q", "p", "q"]
+    assert problem_of([2, 0, 1], classes=names, task="multiclass").target.labels().tolist() == ["r", "p", "q"]
+    assert problem_of([0.5, 2.0, 1.0], task="regression").target.labels().tolist() == [0.5, 2.0, 1.0]
 
 
 # -- Which method, which size --

@@ -22,6 +22,7 @@ from zeronorm.datasets.table import (
     shown_list,
 )
 from zeronorm.design import Design
+from zeronorm.selection.target import TASKS
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,11 @@ def settle_task(draft: Draft, given: TaskName | None, min_class_size: int) -> tu
     if task is None:
         task, reason = infer_task(draft.y, name)
         draft = draft.noted(reason)
-    if task == "classification" and min_class_size > 1:
+    has_classes = TASKS[task].has_classes
+    if has_classes and min_class_size > 1:
         draft = _without_rare_classes(draft, min_class_size)
     y = check_target(draft.y, name, task, task_was_given=given is not None)
-    alike = encoding.alike_but_for_case(y) if task == "classification" else []
+    alike = encoding.alike_but_for_case(y) if has_classes else []
     if alike:
         draft = draft.noted(
             f"The classes {shown_list(alike)} differ in upper and lower case only. If they mean the same, correct the "

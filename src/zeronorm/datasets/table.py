@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import written
+from zeronorm.selection.target import TASKS, Labels, Real, Target
+from zeronorm.selection.target.labels import MOST_CLASSES
 
 # -- The error of everything that reads a user's data --
 
@@ -160,6 +163,11 @@ class Table:
     notes: tuple[str, ...] = ()
     source: str = ""
 
+    @cached_property
+    def target(self) -> Target:
+        """The target, encoded."""
+        return TASKS[self.task].of(self.y)
+
     @property
     def n_samples(self) -> int:
         return int(self.X.shape[0])
@@ -171,10 +179,9 @@ class Table:
     @property
     def class_counts(self) -> dict[str, int]:
         """Samples per class; empty for regression."""
-        if self.task == "regression":
+        if self.target.classes is None:
             return {}
-        classes, counts = np.unique(self.y, return_counts=True)
-        return {str(c): int(n) for c, n in zip(classes, counts, strict=True)}
+        return dict(zip(map(str, self.target.classes), self.target.strata_sizes().tolist(), strict=True))
 
     def to_frame(self) -> Any:
         """The features with their names, so that a selector names what it chose.
@@ -201,7 +208,6 @@ class Table:
 # -- The target: finding it, checking it, and telling classes from numbers --
 
 
-MOST_CLASSES = 20
 FEWEST_SAMPLES_PER_CLASS = 2
 QUANTITY = " If the target is a quantity and not a class, set task='regression'."
 
@@ -212,15 +218,9 @@ def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
     Text and booleans are classes. Numbers are classes when they are whole, take at most 20 values and
     each value stands at least for two samples on average; otherwise the task is regression.
     """
-    if y.dtype.kind not in "iuf":
-        return "classification", f"The target {shown(name)} holds text, so the task is classification."
-    distinct = np.unique(y)
-    whole = bool(np.all(distinct == np.round(distinct)))
-    if whole and len(distinct) <= min(MOST_CLASSES, len(y) // 2):
-        reason = f"holds {len(distinct)} whole numbers, so the task is taken as classification"
-        return "classification", f"The target {shown(name)} {reason} (task='regression' for numbers)."
-    kind = "many whole numbers" if whole else "numbers that are not whole"
-    return "regression", f"The target {shown(name)} holds {kind}, so the task is taken as regression."
+    reasons = ((task, target.recognised(y)) for task, target in TASKS.items())
+    task, reason = next(found for found in reasons if found[1] is not None)
+    return cast("TaskName", task), f"The target {shown(name)} {reason}"
 
 
 def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: bool) -> NDArray[Any]:
@@ -229,8 +229,10 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
         raise DataError(
             f"The table has {counted(len(y), 'sample')}. Add samples: at least two of each class are needed."
         )
-    if task == "regression":
-        return _check_numbers(y, name, task_was_given=task_was_given)
+    return COLUMN_CHECKS[TASKS[task]](y, name, task_was_given)
+
+
+def _check_labels(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[Any]:
     labels = as_labels(y)
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) == 1:
@@ -268,7 +270,7 @@ def _refuse_disguised(y: NDArray[Any], name: str) -> None:
         raise DataError(f"The target {shown(name)} holds {disguise}")
 
 
-def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArray[np.float64]:
+def _check_numbers(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[np.float64]:
     try:
         numbers = y.astype(np.float64)
     except ValueError as error:
@@ -295,6 +297,12 @@ def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArr
             "measurements."
         )
     return numbers
+
+
+COLUMN_CHECKS: dict[type[Target], Callable[[NDArray[Any], str, bool], NDArray[Any]]] = {
+    Labels: _check_labels,
+    Real: _check_numbers,
+}
 
 
 def as_labels(y: NDArray[Any]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import load_extensions
 from zeronorm.selection.kinds import METRIC_NAMES
+from zeronorm.selection.target import Target
 
 Response = Literal["predict", "decision", "selected", "model"]
 Outcomes = Literal["none", "mean", "class mean", "ranks", "share explained"]
@@ -358,7 +359,6 @@ METRICS: dict[str, Metric] = {
         ),
     )
 }
-DEFAULT_METRICS = {"classification": ("error_rate", "balanced_error_rate"), "regression": ("mse", "r2")}
 METRIC_NAMES.update(METRICS)
 
 
@@ -480,10 +480,10 @@ class _Signed:
         return float(self.sign * self.measure(y_true, y_pred, **self.options))
 
 
-def parse_metrics(metrics: Any, task: str) -> tuple[Metric, ...]:
+def parse_metrics(metrics: Any, target: Target | type[Target]) -> tuple[Metric, ...]:
     """The metrics a user named: names, ``Metric`` objects, or a mapping from name to scorer."""
     if metrics is None:
-        metrics = DEFAULT_METRICS[task]
+        metrics = target.metrics
     if isinstance(metrics, (str, Metric)) or callable(metrics):
         metrics = (metrics,)
     if isinstance(metrics, Mapping):

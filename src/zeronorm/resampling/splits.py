@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from zeronorm._types import IntArray
 from zeronorm.design import Design
 from zeronorm.resampling.estimators import quiet_inside
+from zeronorm.selection.target import Target
 
 
 @dataclass(frozen=True)
@@ -38,26 +39,29 @@ def make_splits(
     y: NDArray[Any],
     groups: NDArray[Any] | None,
     *,
-    classification: bool,
+    target: Target | type[Target],
     seed: int,
     repeats: int = 1,
 ) -> list[Split]:
     """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers.
 
-    A number of folds means shuffled folds, stratified for classification, that keep the sample
+    A number of folds means shuffled folds, stratified as the target asks, that keep the sample
     groups together where there are any. A splitter is used on a copy, so its random state does not
     move, and an unset random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next
     seed; they must differ.
     """
+    strata = target.strata_of(y)
+    is_stratified = strata is not None
+    labels = y if strata is None else strata
     n_samples = len(y)
     placeholder = np.zeros((n_samples, 1))
     splits: list[Split] = []
     seen: list[frozenset[bytes]] = []
     for repeat in range(repeats):
-        splitter = _splitter(cv, y, groups, classification, seed + repeat)
+        splitter = _splitter(cv, labels, groups, is_stratified, seed + repeat)
         first = len(splits)
         with quiet_inside(UserWarning, starting="The least populated class"):
-            parts = list(splitter.split(placeholder, y, groups))
+            parts = list(splitter.split(placeholder, labels, groups))
         for train, test in parts:
             i = len(splits)
             splits.append(Split(i, _rows(train, n_samples, i, "training"), _rows(test, n_samples, i, "test")))
@@ -72,7 +76,7 @@ def make_splits(
     if not splits:
         raise ValueError("The 'cv' parameter gave no splits at all; it must give at least one.")
     if isinstance(splitter, StratifiedKFold | StratifiedGroupKFold):
-        _warn_of_rare_classes(y, splitter.n_splits)
+        _warn_of_rare_classes(labels, splitter.n_splits)
     return splits
 
 
@@ -87,7 +91,7 @@ def _warn_of_rare_classes(y: NDArray[Any], n_folds: int) -> None:
         )
 
 
-def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> Any:
+def _splitter(cv: Any, y: Any, groups: Any, is_stratified: bool, seed: int) -> Any:
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         kinds: dict[tuple[bool, bool], type] = {
             (True, True): StratifiedGroupKFold,
@@ -95,9 +99,9 @@ def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> 
             (False, True): GroupKFold,
             (False, False): KFold,
         }
-        kind = kinds[classification, groups is not None]
+        kind = kinds[is_stratified, groups is not None]
         return kind(int(cv), shuffle=True, random_state=seed)
-    splitter = check_cv(copy.deepcopy(cv) if hasattr(cv, "split") else cv, y, classifier=classification)
+    splitter = check_cv(copy.deepcopy(cv) if hasattr(cv, "split") else cv, y, classifier=is_stratified)
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
         splitter.random_state = seed
     return splitter

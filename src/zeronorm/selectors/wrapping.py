@@ -71,13 +71,6 @@ class MetaSelector(BaseSelector):
         return fitted, fitted_path(fitted, design.n_features)
 
 
-def labels_of(problem: Problem) -> NDArray[Any]:
-    """The target as the user gave it."""
-    if problem.task in ("binary", "multiclass") and problem.classes is not None:
-        return np.asarray(problem.classes[problem.y])
-    return problem.y
-
-
 # -- What selectors have in common that limit false selections --
 
 

@@ -240,7 +240,7 @@ def permutation_test(
 
 def direction(table: Table, settings: Settings) -> int:
     """+1 where a greater metric is better, -1 for errors."""
-    metric = parse_metrics([procedures.primary_metric_of(table, settings)], table.task)[0]
+    metric = parse_metrics([procedures.primary_metric_of(table, settings)], table.target)[0]
     return 1 if metric.greater_is_better else -1
 
 

@@ -143,13 +143,13 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     if not isinstance(settings.predictor, str):
         return settings.predictor
     if settings.predictor == "linear":
-        return default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse)
+        return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise ValueError(
             f"The 'predictor' parameter 'gaussian' serves up to {LARGEST_GAUSSIAN} samples; the table has "
             f"{table.n_samples}. Use 'linear' or fewer samples."
         )
-    return gaussian_estimator(table.task, is_sparse=is_sparse)
+    return gaussian_estimator(table.target, is_sparse=is_sparse)
 
 
 def predictor_notes(settings: Settings) -> list[str]:
@@ -431,7 +431,7 @@ def metrics_of(table: Table, settings: Settings) -> list[str]:
 
     names = list(DEFAULT_METRICS[table.task]) if settings.metric is None else [settings.metric]
     try:
-        parse_metrics(names, table.task)
+        parse_metrics(names, table.target)
     except ValueError as error:
         raise ValueError(
             f"The 'metric' parameter names {written(settings.metric)}, which is not known. Use one of "

@@ -104,7 +104,7 @@ def outer_splits(table: Table, settings: Settings) -> list[tuple[Any, Any]]:
         settings.cv,
         table.y,
         table.sample_groups,
-        classification=table.task == "classification",
+        target=table.target,
         seed=settings.random_state,
         repeats=settings.repeats,
     )

@@ -23,6 +23,7 @@ from zeronorm import (
 from zeronorm.engines.elimination.kernel import RBFSource
 from zeronorm.engines.elimination.loop import Elimination
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Binary
 from zeronorm.solvers.status import Status, UnsolvableError
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
@@ -157,7 +158,7 @@ def test_a_kernel_without_similar_samples_is_reported():
 )
 def test_each_status_has_one_warning_and_one_remedy(status, remedy):
     X, y = problem()
-    record = Elimination(Problem(as_design(X), y, "binary"))
+    record = Elimination(Problem(as_design(X), Binary(y)))
     record.status = status
     path = record.path()
     assert not path.converged
