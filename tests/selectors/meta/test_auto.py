@@ -31,7 +31,7 @@ from zeronorm.datasets import make_linear_toy
 from zeronorm.design.dense import DenseDesign
 from zeronorm.engines.price import FoundPrice
 from zeronorm.registry import all_methods
-from zeronorm.resampling.estimators import RIDGE_PENALTIES
+from zeronorm.resampling.predictors.ridge import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta import auto as auto_module
 from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method, thinned

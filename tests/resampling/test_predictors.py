@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm.resampling import estimators
-from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
 from zeronorm.resampling.metrics import as_metric, scoring_metric
+from zeronorm.resampling.predictors import pairwise_svm
+from zeronorm.resampling.predictors.default import default_estimator, gaussian_estimator
 
 
 def columns_as_they_come(seed):
@@ -68,7 +68,7 @@ def test_a_gaussian_machine_of_constant_columns_and_of_many_samples(monkeypatch)
     reference = make_pipeline(StandardScaler(), SVC())
     ours = gaussian_estimator("classification")
     np.testing.assert_array_equal(ours.fit(X, y).predict(X), reference.fit(X, y).predict(X))
-    monkeypatch.setattr(estimators, "LARGEST_CURVED", 20)
+    monkeypatch.setattr(pairwise_svm, "LARGEST_CURVED", 20)
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert ours.fit(X, y).pairs_ is None
     np.testing.assert_array_equal(ours.predict(X), reference.fit(X, y).predict(X))
@@ -89,7 +89,7 @@ def test_a_tie_is_decided_as_libsvm_decides_it(useful):
 @pytest.mark.parametrize("labels", ["ab", "abc"])
 def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, monkeypatch):
     """Two classes with more samples than features are solved without LIBSVM, which takes long where they overlap."""
-    monkeypatch.setattr(estimators, "LARGEST_FOR_LIBSVM", 20)
+    monkeypatch.setattr(pairwise_svm, "LARGEST_FOR_LIBSVM", 20)
     X, rng = columns_as_they_come(0)
     X = X[:, :6]
     codes = rng.integers(0, len(labels), size=60)
@@ -160,23 +160,23 @@ def test_shares_of_right_predictions_are_those_of_scikit_learn(name, reference):
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64, bool, "U1", object])
-@pytest.mark.parametrize("n_samples", [12, estimators.FEW_LABELS + 2])
+@pytest.mark.parametrize("n_samples", [12, pairwise_svm.FEW_LABELS + 2])
 def test_the_samples_of_each_class_are_looked_up_once_for_the_same_target(dtype, n_samples):
-    estimators._members_in_memory.cache_clear()
+    pairwise_svm._members_in_memory.cache_clear()
     y = (np.arange(n_samples) % 2).astype(dtype)
     for target in (y, y[::-1], y.copy()):
-        classes, members = estimators._members_of_classes(target)
+        classes, members = pairwise_svm._members_of_classes(target)
         np.testing.assert_array_equal(classes, np.unique(target))
         assert classes.dtype == target.dtype
         for label, rows in zip(classes, members, strict=True):
             np.testing.assert_array_equal(rows, np.flatnonzero(target == label))
-    again = estimators._members_of_classes(y)[1]
-    is_kept = n_samples <= estimators.FEW_LABELS and dtype is not object
+    again = pairwise_svm._members_of_classes(y)[1]
+    is_kept = n_samples <= pairwise_svm.FEW_LABELS and dtype is not object
     assert (again is members) == is_kept
 
 
 def test_targets_with_the_same_bytes_and_other_types_are_told_apart():
     whole = np.array([0, 1, 0, 1])
     as_numbers = whole.view(np.float64)
-    assert estimators._members_of_classes(whole)[0].tolist() == [0, 1]
-    assert estimators._members_of_classes(as_numbers)[0].tolist() == [0.0, 5e-324]
+    assert pairwise_svm._members_of_classes(whole)[0].tolist() == [0, 1]
+    assert pairwise_svm._members_of_classes(as_numbers)[0].tolist() == [0.0, 5e-324]
