@@ -6,8 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+import zeronorm
 from zeronorm.workflow import measured
-from zeronorm.workflow.measured import beats_chance, permutation_sentence, result_warnings
+from zeronorm.workflow.procedures import Settings
+
+from .conftest import table_of
 
 MEASURED = {
     "method": "rfe", "metric": "error_rate", "label": "error rate", "greater_is_better": False, "value": 0.2,
@@ -15,15 +18,6 @@ MEASURED = {
     "also": {}, "stability": {"value": 0.8, "low": None, "high": None}, "sizes": [2, 2], "failed": [],
     "beats_chance": True,
 }  # fmt: skip
-CLAIM = {
-    "value": 0.2,
-    "chance": 0.5,
-    "low": 0.1,
-    "high": 0.3,
-    "greater_is_better": False,
-    "p_value": None,
-    "n_permutations": 0,
-}
 NO_INTERVAL = {"low": None, "high": None}
 
 
@@ -44,59 +38,52 @@ def test_a_method_that_failed_everywhere_is_an_error_with_its_reason():
         measured.check_something_worked(rows | {"error": [None] * 5}, "m", ["a"])
 
 
-def test_parts_that_failed_have_no_say_in_the_means():
-    rows = {
-        "error_rate": [0.1, None, 0.3],
-        "auc": [None, None, None],
-        "mse": [1.0, 3.0, None],
-        "n_selected": [2, None, 0],
-        "fit_seconds": [1.0, None, 2.0],
-        "error": [None, "broken", None],
-    }
-    assert measured._other_metrics(rows, "error_rate") == {"mse": 2.0}
-    assert measured._other_metrics(rows, "mse") == pytest.approx({"error_rate": 0.2})
-    assert measured._per_fold(rows) == {"sizes": [2, 0], "seconds": 1.5, "failed": ["broken"]}
-    assert measured._per_fold(rows | {"fit_seconds": [None] * 3})["seconds"] is None
+def test_folds_that_failed_have_no_say_in_the_means(problem):
+    X, y = problem
+    records = zeronorm.select(X, y, method="fisher", features=2, cv=3, permutations=0).records
+    rows = {name: records[name].to_list() for name in records.columns}
+    one_failed = {
+        "balanced_error_rate": [0.1, None, 0.3], "error_rate": [0.2, None, 0.6], "n_selected": [2, None, 0],
+        "fit_seconds": [1.0, None, 2.0], "error": [None, "broken", None],
+    }  # fmt: skip
+    own = [place for place, size in enumerate(rows["size"]) if size is None]
+    rows = {name: [values[place] for place in own] for name, values in rows.items()} | one_failed
+
+    def measure(metric, **changes):
+        given = rows | changes
+        return measured.measure("fisher", given, given, table_of(X, y), Settings(metric=metric))
+
+    found = measure(None)
+    assert (found["value"], found["chance"], found["n_splits"]) == (pytest.approx(0.2), pytest.approx(0.2), 2)
+    assert found["also"] == pytest.approx({"error_rate": 0.4})
+    assert (found["sizes"], found["seconds"], found["failed"]) == ([2, 0], 1.5, ["broken"])
+    assert measure("error_rate")["also"] == pytest.approx({"balanced_error_rate": 0.2})
+    assert measure(None, error_rate=[None] * 3)["also"] == {}
+    assert measure(None, fit_seconds=[None] * 3)["seconds"] is None
 
 
 # -- Claims --
 
 
 @pytest.mark.parametrize(
-    ("changes", "claim"),
-    [
-        ({}, True),
-        ({"high": 0.5}, False),  # chance is in the interval
-        ({"high": 0.49}, True),
-        ({"value": 0.5}, False),
-        ({"value": 0.51, "p_value": 0.01, "n_permutations": 99}, False),
-        ({"value": None}, None),
-        ({"low": None, "high": None}, None),
-        ({"chance": None}, None),
-        ({"p_value": 0.05, "n_permutations": 19}, True),
-        ({"p_value": 0.1, "n_permutations": 9}, None),  # none did as well, of too few
-        ({"p_value": 0.1, "n_permutations": 19}, False),
-        ({"greater_is_better": True, "value": 0.9, "low": 0.6}, True),
-        ({"greater_is_better": True, "value": 0.9, "low": 0.5}, False),
-        ({"greater_is_better": True, "value": 0.4, "low": 0.6}, False),
-    ],
-)
-def test_what_beats_chance(changes, claim):
-    assert measured.beats_chance(MEASURED | changes) is claim
-
-
-@pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({}, True),
+        ({"high": 0.49}, True),
+        ({"high": 0.5}, False),  # chance is in the interval
         ({"high": 0.55}, False),
         ({"p_value": 0.05, "n_permutations": 19}, True),
         ({"p_value": 0.06, "n_permutations": 99}, False),
+        ({"p_value": 0.1, "n_permutations": 19}, False),
         ({"high": 0.55, "p_value": 0.01, "n_permutations": 99}, True),
-        ({"value": 0.6, "p_value": 0.01, "n_permutations": 99}, False),
+        ({"value": 0.5}, False),
+        ({"value": 0.51, "p_value": 0.01, "n_permutations": 99}, False),
         ({"greater_is_better": True}, False),
         ({"greater_is_better": True, "value": 0.8, "low": 0.7, "high": 0.9}, True),
+        ({"greater_is_better": True, "value": 0.9, "low": 0.5}, False),
+        ({"greater_is_better": True, "value": 0.4, "low": 0.6}, False),
         # What was not measured or not tested is neither shown nor refuted.
+        ({"value": None}, None),
         ({"value": None, **NO_INTERVAL}, None),
         (NO_INTERVAL, None),
         ({"greater_is_better": True, "value": 0.8, **NO_INTERVAL}, None),
@@ -113,7 +100,7 @@ def test_what_beats_chance(changes, claim):
     ],
 )
 def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, expected):
-    assert beats_chance(CLAIM | changes) is expected
+    assert measured.beats_chance(MEASURED | changes) is expected
 
 
 # -- Sentences --
@@ -150,19 +137,10 @@ def test_the_measured_error_in_words(changes, words):
 
 
 @pytest.mark.parametrize(
-    ("p_value", "words"),
-    [(0.05, "never did as well"), (0.1, "did as well there once"), (0.5, "did as well there 9 times")],
-)
-def test_the_p_value_in_words(p_value, words):
-    sentence = permutation_sentence(p_value, 19)
-    assert words in sentence
-    assert f"(p = {p_value:.2g})" in sentence
-
-
-@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({}, []),
+        ({"failed": ["no data"]}, ["1 of 6 test parts could not be evaluated: no data."]),
         ({"failed": ["no data", "other"]}, ["2 of 7 test parts could not be evaluated: no data."]),
         (
             {"beats_chance": None, "low": None, "high": None},
@@ -172,6 +150,7 @@ def test_the_p_value_in_words(p_value, words):
         ({"beats_chance": False}, ["the interval of the error rate contains chance"]),
         ({"beats_chance": False, "p_value": 0.2}, ["(p = 0.2)"]),
         ({"beats_chance": False, "value": 0.6, "p_value": 0.2}, ["error rate is not below that of chance"]),
+        ({"beats_chance": False, "value": 0.5}, ["error rate is not below that of chance"]),
         ({"beats_chance": False, "greater_is_better": True}, ["error rate is not above that of chance"]),
         ({"value": None, "beats_chance": None}, []),
         ({"low": 0.05, "high": 0.36}, ["is wide, ±16 percentage points"]),
@@ -186,6 +165,7 @@ def test_doubts_in_words(changes, words):
     notes = measured.result_warnings(MEASURED | changes, {"chosen": 3, "at_largest": False})
     assert len(notes) == len(words)
     assert all(word in note for word, note in zip(words, notes, strict=True))
+    assert "--" not in "".join(notes)
 
 
 def test_doubts_about_the_size_in_words():
@@ -193,56 +173,6 @@ def test_doubts_about_the_size_in_words():
     assert "The method selected nothing" in nothing
     (largest,) = measured.result_warnings(MEASURED, {"chosen": 8, "at_largest": True})
     assert "number of features, 8, is the largest that was tried" in largest
-
-
-def found_with(**changes):
-    found = {
-        "failed": [],
-        "n_splits": 5,
-        "value": 0.15,
-        "chance": 0.5,
-        "greater_is_better": False,
-        "p_value": None,
-        "n_permutations": 0,
-        "beats_chance": True,
-        "metric": "error_rate",
-        "label": "error rate",
-        "low": 0.1,
-        "high": 0.2,
-        "stability": {"value": 0.9},
-    }
-    return found | changes
-
-
-def test_a_sound_result_has_no_warning():
-    assert result_warnings(found_with(), {"chosen": 3, "at_largest": False}) == []
-    assert result_warnings(found_with(metric="mse", low=1.0, high=9.0), {}) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "size", "words"),
-    [
-        ({"low": 0.0, "high": 0.4}, {}, "±20 percentage points"),
-        ({"stability": {"value": 0.1}}, {}, "not stable"),
-        ({"beats_chance": False, "p_value": 0.4, "n_permutations": 19}, {}, "better than chance (p = 0.4)"),
-        ({"beats_chance": False}, {}, "the interval of the error rate contains chance"),
-        (
-            {"beats_chance": None, "p_value": 0.2, "n_permutations": 4},
-            {},
-            "4 permutations cannot give a p-value",
-        ),
-        ({"beats_chance": False, "value": 0.6}, {}, "the error rate is not below that of chance"),
-        ({"beats_chance": None, "low": None, "high": None}, {}, "no permutations were made"),
-        ({"failed": ["ValueError: no"]}, {}, "1 of 6 test parts could not be evaluated: ValueError: no"),
-        ({"beats_chance": False, "value": 0.5}, {"chosen": 0}, "The method selected nothing"),
-        ({}, {"chosen": 128, "at_largest": True}, "128, is the largest that was tried"),
-    ],
-)
-def test_each_doubt_about_a_result_is_told(changes, size, words):
-    found = result_warnings(found_with(**changes), size)
-    assert len(found) == 1
-    assert words in found[0]
-    assert "--" not in found[0]
 
 
 @pytest.mark.parametrize(
