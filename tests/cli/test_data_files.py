@@ -6,24 +6,10 @@ import re
 
 import pytest
 
-from datasets import test_bad_files
-from datasets.test_messy_files import BAD, FOREIGN, GENES, GOOD, JOINS, write
+from datasets.corpus import BAD, DAMAGED, FOREIGN, GENES, GOOD, JOINS, write
 from zeronorm.cli.main import in_flags, run
 
 CHEAP = ["--method", "fisher", "--cv", "2", "--permutations", "0", "--jobs", "1", "--out", "out"]
-# What to do: a verb in the imperative, an option of the command, or a question.
-VERBS = "Add|Ask|Check|Choose|Copy|Correct|Extract|Fill|Give|Keep|Leave|Merge|Name|Open|Pass|Put|Rename|Save|Write"
-REMEDY = re.compile(rf"\b({VERBS})\b|\bmust be\b|Did you mean")
-
-
-def flags(options):
-    """Options of the reader as they are written on the command line."""
-    found = []
-    for name, value in options.items():
-        flag = "--keep" if name == "with_columns" else f"--{name.replace('_', '-')}"
-        values = value if isinstance(value, tuple) else [value]
-        found += [flag] if value is True else [part for one in values for part in (flag, str(one))]
-    return found
 
 
 def check_plain(text):
@@ -34,6 +20,33 @@ def check_plain(text):
     assert not re.search(r"\b1 of (the )?[\w ]*(are|have|were)\b", text)
     assert not re.search(r"[a-z'][.?] [a-z]", text), "a sentence begins with a small letter"
     assert not re.search(r"\w='|=True", text), "a parameter of Python instead of an option"
+
+
+# What to do: a verb in the imperative, an option of the command, or a question.
+VERBS = "Add|Ask|Check|Choose|Copy|Correct|Extract|Fill|Give|Keep|Leave|Merge|Name|Open|Pass|Put|Rename|Save|Write"
+REMEDY = re.compile(rf"\b({VERBS})\b|\bmust be\b|Did you mean")
+
+
+def check_refusal(capsys, message):
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("zeronorm: ")
+    assert printed.err.count("\n") == 1
+    text = printed.err.removeprefix("zeronorm: ").strip()
+    assert text.endswith((".", "?"))
+    assert in_flags(message).lower() in text.lower()
+    assert REMEDY.search(text), text
+    check_plain(text)
+
+
+def flags(options):
+    """Options of the reader as they are written on the command line."""
+    found = []
+    for name, value in options.items():
+        flag = "--keep" if name == "with_columns" else f"--{name.replace('_', '-')}"
+        values = value if isinstance(value, tuple) else [value]
+        found += [flag] if value is True else [part for one in values for part in (flag, str(one))]
+    return found
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -52,18 +65,6 @@ def test_an_answer(case, tmp_path, monkeypatch, capsys):
     assert f"{size} of {len(good.names)} feature" in printed.out
     assert "report: out" in printed.out
     check_plain("\n".join(line for line in printed.out.splitlines() if line[:1] not in "┏┃┡│└"))
-
-
-def check_refusal(capsys, message):
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("zeronorm: ")
-    assert printed.err.count("\n") == 1
-    text = printed.err.removeprefix("zeronorm: ").strip()
-    assert text.endswith((".", "?"))
-    assert in_flags(message).lower() in text.lower()
-    assert REMEDY.search(text), text
-    check_plain(text)
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -86,9 +87,9 @@ def test_a_sentence_about_two_tables(case, tmp_path, monkeypatch, capsys):
     check_refusal(capsys, message)
 
 
-@pytest.mark.parametrize("case", test_bad_files.CASES)
+@pytest.mark.parametrize("case", DAMAGED)
 def test_a_sentence_about_a_bad_file(case, tmp_path, monkeypatch, capsys):
-    name, make, message = test_bad_files.CASES[case]
+    name, make, message = DAMAGED[case]
     monkeypatch.chdir(tmp_path)
     if make is not None:
         make(tmp_path / name)

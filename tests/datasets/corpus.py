@@ -1,4 +1,4 @@
-"""A corpus of files as they come: each gives the expected table, or the expected message."""
+"""A corpus of files as they come: each with the expected table or the expected message."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import datetime
 import gzip
 import io
 import lzma
-import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pytest
 
-from zeronorm.datasets import DataError, read_table
-from zeronorm.datasets.readers import delimited
+from datasets.workbooks import opendocument, workbook, zipped, zstd
 
 NAN = float("nan")
 X, Z, Y = [1.5, 2.0, 3.0, 4.5, 0.5, 2.5], [9.0, 8.0, 7.5, 6.0, 5.0, 1.0], list("ababab")
@@ -31,104 +28,6 @@ def table_text(sep=",", rows=ROWS, header=("x", "z", "y"), end="\n"):
 PLAIN = table_text()
 GENES = "gene,s1,s2,s3,s4,s5,s6\nx," + ",".join(map(str, X)) + "\nz," + ",".join(map(str, Z)) + "\n"
 PHENOTYPES = "sample,y,age\n" + "".join(f"s{i + 1},{label},{30 + i * i}\n" for i, label in enumerate(Y))
-
-
-def zipped(**members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name.replace("__", "."), content)
-    return buffer.getvalue()
-
-
-def zstd(content):
-    return pytest.importorskip("zstandard").compress(content.encode())
-
-
-def workbook(sheets):
-    """A minimal .xlsx file, written by hand so that no other package decides what is in it."""
-    pytest.importorskip("python_calamine")
-    names = list(sheets)
-    listed = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="rId{i}"/>' for i, n in enumerate(names, 1))
-    kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    parts = "".join(
-        f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{kinds}.worksheet+xml"/>'
-        for i in range(1, len(names) + 1)
-    )
-    links = "".join(
-        f'<Relationship Id="rId{i}" Type="{relation}/worksheet" Target="worksheets/sheet{i}.xml"/>'
-        for i in range(1, len(names) + 1)
-    )
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(
-            "[Content_Types].xml",
-            f'<Types xmlns="{package}/content-types"><Default Extension="rels" ContentType='
-            '"application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" '
-            f'ContentType="{kinds}.sheet.main+xml"/>{parts}</Types>',
-        )
-        archive.writestr(
-            "_rels/.rels",
-            f'<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" '
-            f'Type="{relation}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        )
-        archive.writestr(
-            "xl/workbook.xml",
-            f'<workbook xmlns="{main}" xmlns:r="{relation}"><sheets>{listed}</sheets></workbook>',
-        )
-        archive.writestr(
-            "xl/_rels/workbook.xml.rels",
-            f'<Relationships xmlns="{package}/relationships">{links}</Relationships>',
-        )
-        for i, name in enumerate(names, 1):
-            rows = "".join(
-                f'<row r="{r}">' + "".join(_cell(value, r, c) for c, value in enumerate(row)) + "</row>"
-                for r, row in enumerate(sheets[name], 1)
-            )
-            archive.writestr(
-                f"xl/worksheets/sheet{i}.xml",
-                f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>',
-            )
-    return buffer.getvalue()
-
-
-def _cell(value, row, column):
-    place = f"{chr(65 + column)}{row}"
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
-    return f'<c r="{place}"><v>{value}</v></c>'
-
-
-def opendocument(rows):
-    pytest.importorskip("python_calamine")
-
-    def cell(value):
-        if isinstance(value, str):
-            return f'<table:table-cell office:value-type="string"><text:p>{value}</text:p></table:table-cell>'
-        return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
-
-    body = "".join("<table:table-row>" + "".join(map(cell, row)) + "</table:table-row>" for row in rows)
-    space = "urn:oasis:names:tc:opendocument:xmlns"
-    content = (
-        f'<office:document-content xmlns:office="{space}:office:1.0" xmlns:table="{space}:table:1.0" '
-        f'xmlns:text="{space}:text:1.0"><office:body><office:spreadsheet><table:table table:name="one">{body}'
-        "</table:table></office:spreadsheet></office:body></office:document-content>"
-    )
-    manifest = (
-        f'<manifest:manifest xmlns:manifest="{space}:manifest:1.0"><manifest:file-entry manifest:full-path="/" '
-        'manifest:media-type="application/vnd.oasis.opendocument.spreadsheet"/></manifest:manifest>'
-    )
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        archive.writestr("content.xml", content)
-        archive.writestr("META-INF/manifest.xml", manifest)
-    return buffer.getvalue()
 
 
 @dataclass
@@ -175,7 +74,6 @@ NUMBERED = [(i + 1, *row) for i, row in enumerate(ROWS)]
 GAPS = [1.5, NAN, 3.0, 4.5, 0.5, NAN]
 RARE = [*ROWS, (1.0, 2.0, "c")]
 TALL = [(i * 0.37 % 1, i + 0.5) for i in range(30)]
-
 GOOD = {
     "plain": Good("d.csv", PLAIN),
     "capital ending": Good("D.CSV", PLAIN),
@@ -397,28 +295,6 @@ def write(file, content):
     return file
 
 
-@pytest.fixture(params=["whole", "row by row"])
-def way_of_reading(request, monkeypatch):
-    """Text tables are read as a whole, and very wide ones row by row."""
-    if request.param == "row by row":
-        monkeypatch.setattr(delimited, "WIDE", 1)
-
-
-@pytest.mark.usefixtures("way_of_reading")
-@pytest.mark.parametrize("case", GOOD)
-def test_the_expected_table(case, tmp_path):
-    good = GOOD[case]
-    file = write(tmp_path / good.name, good.content)
-    samples = None if good.samples is None else write(tmp_path / "samples.csv", good.samples)
-    table = read_table(file, "y", samples=samples, **good.options)
-    assert table.feature_names.tolist() == list(good.names)
-    np.testing.assert_array_equal(table.X, good.values)
-    assert table.y.tolist() == good.labels
-    assert any(good.note in note for note in table.notes)
-    assert len(set(table.notes)) == len(table.notes)
-    assert not any(word in " ".join(table.notes).lower() for word in (*FOREIGN, "--"))
-
-
 BAD = {
     "cut gzip": ("d.csv.gz", gzip.compress(PLAIN.encode() * 50)[:-30], "cannot be decompressed"),
     "text called gzip": ("d.csv.gz", PLAIN, "cannot be decompressed"),
@@ -472,44 +348,6 @@ BAD = {
         "No feature is left",
     ),
 }
-
-
-@pytest.mark.usefixtures("way_of_reading")
-@pytest.mark.parametrize("case", BAD)
-def test_the_expected_message(case, tmp_path, monkeypatch):
-    name, content, message = BAD[case]
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / name, content)
-    with pytest.raises(DataError) as error:
-        read_table(name, "y")
-    check_message(error, message)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "message"),
-    [
-        ("utf-9", "The 'encoding' parameter must be the name of a text encoding"),
-        ("base64", "The 'encoding' parameter must be the name of a text encoding"),
-        ("shift_jis", "not text in the encoding shift_jis. Name another one (parameter 'encoding')"),
-    ],
-)
-def test_a_wrong_encoding(encoding, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "d.csv", PLAIN.replace("x,", "年龄é,").encode())
-    with pytest.raises(DataError) as error:
-        read_table("d.csv", "y", encoding=encoding)
-    check_message(error, message)
-
-
-def check_message(error, message):
-    text = str(error.value)
-    assert message in text
-    assert "\n" not in text
-    assert len(text) < 400
-    assert text.endswith((".", "?"))
-    assert not any(word in text.lower() for word in (*FOREIGN, "--", "tmp"))
-
-
 JOINS = {
     "no column of this name": (PHENOTYPES, {"id": "sampel", "transpose": True}, "Did you mean 'sample'"),
     "nothing in common": (
@@ -527,41 +365,45 @@ JOINS = {
 }
 
 
-@pytest.mark.parametrize("case", JOINS)
-def test_tables_that_cannot_be_joined(case, tmp_path, monkeypatch):
-    samples, options, message = JOINS[case]
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "d.csv", GENES)
-    write(tmp_path / "samples.csv", samples)
-    with pytest.raises(DataError) as error:
-        read_table("d.csv", "y", samples="samples.csv", **options)
-    check_message(error, message)
+def text(content):
+    return lambda file: file.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def test_the_corpus_is_large_enough():
-    assert len(GOOD) + len(BAD) + len(JOINS) >= 60
+def truncated_parquet(file):
+    pl.DataFrame({"x": list(range(1000)), "y": [0, 1] * 500}).write_parquet(file)
+    file.write_bytes(file.read_bytes()[:-200])
 
 
-@pytest.mark.parametrize(("package", "name"), [("python_calamine", "d.xlsx"), ("zstandard", "d.csv.zst")])
-def test_a_missing_package_is_named(package, name, tmp_path, monkeypatch):
-    import sys
-
-    if package == "zstandard" and sys.version_info >= (3, 14):
-        pytest.skip("Python itself reads Zstandard files")
-    monkeypatch.setitem(sys.modules, package, None)
-    write(tmp_path / name, b"PK\x03\x04")
-    with pytest.raises(DataError, match=f"pip install {package.replace('_', '-')}"):
-        read_table(tmp_path / name, "y")
+def pickled_npz(file):
+    np.savez(file, X=np.asarray([{"a": 1}, {"b": 2}], dtype=object), y=np.arange(2))
 
 
-def test_standard_input(monkeypatch):
-    class Piped(io.TextIOWrapper):
-        def isatty(self):
-            return False
-
-    for content in (PLAIN.encode(), gzip.compress(PLAIN.encode())):
-        monkeypatch.setattr("sys.stdin", Piped(io.BytesIO(content)))
-        np.testing.assert_array_equal(read_table("-", "y").X, columns(X, Z))
-    monkeypatch.setattr("sys.stdin", Piped(io.BytesIO(b"")))
-    with pytest.raises(DataError, match="Standard input is empty"):
-        read_table("-", "y")
+TWO_COLUMNS = "x,y\n1,a\n2,b\n3,a\n4,b\n"
+DAMAGED = {
+    "missing file": ("none.csv", None, "There is no file"),
+    "directory": (".", None, "is a directory"),
+    "empty": ("d.csv", text(""), "is empty"),
+    "only a header": ("d.csv", text("x,y\n"), "no rows"),
+    "one row": ("d.csv", text("x,y\n1,a\n"), "1 sample"),
+    "one column": ("d.csv", text("y\na\nb\n"), "only one column"),
+    "target absent": ("d.csv", text(TWO_COLUMNS.replace("y", "yy")), "Did you mean 'yy'"),
+    "no header": ("d.csv", text("1,2\n3,4\n5,6\n"), "Add a header line"),
+    "ragged": ("d.csv", text("x,y\n1,a\n2,b,c\n3,a\n"), "Line 3 of the file"),
+    "target constant": ("d.csv", text("x,y\n1,a\n2,a\n"), "constant"),
+    "numeric target constant": ("d.csv", text("x,y\n1,2.5\n2,2.5\n"), "constant"),
+    "labels missing": ("d.csv", text("x,y\n1,a\n2,\n3,b\n4,a\n"), "has no value in 1 of 4 samples"),
+    "label seen once": ("d.csv", text("x,y\n1,a\n2,b\n3,a\n4,b\n5,c\n"), "only one sample"),
+    "target all unique": ("d.csv", text("x,y\n1,a\n2,b\n3,c\n4,d\n"), "identifier"),
+    "whole numbers all unique": ("d.csv", text("x,y\n1,5\n2,6\n3,7\n4,9\n"), "identifier"),
+    "infinite": ("d.csv", text("x,y\n1,a\ninf,b\n3,a\n4,b\n"), "infinite"),
+    "truncated parquet": ("d.parquet", truncated_parquet, "damaged"),
+    "text as parquet": ("d.parquet", text(TWO_COLUMNS), "damaged"),
+    "text as arrow": ("d.arrow", text(TWO_COLUMNS), "damaged"),
+    "text as npz": ("d.npz", text(TWO_COLUMNS), "NumPy archive"),
+    "pickle in npz": ("d.npz", pickled_npz, "NumPy archive"),
+    "text as mat": ("d.mat", text(TWO_COLUMNS), "MATLAB"),
+    "csv as libsvm": ("d.libsvm", text(TWO_COLUMNS), "LIBSVM"),
+    "csv as arff": ("d.arff", text(TWO_COLUMNS), "@data"),
+    "unknown ending": ("d.xyz", text(TWO_COLUMNS), "known format"),
+    "binary as csv": ("d.csv", text(b"\x00\x01\x02,\x07\n"), "binary"),
+}

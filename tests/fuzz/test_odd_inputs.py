@@ -1,9 +1,6 @@
-"""What the matrix and the damaged files have found, one small test each."""
+"""Odd inputs of single selectors: taken as they are meant, or refused in words."""
 
 from __future__ import annotations
-
-import contextlib
-import subprocess
 
 import numpy as np
 import pandas as pd
@@ -11,9 +8,7 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 from sklearn.svm import SVC
 
-from fuzz.attempt import CLEAR_REFUSAL, judged_refusal
-from fuzz.files import good_file, mutated
-from fuzz.inputs import ANY, ROWS, clean_data
+from fuzz.inputs import ROWS, clean_data
 from zeronorm import (
     ARD,
     RFE,
@@ -27,8 +22,6 @@ from zeronorm import (
     TreeSelector,
     WelchScore,
 )
-from zeronorm.datasets import DataError, read_table
-from zeronorm.datasets.readers import matrices
 
 X, Y = clean_data(False)
 
@@ -123,48 +116,6 @@ def test_trees_take_single_precision_to_its_end():
     assert np.array_equal(TreeSelector(3, random_state=0).fit(wide, Y).support_, expected)
 
 
-def test_a_file_on_which_hdf5_does_not_end_is_refused(tmp_path, monkeypatch):
-    """Which damage keeps HDF5 busy for ever depends on its version, so here every file does."""
-    monkeypatch.setattr(matrices, "seconds_for", lambda path: 1)
-    monkeypatch.setattr(matrices, "_WALK_H5", "while True:\n    pass\n")
-    path = tmp_path / "good.h5ad"
-    path.write_bytes(good_file("h5ad"))
-    with pytest.raises(
-        DataError, match="is damaged or not an h5ad file: reading it ends in a crash, or never"
-    ):
-        read_table(path, "label")
-
-
-@pytest.mark.parametrize("place", [6, 8, 10], ids=["version", "password", "compression"])
-def test_an_archive_that_asks_for_what_python_does_not_know_is_refused(place, tmp_path):
-    path, content = tmp_path / "damaged.npz", bytearray(good_file("npz"))
-    content[content.index(b"PK\x01\x02") + place] = 99  # in the directory at the end
-    path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read as a NumPy archive: it is damaged") as refused:
-        read_table(path, "y")
-    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
-
-
-def test_damage_inside_hdf5_is_told_in_our_own_words(tmp_path, monkeypatch):
-    path = tmp_path / "damaged.h5ad"
-    path.write_bytes(good_file("h5ad"))
-    told = b"Traceback (most recent call last):\nRuntimeError: iterating (integer offset out of bounds)"
-    walk = subprocess.CompletedProcess("", 1, b"", told)
-    monkeypatch.setattr("zeronorm.datasets.readers.matrices._read_elsewhere", lambda path, program: walk)
-    with pytest.raises(
-        DataError, match="not an h5ad file: its groups and attributes cannot be read"
-    ) as refused:
-        read_table(path, "label")
-    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
-
-
-def test_a_file_on_which_the_matlab_reader_crashes_is_refused(tmp_path):
-    path = tmp_path / "damaged.mat"
-    path.write_bytes(mutated(good_file("mat"), np.random.default_rng([25, 3])))
-    with pytest.raises(DataError, match="is damaged"):
-        read_table(path, "y")
-
-
 @pytest.mark.parametrize("selector", [ARD(task="regression"), Grafting(task="regression")])
 def test_targets_that_overflow_are_refused(selector):
     target = clean_data(True)[1]
@@ -174,13 +125,3 @@ def test_targets_that_overflow_are_refused(selector):
 
 def test_relief_takes_denormal_numbers():
     assert np.all(np.isfinite(Relief(3).fit(np.round(X) * 5e-324, Y).scores_))
-
-
-def test_texts_that_are_all_numbers_are_no_spoilt_numbers(tmp_path):
-    """An ARFF file may declare numbers as text, and none of its cells is odd then."""
-    rows = "\n".join(f"{0.37 * i},{1.5 * i},{'ab'[i % 2]}" for i in range(30))
-    header = "@relation r\n@attribute g string\n@attribute h numeric\n@attribute class {a,b}\n@data\n"
-    path = tmp_path / "texts.arff"
-    path.write_text(header + rows)
-    with contextlib.suppress(DataError):  # thirty levels may be refused, but in words
-        read_table(path, "class")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
 
 import numpy as np
 import polars as pl
@@ -12,7 +11,6 @@ from scipy import stats
 
 import zeronorm
 from zeronorm.registry import get_method
-from zeronorm.selection import problem as progress
 
 N_SAMPLES, N_FEATURES = 36, 7
 
@@ -43,14 +41,6 @@ def selection(file):
     return zeronorm.select(
         file, "state", method="rfe", params={"C": 0.5}, features=2, cv=3, repeats=2, permutations=2,
         sample_groups="patient", id="sample", random_state=3, metric="error_rate",
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def comparison(file):
-    return zeronorm.compare(
-        file, "state", methods="fisher,rfe", params={"rfe": {"C": 0.5}}, max_features=4, rule="best", cv=3,
-        permutations=2, id="sample", ignore=["patient", "g6"], random_state=3,
     )  # fmt: skip
 
 
@@ -171,6 +161,14 @@ def test_what_is_said_about_a_selection(selection):
 # -- A comparison --
 
 
+@pytest.fixture(scope="module")
+def comparison(file):
+    return zeronorm.compare(
+        file, "state", methods="fisher,rfe", params={"rfe": {"C": 0.5}}, max_features=4, rule="best", cv=3,
+        permutations=2, id="sample", ignore=["patient", "g6"], random_state=3,
+    )  # fmt: skip
+
+
 def test_what_was_compared(comparison, file):
     assert comparison.kind == "comparison"
     assert comparison.chosen_method is None
@@ -212,35 +210,3 @@ def test_each_row_of_a_comparison(comparison):
     last = comparison.table[3]
     assert (last["value"], last["chance"], last["p_value"], last["sizes"]) == (0.5, 0.5, None, [0, 0, 0])
     assert (last["n_permutations"], last["permutation_values"]) == (0, None)
-
-
-# -- Progress --
-
-
-@pytest.fixture
-def told(monkeypatch):
-    """What the bar of a run is told."""
-    found = []
-
-    @contextmanager
-    def bar(description, total):
-        found.append({"description": description})
-        yield progress.RunBar(None, None)
-
-    monkeypatch.setattr(progress, "_bar", bar)
-    monkeypatch.setattr(progress.RunBar, "_update", lambda self, **what: found.append(what))
-    return found
-
-
-def test_a_selection_announces_as_many_steps_as_it_takes(told, tmp_path):
-    """All samples once, then two folds twice, again for each of three permutations."""
-    X, y = state_of_patients()
-    options = {"method": "fisher", "features": 2, "cv": 2, "repeats": 2, "n_jobs": 1}
-    zeronorm.select(X, y, **options, permutations=3, verbose=True, out=tmp_path / "out")
-    assert {what["total"] for what in told if "total" in what} == {1 + 4 * (1 + 3)}
-    assert sum(what.get("advance", 0) for what in told) == 17
-    said = [what["description"] for what in told if what.get("description")]
-    assert said[:2] == ["Reading the data", "fisher, all samples"]
-    assert any(text.startswith("permutation 1 of 3") for text in said)
-    assert any(text.startswith("permutation 3 of 3") for text in said)
-    assert said[-1] == "Writing the report"  # the stage of the permutations is over
