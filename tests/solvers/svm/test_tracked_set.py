@@ -1,8 +1,11 @@
 """Following the optimum while columns leave, against solving every problem anew."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
+from solvers.problems import plain
 from zeronorm.engines.elimination.scan import remove_column, train_machines
 from zeronorm.solvers.svm import tracked_set
 from zeronorm.solvers.svm.box_dual import BoxDual
@@ -191,3 +194,54 @@ def test_a_factored_system_is_solved_whatever_lies_beyond_it(m):
     x = right.copy()
     solve_factored(U, m, x)
     np.testing.assert_allclose(U[:m, :m].T @ U[:m, :m] @ x, right, atol=1e-12)
+
+
+def test_variables_enter_and_leave_a_factor():
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(8, 9))
+    K, ridge, sample = A @ A.T, rng.uniform(0.1, 0.5, 8), np.arange(8)
+    upper, alpha = np.ones(8), np.array([0.5, 0.0, 0.5, 0.5, 1.0, 0.5, 0.0, 0.5])
+    sets = TrackedSets(np.zeros((1, 8, 8)), np.zeros((1, 8), np.int64), np.zeros(1, np.int64), np.zeros(1))
+    plain(tracked_set.start_tracking)(sets, 0, K, ridge, sample, upper, alpha)
+    m, U, order = int(sets.size[0]), sets.factor[0], sets.order[0]
+    assert order[:m].tolist() == [0, 2, 3, 5, 7]
+    assert sets.shift[0] == pytest.approx(np.diagonal(K)[order[:m]].mean())
+
+    def check(size):
+        rows = order[:size]
+        H = K[np.ix_(rows, rows)] + np.diag(ridge[rows]) + sets.shift[0]
+        triangle = np.triu(U[:size, :size])
+        np.testing.assert_allclose(triangle.T @ triangle, H, atol=1e-9)
+
+    check(m)
+    shift = sets.shift[0]
+    arguments = (shift, K, ridge, sample, upper, alpha)
+    assert plain(tracked_set._release)(U, order, m, *arguments, 4) == 6
+    assert order[5] == 4
+    check(6)
+    assert plain(tracked_set._release)(U, order, 6, *arguments, 4) == 6  # it is there already
+    assert plain(tracked_set._release)(U, order, 6, *arguments, 0) == 6  # it is free
+    assert plain(tracked_set._release)(U, order, 6, *arguments, -1) == 6
+    assert plain(tracked_set._release)(U, order, 0, *arguments, 1) == 0
+    copies = np.ones((8, 8))
+    assert plain(tracked_set._release)(U, order, 5, shift, copies, np.zeros(8), sample, upper, alpha, 1) in (
+        0,
+        6,
+    )
+    full, every = (
+        order[:6].copy(),
+        np.full(8, 0.5),
+    )  # of a factor that has no room, a free one is no reason to stop
+    assert plain(tracked_set._release)(U, full, 6, shift, K, ridge, sample, upper, every, 4) == 6
+    assert plain(tracked_set._release)(U, full, 6, shift, K, ridge, sample, upper, alpha, 1) == 0
+    alpha[[2, 7]] = (0.0, 1.0)  # two that met a bound, and the one that was let go stays at its own
+    assert plain(tracked_set._drop_bound)(U, order, 6, upper, alpha) == 3
+    assert order[:3].tolist() == [0, 3, 5]
+    check(3)
+    sign, linear, f = np.where(np.arange(8) % 2, 1.0, -1.0), -np.ones(8), rng.normal(size=8)
+    step = plain(tracked_set._direction)(U, order, 3, sample, sign, linear, f)
+    rows = order[:3]
+    H = K[np.ix_(rows, rows)] + np.diag(ridge[rows])
+    system = np.block([[H, np.ones((3, 1))], [np.ones((1, 3)), np.zeros((1, 1))]])
+    exact = np.linalg.solve(system, np.append(-(f[rows] + sign[rows] * linear[rows]), 0.0))
+    np.testing.assert_allclose(step, exact[:3], atol=1e-9)

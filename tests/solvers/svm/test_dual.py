@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from oracles.qp import primal_svm
-from solvers.problems import classification
+from solvers.problems import at_most, classification
+from zeronorm.design import as_design
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm import free_set
-from zeronorm.solvers.svm.box_dual import BoxDual, solve_box
 from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.free_set import pivot_free_set
+from zeronorm.solvers.svm.linear import solve_linear_svm
 from zeronorm.solvers.svm.smo import refresh, smo
 
 LOSSES = ("hinge", "squared_hinge")
@@ -300,82 +298,65 @@ def test_read_only_and_fortran_ordered_input():
 
 
 @pytest.mark.parametrize(
-    ("C", "loss"), [(0.0005, "hinge"), (0.005, "hinge"), (np.inf, "hinge"), (0.002, "squared_hinge")]
+    ("loss", "C", "taken"),
+    [
+        ("hinge", 0.01, 29),
+        ("hinge", 0.1, 43),
+        ("hinge", 1.0, 42),
+        ("squared_hinge", 0.1, 38),
+        ("squared_hinge", 10.0, 42),
+    ],
 )
-@pytest.mark.parametrize("shift", [0.0, 0.3])
-@pytest.mark.parametrize("by_products", [False, True])
-def test_block_pivoting_finds_the_same_optimum(C, loss, shift, by_products, monkeypatch):
-    monkeypatch.setattr(free_set, "PIVOT_FROM", 1)
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 900)), np.where(np.arange(300) % 3, 1.0, -1.0)
-    X = X - X.mean(axis=0) + shift
-    K = X @ X.T
-    problem = BoxDual.classification(y, np.full(300, C), loss == "squared_hinge")
-    solved = solve_svm_dual(K, y, C=C, loss=loss, tol=1e-10)
-    for guess, all_free in ((solved.alpha, False), (np.zeros(300), True)):
-        if by_products:
-            monkeypatch.setattr(free_set, "cho_factor", None)
-        product = (lambda v: X @ (X.T @ v)) if by_products else None
-        found = pivot_free_set(K, problem, guess, all_free, product)
-        assert found is not None
-        np.testing.assert_allclose(found, solved.alpha, atol=1e-8 * solved.alpha.max())
-        assert abs(y @ found) <= 1e-10 * found.sum()
+def test_the_dual_of_two_classes(loss, C, taken):
+    X, y = classification()
+    machine = solve_svm_dual(X @ X.T, y, C=C, loss=loss)
+    assert machine.n_iter <= at_most(taken)
+    assert machine.gap <= 1e-9 * machine.objective
+    assert machine.violation <= 1e-10
 
 
 @pytest.mark.parametrize(
-    ("p", "C", "loss"), [(900, 0.002, "squared_hinge"), (900, 1.0, "hinge"), (20, 1.0, "hinge")]
+    ("shape", "noise", "loss", "C", "taken", "near"),
+    [
+        ((200, 10), 2.0, "hinge", 0.05, 113, 137),
+        ((200, 10), 2.0, "hinge", 5.0, 531, 174),
+        ((200, 10), 2.0, "squared_hinge", 0.05, 490, 172),
+        ((200, 10), 2.0, "squared_hinge", 5.0, 1728, 1),
+        ((120, 300), 1.0, "hinge", 5.0, 201, 0),
+        ((120, 300), 1.0, "squared_hinge", 0.05, 266, 1),
+    ],
 )
-def test_a_guess_that_all_samples_are_free_changes_no_solution(p, C, loss):
-    """Where it is right, no pair step is needed; with fewer features than samples these depend on each other."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, p)), np.where(np.arange(300) % 3, 1.0, -1.0)
-    expected = solve_svm_dual(X @ X.T, y, C=C, loss=loss, tol=1e-9)
-    found = solve_svm_dual(X @ X.T, y, C=C, loss=loss, tol=1e-9, all_free=True)
-    np.testing.assert_allclose(found.alpha, expected.alpha, atol=1e-7 * expected.alpha.max())
-    assert expected.n_iter > 0
-    assert found.n_iter == (0 if p == 900 else expected.n_iter)
+def test_a_start_near_the_solution(shape, noise, loss, C, taken, near):
+    X, y = classification(*shape, noise=noise)
+    K = X @ X.T
+    first = solve_svm_dual(K, y, C=C, loss=loss)
+    assert first.n_iter <= at_most(taken)
+    assert solve_svm_dual(K, y, C=C, loss=loss, warm_start=first).n_iter <= 2
+    other = solve_svm_dual(K, y, C=1.1 * C, loss=loss, warm_start=first)
+    assert other.n_iter <= at_most(near)
+    for machine in (first, other):
+        assert machine.gap <= 1e-9 * machine.objective
 
 
-def test_block_pivoting_gives_up_where_samples_depend_on_each_other():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 20)), np.where(np.arange(300) % 2, 1.0, -1.0)
-    problem = BoxDual.classification(y, np.full(300, 1.0), False)
-    for product in (None, lambda v: X @ (X.T @ v)):
-        assert pivot_free_set(X @ X.T, problem, np.zeros(300), all_free=True, product=product) is None
+@pytest.mark.parametrize(("loss", "dual", "primal"), [("hinge", 255, 11), ("squared_hinge", 616, 3)])
+def test_both_solvers_with_a_cost_for_each_sample(loss, dual, primal):
+    X, y = classification(200, 10, noise=2.0)
+    price = np.random.default_rng(0).uniform(0.0, 2.0, 200)
+    price[::7] = 0.0
+    by_samples = solve_svm_dual(X @ X.T, y, C=price, loss=loss)
+    by_features = solve_linear_svm(as_design(X), y, C=price, loss=loss)
+    assert by_samples.n_iter <= at_most(dual)
+    assert by_features.n_iter <= at_most(primal)
+    for machine in (by_samples, by_features):
+        assert machine.gap <= 1e-11 * machine.objective
+    assert by_samples.objective == pytest.approx(by_features.objective, rel=1e-10)
+    np.testing.assert_allclose(by_samples.dual_coef @ X, by_features.weights, atol=1e-6)
+    assert by_samples.bias == pytest.approx(by_features.bias, abs=1e-6)
 
 
-# -- without a balance of the classes --
-
-
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("case", ["tall", "wide", "copies", "empty rows"])
-def test_the_dual_in_a_box_matches_a_general_solver(case, C):
-    X, y = classification(*((20, 30) if case == "wide" else (30, 4)))
-    if case == "copies":
-        X[15:], y[15:] = X[:15], y[:15]
-    if case == "empty rows":
-        X[::7] = 0.0
-    price, alpha = np.full(len(y), C), np.zeros(len(y))
-    assert solve_box(X, y, price, alpha)
-    signed = X * y[:, None]
-
-    def value(a):
-        return 0.5 * np.sum((signed.T @ a) ** 2) - a.sum(), signed @ (signed.T @ a) - 1.0
-
-    found = minimize(value, alpha * 0.0, jac=True, bounds=[(0.0, C)] * len(y), method="L-BFGS-B",
-                     options={"maxiter": 10**4, "ftol": 1e-15, "gtol": 1e-10})  # fmt: skip
-    gradient = value(alpha)[1]
-    assert alpha.min() >= 0.0
-    assert alpha.max() <= C
-    assert value(alpha)[0] <= found.fun + 1e-9 * abs(found.fun)
-    assert gradient[alpha < C].min(initial=0.0) >= -1e-9
-    assert gradient[alpha > 0.0].max(initial=0.0) <= 1e-9
-
-
-def test_a_warm_start_in_the_box_ends_where_a_cold_one_does():
-    X, y = classification(60, 6)
-    price, cold, warm = np.ones(60), np.zeros(60), np.zeros(60)
-    assert solve_box(X, y, price, warm)
-    assert solve_box(X[:, :5], y, price, warm)
-    assert solve_box(X[:, :5], y, price, cold)
-    np.testing.assert_allclose((y * warm) @ X[:, :5], (y * cold) @ X[:, :5], atol=1e-8)
+def test_classes_that_can_be_separated():
+    X, y = classification()
+    for loss in ("hinge", "squared_hinge"):
+        machine = solve_svm_dual(X @ X.T, y, C=np.inf, loss=loss)
+        assert machine.n_iter <= at_most(43)
+        assert machine.gap <= 1e-10

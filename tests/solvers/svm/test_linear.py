@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize_scalar
 from sklearn.svm import LinearSVC, LinearSVR
 
 from oracles.qp import primal_svm, primal_svr
-from solvers.problems import classification, regression
+from solvers.problems import at_most, classification, regression
 from zeronorm.design import as_design
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm import linear, tall
-from zeronorm.solvers.svm.box_dual import BoxDual, add_free, drop_free
 from zeronorm.solvers.svm.dual import solve_svm_dual
 from zeronorm.solvers.svm.linear import (
+    LinearSvm,
+    OneVsRest,
     prefers_gram,
-    solve_by_multipliers,
     solve_linear_svm,
     solve_linear_svr,
     solve_one_vs_rest,
 )
 
 LOSSES = ("hinge", "squared_hinge")
+
+
 REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
 
@@ -204,37 +204,6 @@ def test_badly_scaled_data(shape, C, loss):
     assert machine.gap < 1e-5 * (1.0 + machine.objective)
 
 
-def test_an_interior_point_method_near_a_solution_takes_fewer_iterations():
-    X, y = classification(2000, 30, seed=4)
-    whole = solve_linear_svm(as_design(X), y, C=0.5)
-    fewer = as_design(np.ascontiguousarray(X[:, :25]))
-    cold, warm = (solve_linear_svm(fewer, y, C=0.5, warm_start=start) for start in (None, whole))
-    assert warm.converged
-    assert warm.n_iter < cold.n_iter
-    np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-7)
-
-
-def test_variables_that_reach_zero_end_the_search_without_a_foreign_error(monkeypatch):
-    """Rounding may put a product exactly at zero; its quotient is then no number."""
-    from zeronorm.solvers.svm import tall
-
-    started = tall._InteriorPoint.start
-
-    def start_at_the_bound(self):
-        point = started(self)
-        point.variables[:, 0] = 0.0
-        return point
-
-    monkeypatch.setattr(tall._InteriorPoint, "start", start_at_the_bound)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 3))
-    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
-    with np.errstate(all="ignore"):
-        solution = solve_linear_svm(as_design(X), y, C=1.0, loss="hinge")
-    assert np.all(np.isfinite(solution.weights))
-    assert not solution.converged
-
-
 def test_the_status_of_several_machines_is_the_worst():
     from types import SimpleNamespace
 
@@ -246,136 +215,46 @@ def test_the_status_of_several_machines_is_the_worst():
     assert OneVsRest(**{**fields, "machines": machines}).status is Status.ITERATION_LIMIT
 
 
-# -- Tall sparse data, without a p by p matrix --
+def test_where_the_gram_matrix_is_the_cheaper_way():
+    assert prefers_gram((100, 100))
+    n = 20 * 100 * 100 // 200
+    assert prefers_gram((n, 100))
+    assert not prefers_gram((n + 1, 100))
+    n = 4 * 100 * 100 // 200
+    assert prefers_gram((n, 100), regression=True)
+    assert not prefers_gram((n + 1, 100), regression=True)
+    assert not prefers_gram((50, 2), 8 * 50 * 50 - 1)  # by memory first
+    assert prefers_gram((50, 200), 8 * 50 * 50)
+    assert prefers_gram((3, 50), 16 * 51**2 - 1)
+    with pytest.raises(ValueError, match="memory_budget"):
+        prefers_gram((50, 50), 8 * 50 * 50 - 1)
 
 
-def tall_sparse(seed=0, n=400, p=30, density=0.1):
-    rng = np.random.default_rng(seed)
-    X = sp.random(n, p, density=density, format="csr", rng=rng)
-    decision = X @ rng.normal(size=p) + 0.3 * rng.normal(size=n)
-    return as_design(X).standardized(), decision
+def test_machines_of_all_classes_together():
+    def machine(k, status):
+        return LinearSvm(np.full(2, k), float(k), np.zeros(3), np.full(3, k), 0.0, 0.1 * k, 10 + k, status)
+
+    all_of_them = OneVsRest(tuple(machine(k, s) for k, s in ((2, Status.CONVERGED), (1, Status.STALLED))))
+    assert all_of_them.weights.tolist() == [[2, 2], [1, 1]]
+    assert all_of_them.biases.tolist() == [2.0, 1.0]
+    assert all_of_them.dual_coef.tolist() == [[2, 1]] * 3
+    assert all_of_them.gap == pytest.approx(0.3)
+    assert (all_of_them.n_iter, all_of_them.status, all_of_them.converged) == (12, Status.STALLED, False)
 
 
-@pytest.mark.parametrize("C", [1e-4, 1e-2, 1.0, 30.0])
-def test_multipliers_find_the_machine_of_the_interior_point_method(C):
-    design, decision = tall_sparse()
-    price = C * np.random.default_rng(1).uniform(0.0, 2.0, decision.size)
-    price[::7] = 0.0  # samples without a say
-    problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), price, False)
-    ours, oracle = solve_by_multipliers(design, problem), tall.solve_linear_loss(design, problem, tol=1e-10)
-    assert ours.status is Status.CONVERGED
-    assert ours.gap <= 2e-10 * ours.objective  # tol = 1e-6 is only what is asked for at least
-    np.testing.assert_allclose(ours.weights, oracle.weights, atol=1e-5 * np.abs(oracle.weights).max())
-    assert np.all(ours.alpha[::7] == 0.0)
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize(("loss", "taken"), [("hinge", 14), ("squared_hinge", 3)])
+def test_tall_classes(loss, taken, C):
+    X, y = classification(300, 6)
+    machine = solve_linear_svm(as_design(X), y, C=C, loss=loss)
+    assert machine.n_iter <= at_most(taken)
+    assert machine.gap <= 1e-11 * machine.objective
 
 
-def test_multipliers_go_beyond_the_tolerance():
-    """A step more costs little near the end: the gap is closed to a ten thousandth of what is asked for."""
-    design, decision = tall_sparse(2)
-    problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), np.full(decision.size, 0.5), False)
-    for tol in (1e-2, 1e-3, 1e-4):
-        ours = solve_by_multipliers(design, problem, tol=tol)
-        assert ours.gap <= 1.5e-4 * tol * ours.objective
-
-
-def test_multipliers_find_the_regression(monkeypatch):
-    design, target = tall_sparse(2)
-    problem = BoxDual.regression(target, np.full(target.size, 0.2), 0.1, False)
-    oracle = tall.solve_linear_loss(design, problem, tol=1e-10)
-    monkeypatch.setattr(linear, "FEWEST_SPARSE", 10)
-    ours = linear.solve_piecewise_linear(design, problem)
-    assert ours.n_iter != oracle.n_iter
-    np.testing.assert_allclose(ours.weights, oracle.weights, atol=1e-5 * np.abs(oracle.weights).max())
-    assert ours.bias == pytest.approx(oracle.bias, abs=1e-5)
-
-
-def test_a_start_is_used_by_multipliers_where_there_are_many_samples(monkeypatch):
-    design, decision = tall_sparse(7)
-    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 0.1), False)
-    first = solve_by_multipliers(design, problem)
-    monkeypatch.setattr(linear, "MANY_SAMPLES", 100)
-    start = (first.weights, first.bias, first.alpha)
-    again = linear.solve_piecewise_linear(design, problem, start)
-    assert again.n_iter <= 2 < linear.solve_piecewise_linear(design, problem).n_iter
-    np.testing.assert_allclose(again.weights, first.weights, atol=1e-6)
-
-
-def test_multipliers_start_from_a_similar_problem():
-    design, decision = tall_sparse(3)
-    y = np.where(decision > 0.0, 1.0, -1.0)
-    first = solve_by_multipliers(design, BoxDual.classification(y, np.full(y.size, 0.10), False))
-    problem = BoxDual.classification(y, np.full(y.size, 0.11), False)
-    cold = solve_by_multipliers(design, problem)
-    warm = solve_by_multipliers(design, problem, (first.weights, first.bias, first.alpha))
-    np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-5)
-    assert warm.n_iter <= cold.n_iter
-
-
-def test_what_multipliers_do_not_solve_goes_to_the_interior_point_method(monkeypatch):
-    design, decision = tall_sparse(4)
-    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 1.0), False)
-    monkeypatch.setattr(linear, "FEWEST_SPARSE", 10)
-    monkeypatch.setattr(linear, "MOST_ROUNDS", 1)
-    assert not solve_by_multipliers(design, problem).status.converged
-    assert linear.solve_piecewise_linear(design, problem).status.converged
-
-
-def test_conjugate_gradients_step_as_the_factor_does():
-    design, decision = tall_sparse(5)
-    rng = np.random.default_rng(0)
-    curvature = np.where(decision > 0.0, rng.uniform(0.0, 3.0, decision.size), 0.0)
-    gradient = rng.normal(size=design.n_features + 1)
-    expected = -np.linalg.solve(tall.bordered(design, curvature), gradient)
-    np.testing.assert_allclose(tall.newton_step(design, curvature, gradient, tol=1e-12), expected, atol=1e-9)
-    nothing = tall.newton_step(design, np.zeros(decision.size), gradient)
-    np.testing.assert_array_equal(nothing, np.append(-gradient[:-1], 0.0))
-
-
-def test_squared_loss_on_many_sparse_features_is_the_same_machine(monkeypatch):
-    design, decision = tall_sparse(6)
-    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 0.5), True)
-    factored = tall.solve_squared_loss(design, problem)
-    monkeypatch.setattr(tall, "MANY_SPARSE", 10)
-    monkeypatch.setattr(tall, "bordered", None)  # not needed
-    products = tall.solve_squared_loss(design, problem)
-    assert products.status is Status.CONVERGED
-    np.testing.assert_allclose(products.weights, factored.weights, atol=1e-7)
-
-
-@pytest.mark.parametrize("seed", [1, 29, 43, 61, 134])
-def test_the_line_search_ends_at_the_lowest_point_of_a_line(seed):
-    """In these problems Newton's steps leave the interval in which the lowest point lies."""
-    rng = np.random.default_rng(seed)
-    y, C = rng.choice([-1.0, 1.0], 6), 10.0 ** rng.uniform(-3, 3, 6)
-    problem = BoxDual.classification(y, C, True)
-    weights, decision = rng.normal(size=2), 5 * rng.normal(size=6)
-    step, change = -0.01 * weights, rng.normal(size=6) * 10 ** rng.uniform(-2, 2, 6)
-
-    def height(length):
-        w, excess = weights + length * step, np.maximum(1.0 - y * (decision + length * change), 0.0)
-        return 0.5 * w @ w + 0.5 * np.sum(C * excess**2)
-
-    found = tall._exact_line_search(problem, C, weights, step, decision, change)
-    lowest = minimize_scalar(height, bounds=(0.0, 10.0), method="bounded", options={"xatol": 1e-12})
-    assert height(found) <= lowest.fun * (1.0 + 1e-12)
-
-
-def test_the_inverse_of_the_free_samples_follows_those_that_come_and_go():
-    """Samples 3, 1, 4, 0, 2 become free, then the second and the last of them leave."""
-    rng = np.random.default_rng(0)
-    H = rng.normal(size=(5, 7))
-    H = H @ H.T
-    free, inverse, m = np.full(5, -1, dtype=np.int64), np.zeros((5, 5)), 0
-
-    def is_inverse():
-        among = free[:m]
-        np.testing.assert_allclose(inverse[:m, :m], np.linalg.inv(H[np.ix_(among, among)]), rtol=1e-8)
-
-    for i in (3, 1, 4, 0, 2):
-        along = -inverse[:m, :m] @ H[free[:m], i]
-        m = add_free(free, inverse, m, i, along, H[i, i] + H[i, free[:m]] @ along)
-        is_inverse()
-    for k, left in ((1, [3, 2, 4, 0]), (3, [3, 2, 4])):
-        m = drop_free(free, inverse, m, k)
-        assert free[:m].tolist() == left
-        is_inverse()
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize(("loss", "taken"), [("epsilon_insensitive", 17), ("squared_epsilon_insensitive", 4)])
+def test_tall_regression(loss, taken, C):
+    X, y = regression(300, 6)
+    machine = solve_linear_svr(as_design(X), y, C=C, loss=loss)
+    assert machine.n_iter <= at_most(taken)
+    assert machine.gap <= 1e-11 * machine.objective

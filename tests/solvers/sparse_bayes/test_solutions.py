@@ -6,21 +6,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize_scalar
+from scipy.stats import multivariate_normal
 
-from oracles.sparse_bayes import (
-    bernoulli_log_evidence_by_integration,
-    gaussian_log_evidence,
-    laplace_mode,
-)
+from oracles.sparse_bayes import gaussian_log_evidence
+from solvers.problems import at_most, classification
+from solvers.problems import regression as regression_problem
+from solvers.sparse_bayes.data import counts, labels
 from zeronorm.design import as_design
 from zeronorm.solvers.sparse_bayes import sequential
-from zeronorm.solvers.sparse_bayes.posterior import (
-    BernoulliLikelihood,
-    GaussianLikelihood,
-    StoredColumns,
-    inverse_root,
-)
-from zeronorm.solvers.sparse_bayes.sequential import _State, best_variance, solve_sparse_bayes
+from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
+from zeronorm.solvers.sparse_bayes.sequential import solve_sparse_bayes
 from zeronorm.solvers.status import Status
 
 
@@ -28,15 +23,6 @@ def regression(n=60, p=25, seed=0, noise=0.5):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     return X, 1.0 + 2.0 * X[:, 0] - X[:, 1] + noise * rng.normal(size=n)
-
-
-def labels(n=120, p=20, n_classes=2, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    signal = np.column_stack([2.0 * X[:, 0], -2.0 * X[:, 0] + X[:, 1], 2.0 * X[:, 2]])[:, :n_classes]
-    y = np.argmax(signal + rng.gumbel(size=signal.shape), axis=1)
-    targets = (y[:, None] == np.arange(n_classes)).astype(float)
-    return X, targets[:, 1:] if n_classes == 2 else targets
 
 
 def solve(X, likelihood, **settings):
@@ -62,49 +48,12 @@ def eq_22_residual(X, likelihood, solution):
     return np.max(np.abs((determined / squares)[1:] / precision[1:] - 1.0))
 
 
-# -- pieces -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_best_variance_is_the_maximum_of_the_evidence(n_outputs):
-    rng = np.random.default_rng(n_outputs)
-    s = rng.gamma(2.0, size=(40, n_outputs))
-    q = rng.normal(scale=2.5, size=(40, n_outputs))
-    variance, gain = best_variance(s, q)
-
-    def value(v, k):
-        return 0.5 * np.sum(v * q[k] ** 2 / (1.0 + v * s[k]) - np.log1p(v * s[k]))
-
-    for k in range(40):
-        grid = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 500)])
-        values = np.array([value(v, k) for v in grid])
-        assert gain[k] >= values.max() - 1e-9
-        assert gain[k] == pytest.approx(value(variance[k], k), abs=1e-12)
-    assert 5 < np.count_nonzero(variance) < 40
-
-
 def test_the_gaussian_evidence_is_a_normal_density():
     X, y = regression()
     likelihood = GaussianLikelihood(y, np.ones(len(y)), noise_variance=0.3)
     solution = solve(X, likelihood)
     expected = gaussian_log_evidence(X, y, solution.precision, 0.3)
     assert solution.log_evidence == pytest.approx(expected, abs=1e-8)
-
-
-def test_the_laplace_mode_and_evidence():
-    X, targets = labels(n=60, p=4)
-    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=60)
-    likelihood = BernoulliLikelihood(targets, weight)
-    F = np.column_stack([np.ones(60), X])
-    precision = np.array([0.0, 0.5, 1.0, 2.0, 4.0])
-    posterior = likelihood.posterior(F, precision, np.zeros((1, 5)))
-    np.testing.assert_allclose(
-        posterior.mean[0], laplace_mode(X, targets[:, 0], precision[1:], weight), atol=1e-6
-    )
-    plain = BernoulliLikelihood(targets, np.ones(60))
-    one = plain.posterior(F[:, :2], np.array([0.0, 1.0]), np.zeros((1, 2)))
-    exact = bernoulli_log_evidence_by_integration(X[:, 0], targets[:, 0], 1.0)
-    assert one.log_evidence == pytest.approx(exact, abs=0.05)  # the approximation, not rounding
 
 
 def test_a_weight_of_two_is_a_duplicated_sample():
@@ -117,9 +66,6 @@ def test_a_weight_of_two_is_a_duplicated_sample():
     np.testing.assert_allclose(a.precision, b.precision, rtol=1e-5)
     assert weighted.noise_variance == pytest.approx(repeated.noise_variance)
     assert a.log_evidence == pytest.approx(b.log_evidence)
-
-
-# -- optimality ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noise_variance", [0.25, None])
@@ -205,9 +151,6 @@ def test_columns_that_are_out_would_lower_the_evidence():
     assert np.all(solution.relevance[solution.active] == 0.0)
 
 
-# -- hard cases ---------------------------------------------------------------------------------------------
-
-
 def test_separable_labels_leave_weights_finite():
     rng = np.random.default_rng(0)
     y = np.repeat([0.0, 1.0], 25)
@@ -273,74 +216,6 @@ def test_sparse_columns_give_the_evidence_of_dense_ones(n_classes):
     np.testing.assert_allclose(found[1].relevance, found[0].relevance, atol=1e-6)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_mode_in_the_dual_has_the_likelihood_of_its_probabilities(n_classes):
-    rng = np.random.default_rng(2)
-    X, codes = rng.normal(size=(30, 5)), np.arange(30) % n_classes
-    targets = np.eye(n_classes)[codes] if n_classes > 2 else codes[:, None].astype(float)
-    weight = rng.uniform(0.5, 2.0, 30)
-    K = X @ X.T
-    mode = BernoulliLikelihood(targets, weight).dual_mode(K, None)
-    probability = 1.0 / (1.0 + np.exp(-(K @ mode.residual.T + mode.bias)))
-    of_target = np.where(targets > 0.5, probability, 1.0 - probability)
-    assert mode.log_likelihood == pytest.approx(float(weight @ np.log(of_target).sum(axis=1)))
-    np.testing.assert_allclose(mode.residual.T, weight[:, None] * (targets - probability), atol=1e-6)
-    np.testing.assert_allclose(
-        mode.curvature.T, weight[:, None] * probability * (1.0 - probability), rtol=1e-6
-    )
-
-
-@pytest.mark.parametrize("precision", [0.0, 1e-30, 2.0])
-def test_a_system_of_dependent_columns_has_a_root_all_the_same(precision):
-    system = np.outer([1.0, 2.0, -1.0], [1.0, 2.0, -1.0])
-    root, log_determinant = inverse_root(system, np.full(3, precision))
-    assert np.all(np.isfinite(root))
-    if precision > 1.0:
-        whole = system + precision * np.eye(3)
-        np.testing.assert_allclose(root @ root.T, np.linalg.inv(whole))
-        assert log_determinant == pytest.approx(np.linalg.slogdet(whole)[1])
-
-
-def test_columns_in_use_are_no_candidates(monkeypatch):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(50, 12))
-    y = X[:, :4] @ [3.0, -2.0, 1.0, 0.5] + 0.3 * rng.normal(size=50)
-    seen, work_on = [], _State._work_on
-
-    def noted(state, candidates):
-        seen.append(set(candidates.tolist()) & set(state.active.tolist()))
-        work_on(state, candidates)
-
-    monkeypatch.setattr(_State, "_work_on", noted)
-    monkeypatch.setattr(sequential, "_SWEEPS", 1)  # so that those in use have not settled yet
-    solve_sparse_bayes(as_design(X), GaussianLikelihood(y, np.ones(50)), tol=1e-9)
-    assert len(seen) > 1
-    assert not set().union(*seen)
-
-
-# -- sparse columns of many samples stay sparse ----------------------------------------------------------------
-
-
-def counts(n=150, p=30, seed=1):
-    X = np.random.default_rng(seed).poisson(0.4, size=(n, p)).astype(float)
-    return as_design(X).standardized(), as_design(sparse.csc_array(X)).standardized()
-
-
-def test_stored_columns_are_the_dense_ones():
-    rng = np.random.default_rng(0)
-    dense, design = counts()
-    names, others, weight = np.array([3, 8, 1]), np.array([0, 8]), rng.uniform(0.1, 2.0, 150)
-    F, G = (np.column_stack([np.ones(150), dense.block(columns)]) for columns in (names, others))
-    stored, more = (StoredColumns(*design.stored_columns(columns)) for columns in (names, others))
-    assert stored.shape == F.shape
-    np.testing.assert_allclose(stored.dot(np.arange(4.0)), F @ np.arange(4.0), atol=1e-12)
-    np.testing.assert_allclose(stored.transpose_dot(weight), F.T @ weight, atol=1e-11)
-    np.testing.assert_allclose(stored.gram(weight), F.T @ (F * weight[:, None]), atol=1e-11)
-    np.testing.assert_allclose(stored.gram(weight, more), F.T @ (G * weight[:, None]), atol=1e-11)
-    kept = stored.joined(more).take([4, 0])
-    np.testing.assert_allclose(kept.dot(np.arange(3.0)), G[:, 2] + 2.0 * F[:, 1], atol=1e-12)
-
-
 @pytest.mark.parametrize("together", [0, 10**9])
 @pytest.mark.parametrize("n_outputs", [0, 1, 3])
 def test_sparse_columns_of_many_samples_have_the_same_evidence(n_outputs, together, monkeypatch):
@@ -370,39 +245,6 @@ def test_sparse_columns_of_many_samples_have_the_same_evidence(n_outputs, togeth
     assert eq_22_residual(X, likelihoods[1], found) < 1e-4
 
 
-@pytest.mark.parametrize("seed", [2, 12, 14, 18])
-def test_columns_that_depend_on_each_other_do_not_change_together(seed, monkeypatch):
-    """Of ten nearly equal columns each one could leave; with all of them the signal would go."""
-    monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
-    monkeypatch.setattr(sequential, "_MANY_ACTIVE", 0)
-    rng = np.random.default_rng(seed)
-    shared = rng.poisson(0.5, size=200).astype(float)
-    X = shared[:, None] + (rng.random((200, 10)) < 0.004)
-    design, y = as_design(sparse.csc_array(X)).standardized(), shared + 0.3 * rng.normal(size=200)
-    state = _State(design, GaussianLikelihood(y, np.ones(200), noise_variance=0.09), 1e-6, 1000)
-    state._hold(np.arange(10))
-    state.precision = np.append(0.0, np.full(10, 10.0 ** rng.uniform(-4, 1)))
-    state.posterior = state._posterior(np.zeros((1, 11)))
-    evidence = [state.posterior.log_evidence]
-    for _ in range(8):
-        state._re_estimate()
-        evidence.append(state.posterior.log_evidence)
-    assert np.all(np.diff(evidence) > -2e-6)
-    assert len(state.history) == 8
-    assert state.active.size > 0
-
-
-def test_half_of_a_step_that_turns_back_is_taken(monkeypatch):
-    monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
-    _, design = counts()
-    state = _State(design, GaussianLikelihood(np.arange(150.0), np.ones(150)), 1e-3, 10)
-    state.active, state.precision = np.array([2, 5, 7]), np.array([0.0, 1.0, 1.0, 1.0])
-    state.last_step[[2, 5]] = 1.0, -0.1
-    found = state._without_swings(np.array([0.0, np.exp(-2.0), np.exp(-2.0), np.inf]))
-    np.testing.assert_allclose(found, [0.0, np.exp(-1.0), np.exp(-2.0), np.inf])
-    np.testing.assert_allclose(state.last_step[[2, 5, 7]], [-1.0, -2.0, 0.0])
-
-
 @pytest.mark.parametrize("seed", [0, 17, 51])
 def test_precisions_with_labels_do_not_swing(seed):
     """Columns with few values determine the curvature of few samples: whole steps swung between two evidences."""
@@ -422,3 +264,67 @@ def test_precisions_with_labels_do_not_swing(seed):
     precision = found.precision[found.active]
     s, q = 1.0 / spread - precision, mean / spread
     np.testing.assert_allclose(np.log(s**2 / (q**2 - s) / precision), 0.0, atol=5e-3)
+
+
+def test_a_hyperprior_leads_to_its_fixed_point():
+    X, y = regression_problem(30, 5)
+    likelihood = GaussianLikelihood(y, np.ones(30), noise_variance=0.25)
+    found = solve_sparse_bayes(as_design(X), likelihood, hyperprior=(0.3, 0.2), tol=1e-7, max_iter=2000)
+    assert found.status is Status.CONVERGED
+    F = np.column_stack([X, np.ones(30)])
+    covariance = np.linalg.inv(F.T @ F / 0.25 + np.diag([*found.precision, 0.0]))
+    mean = covariance @ F.T @ y / 0.25
+    np.testing.assert_allclose(found.weights[:, 0], mean[:5], atol=1e-8)
+    determined = 1.0 - found.precision * np.diagonal(covariance)[:5]
+    np.testing.assert_allclose(found.precision, (determined + 0.6) / (mean[:5] ** 2 + 0.4), rtol=1e-6)
+    assert found.active.tolist() == np.flatnonzero(determined > 0.5).tolist()
+    # The evidence with a flat prior of the bias: a normal density of all contrasts.
+    Q = np.linalg.qr(np.column_stack([np.ones(30), np.eye(30)[:, :29]]))[0][:, 1:]
+    S = 0.25 * np.eye(30) + (X / found.precision) @ X.T
+    contrasts = multivariate_normal(np.zeros(29), Q.T @ S @ Q).logpdf(Q.T @ y)
+    assert found.log_evidence == pytest.approx(contrasts - 0.5 * np.log(30.0), abs=1e-6)
+    prior = np.sum(0.3 * np.log(found.precision) - 0.2 * found.precision)
+    assert found.history[-1] == pytest.approx(found.log_evidence + prior)
+    cut = solve_sparse_bayes(as_design(X), likelihood, hyperprior=(0.3, 0.2), tol=1e-9, max_iter=2)
+    assert (cut.n_iter, cut.status, len(cut.history)) == (2, Status.ITERATION_LIMIT, 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "tol", "taken"),
+    [
+        ("labels", "sequential", 1e-3, 13),
+        ("labels", "sequential", 1e-6, 22),
+        ("labels", "fixed_point", 1e-3, 100),
+        ("labels", "fixed_point", 1e-6, 110),
+        ("target", "sequential", 1e-3, 9),
+        ("target", "sequential", 1e-6, 11),
+        ("target", "fixed_point", 1e-3, 42),
+        ("target", "fixed_point", 1e-6, 48),
+    ],
+)
+def test_relevance(kind, method, tol, taken):
+    found = solve_sparse_bayes(as_design(data(kind)[0]), likelihood(kind), method=method, tol=tol)
+    assert found.status.converged
+    assert found.n_iter <= at_most(taken)
+
+
+def test_relevance_with_a_prior_of_the_precisions():
+    found = solve_sparse_bayes(
+        as_design(data("labels")[0]), likelihood("labels"), hyperprior=(0.1, 0.1), tol=1e-4
+    )
+    assert found.n_iter <= at_most(38)
+    exact = solve_sparse_bayes(
+        as_design(data("labels")[0]), likelihood("labels"), hyperprior=(0.1, 0.1), tol=1e-8
+    )
+    assert found.log_evidence == pytest.approx(exact.log_evidence, rel=1e-4)
+
+
+def data(kind):
+    return classification(60, 20) if kind == "labels" else regression_problem(60, 20)
+
+
+def likelihood(kind):
+    y = data(kind)[1]
+    if kind == "labels":
+        return BernoulliLikelihood((y[:, None] > 0).astype(float), np.ones(60))
+    return GaussianLikelihood(y, np.ones(60))

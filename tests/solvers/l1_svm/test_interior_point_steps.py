@@ -1,30 +1,14 @@
-"""Steps, starts and ends of the interior-point method for the ℓ1 machine (interior_point, newton) by definition."""
+"""Steps, starts and ends of the interior-point method for the l1 machine by definition."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from solvers.l1_svm.signed_problems import problem_of
 from zeronorm.solvers.l1_svm import interior_point, newton
 from zeronorm.solvers.l1_svm.interior_point import _InteriorPoint, _longest, _Step
-from zeronorm.solvers.l1_svm.newton import (
-    Guess,
-    Reduction,
-    SignedProblem,
-    balanced_multipliers,
-    start_point,
-    vertex,
-)
-
-
-def problem_of(n=11, p=4, seed=0, pull=0.0, loss=0.0):
-    rng = np.random.default_rng(seed)
-    sign = np.where(rng.random(n) < 0.4, 1.0, -1.0)
-    rows = np.column_stack([sign[:, None] * rng.normal(size=(n, p)), sign])
-    target = rng.uniform(0.5, 1.5, n)
-    return SignedProblem(
-        rows, target, rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 1.5, p), pull * rng.normal(size=p + 1), loss
-    )
+from zeronorm.solvers.l1_svm.newton import SignedProblem
 
 
 def method_of(problem, seed=1):
@@ -83,41 +67,6 @@ def test_the_length_of_a_step():
     assert _longest(one, np.array([1.0, 0.5, 0.1]), 0.9) == 1.0
 
 
-def test_the_start_of_balanced_multipliers():
-    problem = problem_of()
-    balanced = balanced_multipliers(problem)
-    sign = problem.rows[:, -1]
-    assert sign @ balanced == pytest.approx(0.0, abs=1e-12)
-    side = sign == np.sign(-(problem.price @ sign))
-    np.testing.assert_allclose(balanced[side], problem.price[side])  # the lighter side at its price
-    assert np.all(balanced <= problem.price * (1 + 1e-12))
-    one_sided = SignedProblem(np.abs(problem.rows), problem.target, problem.price, problem.cost, problem.pull)
-    np.testing.assert_array_equal(balanced_multipliers(one_sided), problem.price)
-    x, s = start_point(problem, balanced)
-    n, p = problem.target.size, problem.cost.size
-    pull = 0.5 * (balanced @ problem.rows)[:-1]
-    share = max(0.3, 1.0 / max(np.max(np.abs(pull) / problem.cost), 1.0))
-    np.testing.assert_allclose(s[:n], 0.5 * share * balanced)
-    np.testing.assert_allclose(s[:n] + s[n : 2 * n], problem.price)
-    c, g = problem.cost, share * pull
-    np.testing.assert_allclose(s[2 * n :], np.concatenate([np.maximum(c - g, c), np.maximum(c + g, c)]))
-    direction = (balanced * problem.target) @ problem.rows[:, :-1] / c
-    value = problem.rows[:, :-1] @ direction
-    # The multiple of the direction that is nearest to the targets, by weighted least squares; eight tenths of it.
-    root = np.sqrt(balanced)
-    nearest = np.linalg.lstsq((root * value)[:, None], root * problem.target, rcond=None)[0][0]
-    weights = 0.8 * nearest * direction
-    short = problem.target - problem.rows[:, :-1] @ weights
-    room = 0.5 * np.abs(short).mean()
-    np.testing.assert_allclose(x[:n], np.maximum(-short, 0.0) + room)
-    np.testing.assert_allclose(x[n : 2 * n], np.maximum(short, 0.0) + room)
-    product = np.mean(s[:n] * x[:n])
-    np.testing.assert_allclose(
-        x[2 * n : 2 * n + p], np.maximum(weights, 0.0) + product / s[2 * n : 2 * n + p]
-    )
-    np.testing.assert_allclose(x[2 * n + p :], np.maximum(-weights, 0.0) + product / s[2 * n + p :])
-
-
 def test_the_bias_alone_is_a_solution_where_no_feature_pays():
     problem = problem_of()
     dear = SignedProblem(problem.rows, np.ones(11), problem.price, np.full(4, 1e3), problem.pull)
@@ -133,72 +82,6 @@ def test_the_bias_alone_is_a_solution_where_no_feature_pays():
         ).without_features()
         is None
     )
-
-
-def test_fewer_rows_and_features_and_back():
-    problem = problem_of()
-    whole = Reduction.none_of(problem)
-    assert whole.coarse.dtype == np.float32
-    stay, price = np.arange(11) % 3 != 0, np.arange(11) % 6 == 0
-    features = np.array([True, False, True, True])
-    left = whole.restricted(stay, price, features)
-    np.testing.assert_array_equal(left.problem.rows, problem.rows[stay][:, [0, 2, 3, 4]])
-    np.testing.assert_array_equal(left.coarse, left.problem.rows.astype(np.float32))
-    np.testing.assert_allclose(left.problem.pull, (problem.price[price] @ problem.rows[price])[[0, 2, 3, 4]])
-    assert left.problem.loss == pytest.approx(problem.price[price] @ problem.target[price])
-    assert (left.problem.cost.tolist(), left.problem.price.tolist()) == (
-        problem.cost[features].tolist(),
-        problem.price[stay].tolist(),
-    )
-    again = left.restricted(np.arange(7) > 1, np.arange(7) == 1, np.array([True, True, False]))
-    assert again.features.tolist() == [0, 2]
-    assert again.samples.tolist() == np.flatnonzero(stay)[2:].tolist()
-    second = np.flatnonzero(stay)[1]
-    wanted = np.where(price | (np.arange(11) == second), problem.price, 0.0)
-    np.testing.assert_array_equal(again.fixed_alpha, wanted)
-    assert again.problem.loss == pytest.approx(
-        left.problem.loss + problem.price[second] * problem.target[second]
-    )
-    weights, alpha = again.lifted(np.array([1.0, 2.0, 3.0]), np.full(5, 0.25))
-    assert weights.tolist() == [1.0, 0.0, 2.0, 0.0, 3.0]
-    wanted[again.samples] = 0.25
-    np.testing.assert_array_equal(alpha, wanted)
-    assert again.has(again.samples[:2], np.array([2]))
-    assert not again.has(np.array([0]), np.array([2]))
-    assert not again.has(again.samples[:2], np.array([1]))
-    # The same machine costs the same in both problems, as long as the fixed rows are where they were put.
-    same = left.problem.objective(
-        np.append(weights[[0, 2, 3]], 0.0),
-        left.problem.target - left.problem.rows @ np.append(weights[[0, 2, 3]], 0.0),
-    )
-    w = np.append(weights[:-1], 0.0)
-    short = problem.target - problem.rows @ w
-    own = problem.cost @ np.abs(w[:-1]) + problem.price[stay] @ np.maximum(short[stay], 0.0)
-    assert same == pytest.approx(own + problem.price[price] @ short[price])
-
-
-def test_a_vertex_meets_its_equations():
-    problem = problem_of(12, 3, seed=5)
-    method = _InteriorPoint(problem)
-    machine = method.run()
-    assert machine is not None
-    weights, alpha = machine.weights, machine.alpha
-    short = problem.target - problem.rows @ weights
-    kink = np.flatnonzero(np.abs(short) < 1e-9)
-    active = np.flatnonzero(weights[:-1])
-    guess = Guess(kink, short > 1e-9, active, np.sign(weights[active]))
-    found = vertex(problem, guess, alpha)
-    np.testing.assert_allclose(found[0], weights, atol=1e-9)
-    np.testing.assert_allclose(found[1], alpha, atol=1e-8)
-    assert np.all((found[1] >= 0.0) & (found[1] <= problem.price))
-    other = Guess(kink, short > 1e-9, active, -np.sign(weights[active]))
-    assert vertex(problem, other, alpha) is None
-    assert problem.proven_objective(weights, alpha) == pytest.approx(machine.objective)
-    assert problem.proven_objective(1.01 * weights, alpha) is None
-    assert problem.proven_objective(weights, 0.99 * alpha) is None
-    unbalanced = alpha.copy()
-    unbalanced[kink[0]] *= 1.01
-    assert problem.proven_objective(weights, unbalanced) is None
 
 
 def test_what_a_step_shrinks_by_more_than_half_is_zero():

@@ -1,12 +1,12 @@
-"""The interior-point method of the ℓ1 machines: exact, or silent."""
+"""The interior-point method of the l1 machines: exact, or silent."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from solvers.l1_svm.full_program import full_program
 from solvers.problems import classification, regression
-from solvers.test_l1_svm import full_program
 from zeronorm.design import as_design
 from zeronorm.solvers.l1_svm import interior_point as l1_svm_interior
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram

@@ -8,48 +8,14 @@ import numpy as np
 import pytest
 
 from solvers.problems import compiled, plain
-from zeronorm.solvers.svm import free_set, smo
+from solvers.svm.duals import constrained_optimum, gains, movable, problem_of, state_of
+from zeronorm.solvers.svm import smo
 from zeronorm.solvers.svm.box_dual import BoxDual
 
-
-def problem_of(kind, seed=0, n=7):
-    """A problem in a state where some variables are at each bound and some between, with f = Qv."""
-    rng = np.random.default_rng(seed)
-    price = rng.uniform(0.5, 2.0, n)
-    if kind == "regression":
-        dual = BoxDual.regression(rng.normal(size=n), price, 0.2, False)
-    elif kind == "squared regression":
-        dual = BoxDual.regression(rng.normal(size=n), price, 0.2, True)
-    else:
-        dual = BoxDual.classification(np.where(np.arange(n) % 3 == 1, -1.0, 1.0), price, kind == "squared")
-    m = dual.sign.size
-    alpha = rng.uniform(0.1, 0.9, m) * np.minimum(dual.upper, 1.0)
-    alpha[rng.permutation(m)[: m // 3]] = 0.0
-    full = rng.permutation(m)[: m // 3]
-    alpha[full] = np.where(np.isfinite(dual.upper[full]), dual.upper[full], alpha[full])
-    X = rng.normal(size=(n, 4))
-    K = X @ X.T + 0.3 * np.eye(n)
-    Q = K + np.diag(dual.ridge)
-    return dual, K, Q, alpha, Q @ dual.signed_sum(alpha)
-
-
 KINDS = ["hinge", "squared", "regression", "squared regression"]
+
+
 CASES = [(kind, seed) for kind in KINDS for seed in range(3)]
-
-
-def state_of(dual):
-    return dual.sample, dual.sign, dual.linear, dual.upper
-
-
-def movable(dual, alpha):
-    """Which variables may move with their sign, and which against it."""
-    up, down = alpha < dual.upper, alpha > 0.0
-    return np.where(dual.sign > 0, up, down), np.where(dual.sign > 0, down, up)
-
-
-def gains(dual, f):
-    """How steeply the objective falls as a variable moves with its sign."""
-    return -(f[dual.sample] + dual.sign * dual.linear)
 
 
 def objective(dual, Q, alpha):
@@ -209,89 +175,6 @@ def test_the_variables_grow_together_balanced_between_the_signs():
     assert (free.size, step.size) == (0, 0)
     one_sided = np.array([0.0, 0.0, 0.1, 0.3, 0.0])
     assert plain(smo.growth_direction)(*arguments[:-1], one_sided, False)[0].size == 0
-
-
-# -- Newton steps on the free variables --
-
-
-def constrained_optimum(dual, Q, alpha):
-    """The optimum over the free variables with the others and the balance kept, by a linear system."""
-    free = np.flatnonzero((alpha > 0.0) & (alpha < dual.upper))
-    s, sign = dual.sample[free], dual.sign[free]
-    H = sign[:, None] * Q[np.ix_(s, s)] * sign
-    gradient = sign * (Q @ dual.signed_sum(alpha))[s] + dual.linear[free]
-    system = np.block([[H, sign[:, None]], [sign[None], np.zeros((1, 1))]])
-    return free, np.linalg.solve(system, np.append(-gradient, 0.0))[:-1]
-
-
-@pytest.mark.parametrize("kind", ["hinge", "squared"])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_newton_step_leads_to_the_optimum_of_the_free_variables(kind, seed):
-    dual, K, Q, alpha, f = problem_of(kind, seed, n=11)
-    free, change = constrained_optimum(dual, Q, alpha)
-    found, step = plain(free_set.free_direction)(K, dual.ridge, *state_of(dual), alpha, f, free.size)
-    assert found.tolist() == free.tolist()
-    np.testing.assert_allclose(step, dual.sign[free] * change, atol=1e-9)
-    length = 1.0
-    for k, move in zip(free, change, strict=True):
-        room = dual.upper[k] - alpha[k] if move > 0 else alpha[k]
-        length = min(length, room / abs(move))
-    wanted = alpha.copy()
-    wanted[free] += length * change
-    curvature = plain(free_set.free_step)(K, dual.ridge, *state_of(dual), alpha, f, free, step)
-    d = np.zeros(dual.n_samples)
-    np.add.at(d, dual.sample[free], step)
-    assert curvature == pytest.approx(d @ Q @ d)
-    np.testing.assert_allclose(alpha, wanted, atol=1e-9)
-    np.testing.assert_allclose(f, Q @ dual.signed_sum(alpha), atol=1e-9)
-    if length < 1.0:
-        ends = (alpha[free] == 0.0) | (alpha[free] == dual.upper[free])
-        assert ends.sum() == 1
-
-
-def test_a_step_without_gain_or_without_end_is_not_taken():
-    dual, K, Q, alpha, f = problem_of("squared", n=9)
-    free = np.flatnonzero(alpha > 0.0)[:2]
-    uphill = np.array([1.0, -1.0]) * -np.sign(gains(dual, f)[free[0]] - gains(dual, f)[free[1]])
-    before = alpha.copy()
-    d = np.zeros(9)
-    d[free] = uphill
-    found = plain(free_set.free_step)(K, dual.ridge, *state_of(dual), alpha, f, free, uphill)
-    assert found == pytest.approx(d @ Q @ d)
-    np.testing.assert_array_equal(alpha, before)
-    flat = np.zeros((9, 9))
-    grown = np.where(dual.sign > 0, 1.0, -1.0)[free]
-    grown[0] = -grown[1] if grown[0] == grown[1] else grown[0]
-    hard = BoxDual.classification(dual.sign, np.full(9, np.inf), False)
-    opposite = np.array([np.flatnonzero(dual.sign > 0)[0], np.flatnonzero(dual.sign < 0)[0]])
-    alpha = np.zeros(9)
-    alpha[opposite] = 1.0
-    step = np.array([1.0, -1.0])
-    found = plain(free_set.free_step)(flat, hard.ridge, *state_of(hard), alpha, np.zeros(9), opposite, step)
-    assert found == 0.0
-    assert alpha[opposite].tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("n", [1, 2, 4, 5, 6, 9])
-def test_elimination_solves_a_symmetric_system(n):
-    rng = np.random.default_rng(n)
-    A = rng.normal(size=(n, n + 2))
-    H, right = A @ A.T, rng.normal(size=n)
-    triangle = np.column_stack([np.triu(H), right])
-    step = np.zeros(n + 1)
-    plain(free_set._solve_symmetric)(triangle, 0.0, step)
-    np.testing.assert_allclose(step[1:], np.linalg.solve(H, right), rtol=1e-8)
-    assert step[0] == pytest.approx(-step[1:].sum())
-    raised = np.column_stack([np.triu(H), right])
-    plain(free_set.eliminate)(raised, n, n + 1, 0.5)
-    L = np.linalg.cholesky(H + 0.5 * np.eye(n))
-    np.testing.assert_allclose(np.diagonal(raised), np.diagonal(L) ** 2, rtol=1e-9)
-    np.testing.assert_allclose(
-        raised[:, n], np.diagonal(L) * np.linalg.solve(L, right), rtol=1e-8, atol=1e-10
-    )
-
-
-# -- The whole --
 
 
 def integers(n, p, seed, scale=1.0):

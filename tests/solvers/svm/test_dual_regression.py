@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVR
 
 from oracles.qp import primal_svr
-from solvers.problems import regression
+from solvers.problems import at_most, regression
 from zeronorm.solvers.svm.dual import solve_svr_dual
 
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
@@ -92,3 +92,30 @@ def test_a_common_part_of_the_targets_goes_into_the_bias_alone(loss):
     assert moved.n_iter == plain.n_iter
     assert moved.bias == pytest.approx(2.0**30 + plain.bias, rel=1e-15)
     assert moved.gap == pytest.approx(plain.gap, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "C", "taken"),
+    [
+        ("epsilon_insensitive", 0.1, 55),
+        ("epsilon_insensitive", 1.0, 80),
+        ("squared_epsilon_insensitive", 1.0, 52),
+    ],
+)
+def test_the_dual_of_a_regression(loss, C, taken):
+    X, y = regression()
+    machine = solve_svr_dual(X @ X.T, y, C=C, loss=loss)
+    assert machine.n_iter <= at_most(taken)
+    assert machine.gap <= 1e-9 * machine.objective
+
+
+@pytest.mark.parametrize(
+    ("loss", "taken", "warm"), [("epsilon_insensitive", 398, 62), ("squared_epsilon_insensitive", 394, 0)]
+)
+def test_a_regression_from_its_solution(loss, taken, warm):
+    X, y = regression(200, 10)
+    settings = {"C": 1.0, "epsilon": 0.2, "loss": loss}
+    first = solve_svr_dual(X @ X.T, y, **settings)
+    assert first.n_iter <= at_most(taken)
+    assert first.gap <= 1e-12 * first.objective
+    assert solve_svr_dual(X @ X.T, y, **settings, warm_start=first).n_iter <= at_most(warm)

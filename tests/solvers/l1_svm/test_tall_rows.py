@@ -1,4 +1,4 @@
-"""The ℓ1 machine for many samples: its parts by their definitions."""
+"""Rows of the l1 machine for many samples: merged, sampled, windows of them, and multipliers that they share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 
 from zeronorm.design import as_design
 from zeronorm.solvers.l1_svm import tall
-from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram, Sides, _Rows, _Sharing
-from zeronorm.solvers.status import Status
+from zeronorm.solvers.l1_svm import tall as programs
+from zeronorm.solvers.l1_svm.tall import Sides, _Rows, _Sharing
 
 
 def rows_of(n=9, p=2, seed=0):
@@ -135,9 +135,6 @@ def test_the_program_of_rows_with_the_pull_of_others_is_a_linear_program(factor)
     assert np.all((found.alpha >= 0.0) & (found.alpha <= rows.price))
 
 
-# -- Sharing multipliers --
-
-
 def sharing(seed=0, n=24, p=6):
     rng = np.random.default_rng(seed)
     group = np.arange(n) % 4
@@ -189,69 +186,19 @@ def test_sharing_stops_as_soon_as_no_feature_is_called_for():
     assert np.abs(shared._pull(shifted)[1:] + 0.3).max() < np.abs(pull[1:] + 0.3).max()
 
 
-# -- Features that join --
-
-
-def test_the_worst_violators_join_first(monkeypatch):
-    monkeypatch.setattr(tall, "TALL_BATCH", 2)
-    X = np.array([[3.0, 1.0, -5.0, 0.5, 4.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
-    program = L1SvmTallProgram(as_design(X), [1.0, -1.0], C=1.0)
-    alpha, costs = np.array([1.0, 0.0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
-    assert program._violators(alpha, costs).tolist() == [2, 4]
-    np.testing.assert_allclose(program._pull, X[0])
-    program._is_useful = np.ones(6, dtype=bool)  # half as many as have a weight
-    assert program._violators(alpha, costs).tolist() == [2, 4, 0]
-    program.pool = np.array([2])
-    assert program._violators(alpha, costs).tolist() == [4, 0, 5]
-    equal = np.where(costs == 1.0, np.abs(X[0]), 9.0)
-    assert program._violators((1.0 + 0.5 * tall.PRICE_TOL) * alpha, equal).size == 0
-    assert program._violators((1.0 + 2.0 * tall.PRICE_TOL) * alpha, equal).size == 3
-
-
-def test_rows_of_the_program_carry_their_signs_and_the_bias():
-    rng = np.random.default_rng(2)
-    X = rng.poisson(0.6, size=(7, 4)).astype(float)
-    for y, epsilon in ((np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0]), None), (rng.normal(size=7), 0.1)):
-        wanted = np.column_stack([X[:, [3, 0]], np.ones(7)])
-        wanted = wanted * y[:, None] if epsilon is None else np.vstack([wanted, -wanted])
-        for data in (X, sparse.csr_array(X)):
-            program = L1SvmTallProgram(as_design(data), y, C=1.0, epsilon=epsilon)
-            program.pool = np.array([3, 0])
-            rows, shift = program._signed_rows()
-            np.testing.assert_array_equal(rows.toarray() if sparse.issparse(rows) else rows, wanted)
-            assert shift.tolist() == [0.0, 0.0]
-
-
-def test_an_unfinished_program_is_not_called_solved():
-    X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1.0, -1.0, 1.0])
-    program = L1SvmTallProgram(as_design(X), y, C=1.0)
-    program.pool = np.array([0])
-    weights, alpha = np.array([1.0, 0.0]), np.array([0.5, 0.5, 0.0])
-    for status, objective, wanted in (
-        (Status.CONVERGED, 1.0, Status.CONVERGED),
-        (Status.CONVERGED, 1.1, Status.FAILED),
-        (Status.ITERATION_LIMIT, 1.1, Status.ITERATION_LIMIT),
-    ):
-        found = tall._Vertex(weights, alpha, 3, status)
-        machine = program._machine(found, alpha, np.array([0.25]), objective)
-        assert machine.status is wanted
-        assert machine.bias == 0.25  # the columns were not centred
-        np.testing.assert_allclose(machine.slack, [0.0, 0.25, 0.0])
-        assert machine.dual_coef.tolist() == [0.5, -0.5, 0.0]
-
-
-def test_features_with_a_weight_or_a_strong_pull_stay_for_the_next_program():
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(60, 5))
-    y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0, 1.0, -1.0)
-    program = L1SvmTallProgram(as_design(X), y, C=0.2)
-    first = program.solve()
-    assert first.converged
-    program.pool = np.array([0, 1, 2, 3])
-    program._is_useful = np.array([True, False, False, False])
-    program._pull = np.array([0.0, 0.95, -0.95, 0.5, 1.0])
-    again = program.solve()
-    assert 3 not in program.pool[:3]
-    assert set(program.pool.tolist()) >= {0, 1, 2}
-    assert again.objective == pytest.approx(first.objective, rel=1e-9)
-    assert again.n_iter > first.n_iter  # counted over all programs
+def test_sharing_keeps_sums_and_bounds_and_lowers_pulls():
+    rng = np.random.default_rng(0)
+    group, price = np.repeat([0, 1], [150, 50]), rng.uniform(0.5, 1.0, 200)
+    design = as_design(rng.normal(size=(200, 30)))
+    sign = np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    shared = programs._Sharing(design, sign, price, group)
+    start, outside = 0.5 * price, np.arange(30) >= 5
+    pull = np.full(30, 2.0) + design.transpose_dot(sign * start)  # also that of other rows
+    cost = np.full(30, 6.0)
+    assert np.abs(pull[outside]).max() > 8.0
+    alpha = shared.calling_for_fewer(start, pull, cost, outside)
+    np.testing.assert_allclose(np.bincount(group, alpha), np.bincount(group, start), rtol=1e-9)
+    assert alpha.min() >= 0.0
+    assert np.all(alpha <= price)
+    after = 2.0 + design.transpose_dot(sign * alpha)
+    assert np.abs(after[outside]).max() <= 6.0

@@ -130,9 +130,6 @@ def test_the_penalty_of_a_norm():
     assert penalty_at_bound(norm, 10.0, 0.1, 50.0) == 0.1
 
 
-# -- The path --
-
-
 @pytest.mark.parametrize("removes", [True, False])
 @pytest.mark.parametrize("shape", [(20, 8), (8, 20), (15, 15)])
 def test_the_path_is_that_of_least_angles(removes, shape):
