@@ -1,8 +1,6 @@
-"""What selectors promise to scikit-learn: tags, routing, checks of the data, estimators inside."""
+"""What selectors promise to scikit-learn: tags, routing of metadata, checks of the data, estimators inside."""
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -19,6 +17,7 @@ import zeronorm
 from small_problems import Remembering
 from zeronorm import RFE, RFECV, FisherScore, LassoSelector, Relief, SVMWeights, as_design
 from zeronorm.registry import all_methods
+from zeronorm.selectors import base
 
 SELECTORS = [s for kind in ("selector", "meta") for m in all_methods(kind) for s in m.instances()]
 
@@ -103,23 +102,6 @@ def test_metadata_goes_where_it_was_asked_for():
 # -- What a path holds, and what reaches a selector inside another --
 
 
-@pytest.mark.parametrize(
-    "method", [m for m in all_methods("selector") if m.family == "scaling"], ids=lambda m: m.name
-)
-def test_a_path_holds_the_scaling_factors_of_the_method(method):
-    """So that `path_.scale` and the attribute of the method never tell two stories."""
-    selector = method.instances()[0]
-    X, y = data(20, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = selector.fit(X, y)
-    wanted = {
-        "ard": lambda: 1.0 / np.sqrt(fitted.precision_),
-        "max-entropy-discrimination": lambda: fitted.inclusion_probability_,
-    }.get(method.name, lambda: fitted.scale_)()
-    np.testing.assert_array_equal(fitted.path_.scale, wanted)
-
-
 @pytest.mark.parametrize("home", [pd.DataFrame, lambda X: X.tolist(), np.asarray, as_design])
 def test_gaps_reach_a_selector_inside_another(home):
     X, y = data()
@@ -145,9 +127,36 @@ def test_no_prediction_before_the_fit(selector, home):
         selector.score(home(X), y)
 
 
-def test_a_seed_decides_the_noise_between_equal_values_of_a_regression():
-    X, y = np.round(np.random.default_rng(0).normal(size=(40, 3))), np.arange(40.0) % 7
-    selector = zeronorm.MutualInformation(task="regression", random_state=0)
-    first = selector.fit(X, y).scores_
-    np.testing.assert_array_equal(selector.fit(X, y).scores_, first)
-    assert not np.array_equal(selector.set_params(random_state=1).fit(X, y).scores_, first)
+def test_the_tags_are_those_of_the_task():
+    for selector in SELECTORS:
+        tags, is_regression = get_tags(selector), selector._task_name() == "regression"
+        assert (tags.regressor_tags is not None) == is_regression, selector
+        assert (tags.classifier_tags is None) == is_regression, selector
+
+
+def test_the_tags_say_whether_more_than_two_classes_are_taken():
+    found = set()
+    for selector in SELECTORS:
+        if selector._task_name() != "regression":
+            takes_more = "multiclass" in selector._tasks()
+            assert get_tags(selector).classifier_tags.multi_class == takes_more, selector
+            found.add(takes_more)
+    assert found == {True, False}
+
+
+def test_plain_arrays_need_no_checks_and_leave_no_names_behind(monkeypatch):
+    """As with scikit-learn's checks: names of an earlier data frame go, and what is not plain is still checked."""
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    selector = FisherScore(1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    expected = selector.scores_
+    with monkeypatch.context() as without_checks:
+        without_checks.setattr(base, "validate_data", None)
+        selector.fit(X, y)
+    # A data frame may be stored the other way round, and its sums then differ by rounding.
+    np.testing.assert_allclose(selector.scores_, expected, rtol=1e-12)
+    assert selector.n_features_in_ == 3
+    assert not hasattr(selector, "feature_names_in_")
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        selector.fit(X, y[:-1])
+    with pytest.raises(ValueError, match="NaN"):
+        selector.fit(np.where(X[3, 1] == X, np.nan, X), y)

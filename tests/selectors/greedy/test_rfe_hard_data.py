@@ -1,4 +1,4 @@
-"""Eliminations on data that are hard on the arithmetic: outliers, raw units, indefinite kernels, extreme settings."""
+"""RFE and BoundElimination on data hard on the arithmetic: outliers, raw units, indefinite kernels, huge costs."""
 
 from __future__ import annotations
 
@@ -8,22 +8,13 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm import (
     RFE,
     BoundElimination,
-    ForwardLeastSquares,
-    GramSchmidt,
-    SVMWeights,
-    TreeSelector,
     as_design,
 )
-from zeronorm.engines.elimination.kernel import RBFSource
-from zeronorm.engines.elimination.loop import Elimination
-from zeronorm.selection.problem import Problem
-from zeronorm.solvers.status import Status, UnsolvableError
+from zeronorm.solvers.status import UnsolvableError
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
 
@@ -64,36 +55,6 @@ def test_rbf_elimination_survives_an_outlier(size):
     s = RFE(n_features_to_select=2, C=1.0, kernel="rbf", gamma=0.1, standardize=False, tol=1e-9).fit(X, y)
     assert np.isfinite(s.scores_).all()
     assert s.path_.order.tolist() == exact_order(X, y, 0.1)
-
-
-@pytest.mark.parametrize("rule", ["derivative", "removal", "retrain"])
-def test_bound_elimination_survives_an_outlier(rule):
-    X, y = problem()
-    settings = {"rule": rule, "gamma": 0.1, "standardize": False, "n_features_to_select": 4}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        s = BoundElimination(**settings).fit(with_outlier(X), y)
-    assert s.path_.order.tolist() != list(range(12))
-    assert {2, 7} <= set(s.path_.support(4).tolist())
-
-
-def test_removal_from_an_rbf_kernel_never_overflows():
-    X, _ = problem(n=15)
-    X = with_outlier(X, 1e9)
-    source, alive = RBFSource(as_design(X), 0.1, rescale=False), np.arange(12)
-    K = source.matrix(alive)
-    np.testing.assert_allclose(
-        K[:5, :5], rbf_kernel(np.delete(X, 3, axis=1)[:5], gamma=0.1) * rbf_kernel(X[:5, 3:4], gamma=0.1)
-    )
-    v = np.linspace(-1.0, 1.0, 15)[:, None]
-    change = source.removal(alive, K, v, [np.array([k]) for k in alive])[:, 0]
-    without = np.exp(-0.1 * ((X[:, None, :] - X[None, :, :]) ** 2 * (np.arange(12) != 3)).sum(axis=2))
-    assert change[3] == pytest.approx(float((v.T @ (K - without) @ v)[0, 0]), rel=1e-12)
-    pairs = source.removal(alive, K, v, [np.array([3, 4])])[0, 0]
-    without = np.exp(
-        -0.1 * ((X[:, None, :] - X[None, :, :]) ** 2)[:, :, [0, 1, 2, *range(5, 12)]].sum(axis=2)
-    )
-    assert pairs == pytest.approx(float((v.T @ (K - without) @ v)[0, 0]), rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [3e6, 1e9])
@@ -149,24 +110,7 @@ def test_a_kernel_without_similar_samples_is_reported():
             selector.fit(1e5 * X, y)
 
 
-# -- statuses ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("status", "remedy"), [(Status.ITERATION_LIMIT, "increase max_iter"), (Status.STALLED, "increase tol")]
-)
-def test_each_status_has_one_warning_and_one_remedy(status, remedy):
-    X, y = problem()
-    record = Elimination(Problem(as_design(X), y, "binary"))
-    record.status = status
-    path = record.path()
-    assert not path.converged
-    assert path.remedy.startswith(remedy)
-    assert " or " not in path.remedy
-
-
-def test_the_iteration_limit_is_worse_than_a_stall():
-    assert max(Status.STALLED, Status.ITERATION_LIMIT) is Status.ITERATION_LIMIT
+# -- the limit of iterations -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -233,80 +177,6 @@ def test_a_huge_cost_ends(C, settings):
         with contextlib.suppress(UnsolvableError):
             s = RFE(n_features_to_select=2, C=C, **settings).fit(X, y)
             assert np.isfinite(s.scores_).all()
-
-
-def test_an_indispensable_feature_leaves_last_under_a_hard_margin():
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(40, 3))
-    y = (X[:, 1] > 0).astype(int)
-    X[:, 1] += np.where(y == 1, 1.0, -1.0)
-    s = BoundElimination(rule="retrain", kernel="linear", C=np.inf, n_features_to_select=1).fit(X, y)
-    assert np.flatnonzero(s.support_).tolist() == [1]
-
-
-def test_variance_finds_more_than_the_radius():
-    """Eq. 17 of the review: the variance in place of the radius, which a few far samples decide."""
-    found = {"radius_margin": [], "variance": []}
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        y = rng.integers(0, 2, 100)
-        X = rng.normal(size=(100, 24))
-        X[:, :12] += 0.7 * (2 * y - 1)[:, None]
-        for bound, counts in found.items():
-            s = BoundElimination(n_features_to_select=12, bound=bound, kernel="linear").fit(X, y)
-            counts.append(int(s.support_[:12].sum()))
-    assert all(v >= r for r, v in zip(found["radius_margin"], found["variance"], strict=True))
-    assert sum(found["variance"]) > sum(found["radius_margin"])
-
-
-@pytest.mark.parametrize("rule", ["removal", "retrain"])
-def test_variance_without_a_feature_is_that_of_the_other_features(rule):
-    X, y = problem(8, n=30, p=8)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    s = BoundElimination(
-        n_features_to_select=7, bound="variance", kernel="linear", rule=rule, C=2.0, tol=1e-9
-    )
-    bounds = []
-    for k in range(8):
-        K = np.delete(Z, k, axis=1) @ np.delete(Z, k, axis=1).T
-        if rule == "retrain":
-            margin = 2.0 * solve_svm_dual(K, 2.0 * y - 1.0, C=2.0, loss="squared_hinge", tol=1e-9).objective
-        else:
-            whole = solve_svm_dual(Z @ Z.T, 2.0 * y - 1.0, C=2.0, loss="squared_hinge", tol=1e-9)
-            v = whole.dual_coef
-            margin = 2.0 * whole.objective + v @ (Z @ Z.T - K) @ v
-        bounds.append(margin * (np.trace(K) / 30 - K.sum() / 900 + (1 - 1 / 30) / 2.0))
-    assert int(np.argmin(bounds)) == int(np.flatnonzero(~s.fit(X, y).support_)[0])
-
-
-@pytest.mark.parametrize("home", [np.asarray, as_design])
-def test_samples_of_weight_zero_are_absent_from_the_estimator_too(home):
-    X, y = problem(9)
-    weight = np.ones(40)
-    weight[:10] = 0.0
-    s = SVMWeights(n_features_to_select=3, estimator=LogisticRegression()).fit(
-        home(X), y, sample_weight=weight
-    )
-    alone = SVMWeights(n_features_to_select=3, estimator=LogisticRegression()).fit(X[10:], y[10:])
-    np.testing.assert_allclose(s.estimator_.coef_, alone.estimator_.coef_)
-
-
-@pytest.mark.parametrize("selector", [GramSchmidt(), ForwardLeastSquares()])
-@pytest.mark.parametrize("groups", [{"a": [0, 1, 2], "b": [3, 4, 5]}, list("aabbcc")])
-def test_groups_larger_than_what_was_accepted_are_selected_whole(selector, groups):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 6))
-    s = selector.set_params(feature_groups=groups).fit(X, (X[:, 1] + X[:, 4] > 0).astype(int))
-    codes = np.array([0, 0, 0, 1, 1, 1]) if isinstance(groups, dict) else np.array([0, 0, 1, 1, 2, 2])
-    assert s.support_.any()
-    assert all(np.unique(s.support_[codes == code]).size == 1 for code in np.unique(codes))
-
-
-def test_trees_do_not_depend_on_where_columns_start():
-    X, y = problem(10)
-    near, far = (TreeSelector(random_state=0).fit(X + offset, y) for offset in (0.0, 1e8))
-    assert far.tree_.feature_importances_.max() > 0.0
-    assert near.path_.order.tolist() == far.path_.order.tolist()
 
 
 @pytest.mark.parametrize("settings", [{}, {"step": 0.5}, {"kernel": "rbf"}, {"loss": "squared"}])

@@ -1,4 +1,4 @@
-"""Elimination with an estimator: its abilities, its settings, folds and scores, each by its definition."""
+"""RFE and RFECV with an estimator: its abilities, its settings, and where groups, weights and metadata go."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ import pytest
 from sklearn import config_context
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import r2_score
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 
-from small_problems import Remembering
+import zeronorm
+from small_problems import Remembering, noise
 from zeronorm import RFE, RFECV, as_design
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.greedy import rfe, rfecv
+from zeronorm.selectors.greedy import rfe
 
 INF = float("inf")
-
-
-def noise(n, p=3, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, p))
 
 
 def data(n=24, p=5, seed=0):
@@ -64,61 +59,6 @@ def test_settings_of_the_machines_inside_an_elimination():
 def test_the_size_of_an_elimination_with_an_estimator(size, found):
     assert RFE(LogisticRegression(), n_features_to_select=size)._size_as_scikit_learn(7) == found
     assert RFE(LogisticRegression())._size_as_scikit_learn(1) == 1
-
-
-@pytest.mark.parametrize(
-    ("estimator", "cv", "groups", "kind", "n_folds"),
-    [
-        (LogisticRegression(), None, None, StratifiedKFold, 5),
-        (LogisticRegression(), 3, None, StratifiedKFold, 3),
-        (LinearRegression(), 3, None, KFold, 3),
-        (LogisticRegression(), None, True, StratifiedGroupKFold, 5),
-        (LogisticRegression(), 3, True, StratifiedGroupKFold, 3),
-        (LinearRegression(), None, True, GroupKFold, 5),
-        (LinearRegression(), 4, True, GroupKFold, 4),
-        (LinearRegression(), KFold(3), True, KFold, 3),
-        (None, 2, None, StratifiedKFold, 2),
-    ],
-)
-def test_folds_keep_groups_together_where_a_number_is_given(estimator, cv, groups, kind, n_folds):
-    y = np.arange(20) % 2
-    folds = RFECV(estimator, cv=cv)._folds(y, None if groups is None else np.arange(20) // 2)
-    assert type(folds) is kind
-    assert folds.get_n_splits() == n_folds
-
-
-@pytest.mark.parametrize(
-    ("estimator", "task", "scoring", "found"),
-    [
-        (None, "classification", None, "_accuracy_of_columns"),
-        (None, "classification", "accuracy", "_accuracy_of_columns"),
-        (None, "classification", "f1", None),
-        (None, "classification", "r2", None),
-        (None, "regression", None, "_r2_of_columns"),
-        (None, "regression", "r2", "_r2_of_columns"),
-        (None, "regression", "accuracy", None),
-        (LinearRegression(), "classification", None, "_r2_of_columns"),
-        (LogisticRegression(), "classification", None, "_accuracy_of_columns"),
-    ],
-)
-def test_scores_of_all_sizes_at_once_are_accuracies_or_shares_of_variance(estimator, task, scoring, found):
-    selector = RFECV(estimator, task=task, scoring=scoring)
-    score = selector._score_of_predictions()
-    assert getattr(score, "__name__", None) == found
-    wanted = scoring or ("r2" if found == "_r2_of_columns" else "accuracy")
-    assert selector._scorer()._score_func.__name__ in (f"{wanted}_score", f"{wanted}")
-
-
-def test_shares_of_variance_by_column():
-    y, predicted = noise(7, 1)[:, 0], noise(7, 3, 1)
-    np.testing.assert_allclose(
-        rfecv._r2_of_columns(y, predicted), [r2_score(y, column) for column in predicted.T]
-    )
-    flat = np.array([2.0, 2.0])
-    np.testing.assert_array_equal(rfecv._r2_of_columns(flat, np.array([[2.0, 1.0], [2.0, 2.0]])), [1.0, 0.0])
-    np.testing.assert_array_equal(
-        rfecv._accuracy_of_columns([0, 1, 1], np.array([[0, 1], [1, 1], [0, 1]])), [2 / 3, 2 / 3]
-    )
 
 
 @pytest.mark.parametrize("cls", [RFE, RFECV])
@@ -184,26 +124,6 @@ def test_an_elimination_takes_a_design_with_its_names():
             selector.fit(as_design(X), y[:-1])
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_the_machine_that_eliminates_when_none_is_given(task):
-    selector = RFECV(task=task)
-    model = selector._working_estimator()
-    assert type(model).__name__ == ("SVR" if task == "regression" else "SVC")
-    assert model.kernel == "linear"
-    given = LinearSVC()
-    assert RFECV(given)._working_estimator() is given
-
-
-def test_columns_of_the_machine_inside_are_standardised_by_the_training_part():
-    X, _ = data()
-    train, test = RFECV()._on_our_scale(X[:16], X[16:])
-    np.testing.assert_allclose(train, (X[:16] - X[:16].mean(axis=0)) / X[:16].std(axis=0))
-    np.testing.assert_allclose(test, (X[16:] - X[:16].mean(axis=0)) / X[:16].std(axis=0))
-    same = RFECV(SVC(kernel="linear"))._on_our_scale(X[:16], X[16:])
-    np.testing.assert_array_equal(same[0], X[:16])
-    np.testing.assert_array_equal(same[1], X[16:])
-
-
 @pytest.mark.parametrize(
     ("C", "step", "n_gone", "growth"), [("auto", 1, 4, 3.0), ("auto", 2, 2, 1.0), (2.0, 1, 4, 1.0)]
 )
@@ -262,3 +182,35 @@ def test_where_metadata_of_an_elimination_go():
     plain = RFECV(LogisticRegression(), cv=2)._routed_to_parts({"groups": groups})
     assert (plain.estimator.fit, plain.scorer.score) == ({}, {})
     assert plain.splitter.split["groups"] is groups
+
+
+def test_more_features_than_there_are_is_told_as_scikit_learn_does():
+    X, y = noise(20), np.arange(20) % 2
+    assert RFE(LogisticRegression(), n_features_to_select=3).fit(X, y).n_features_ == 3
+    with pytest.warns(UserWarning, match="n_features_to_select=4 > n_features=3"):
+        assert RFE(LogisticRegression(), n_features_to_select=4).fit(X, y).n_features_ == 3
+    assert RFE(LogisticRegression()).fit(X, y).n_features_ == 1
+    assert zeronorm.RFECV(cv=2, min_features_to_select=3)._fewest(3) == 3
+    with pytest.warns(UserWarning, match="min_features_to_select=4 > n_features=3"):
+        assert zeronorm.RFECV(cv=2, min_features_to_select=4)._fewest(3) == 3
+
+
+def test_elimination_refuses_what_scikit_learn_refuses():
+    X, y = noise(12), np.arange(12) % 2
+    for selector in (
+        RFE(LogisticRegression()),
+        zeronorm.RFECV(LogisticRegression(), cv=2),
+        zeronorm.RFECV(cv=2),
+    ):
+        with pytest.raises(ValueError, match="None: first found in row 2"):
+            selector.fit(X, [0, 1, None, *y[3:].tolist()])
+        fitted = selector.fit(X, y)
+        assert fitted.get_support().sum() >= 1
+    for call, words in (("predict", "depth"), ("score", "depth")):
+        fitted = zeronorm.RFECV(LogisticRegression(), cv=2).fit(X, y)
+        given = (X,) if call == "predict" else (X, y)
+        with pytest.raises((TypeError, ValueError), match=words):
+            getattr(fitted, call)(*given, depth=3)
+    rows = np.arange(12)
+    with pytest.raises(ValueError, match="RFECV"):
+        zeronorm.RFECV(cv=[(rows[y == 0], rows[y == 1])]).fit(X, y)
