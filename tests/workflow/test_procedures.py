@@ -56,7 +56,7 @@ def test_the_kind_of_a_task_counts_the_classes():
         "regression": table_of(X, X[:, 0], task="regression"),
     }
     for kind, table in kinds.items():
-        assert procedures.task_kind(table) == kind
+        assert table.target.kind == kind
         assert all(kind in info.tasks for info in procedures.usable_methods(table).values())
 
 
@@ -269,7 +269,8 @@ def test_the_scorer_is_that_of_the_metric_and_the_task():
     assert [scorer_name(t, Settings(metric="auc")) for t in (two, three)] == ["roc_auc", "roc_auc_ovr"]
     assert scorer_name(two, Settings(metric="f1")) == "f1"
     assert metrics_of(two, Settings(metric="f1")) == ["f1"]
-    assert metrics_of(target, Settings()) == list(procedures.DEFAULT_METRICS["regression"])
+    assert metrics_of(target, Settings()) == ["mse", "r2"]
+    assert metrics_of(two, Settings()) == ["balanced_error_rate", "error_rate"]
     for table, metric in ((two, "mse"), (target, "auc"), (two, "nonsense")):
         with pytest.raises(ValueError, match="'metric' parameter names"):
             metrics_of(table, Settings(metric=metric))

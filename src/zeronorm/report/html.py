@@ -15,6 +15,7 @@ from zeronorm.evaluation.records import columns_of
 from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
+from zeronorm.selection.target import Labels, Real
 from zeronorm.workflow import WORDING
 from zeronorm.workflow.features import compared_classes, effect_name
 from zeronorm.workflow.result import Result
@@ -106,11 +107,11 @@ def facts_of(records: Any, *, names: Sequence[str] | None = None, n_features: in
     indices = {int(i) for row in columns["selected"] if row is not None for i in row}
     n_known = len(names) if names is not None else max(indices, default=0) + 1
     truths = [value for row in columns["truth"] for value in row]
-    is_regression = "mse" in columns or "r2" in columns or all(isinstance(v, float) for v in truths)
+    is_real = "mse" in columns or "r2" in columns or all(isinstance(v, float) for v in truths)
     data: dict[str, Any] = {
         "source": "records of an evaluation",
         "target": "",
-        "task": "regression" if is_regression else "classification",
+        "task": (Real if is_real else Labels).task,
         "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
         "n_features": n_features or n_known,
         "class_counts": {},

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from zeronorm.report.chart import Facts
+from zeronorm.selection.target import TASKS
 from zeronorm.workflow.result import Result
 
 CONFIRMING_REPEATS = 10
@@ -197,10 +198,8 @@ def _data_part(result: Result) -> str:
     data = result.data
     counts = data.get("class_counts") or {}
     classes = ", ".join(f"{name}: {count}" for name, count in counts.items())
-    kind = "a regression" if data["task"] == "regression" else f"a classification with {len(counts)} classes"
+    kind = TASKS[data["task"]].described(len(counts))
     listing = f" ({classes})" if classes and len(counts) <= 10 else ""
-    if not counts and data["task"] != "regression":
-        kind = "a classification"
     target = f" of {data['target']}" if data.get("target") else ""
     extent = f"{data['n_samples']} samples and {data['n_features']} features"
     return f"The data have {extent}; the task is {kind}{target}{listing}."
@@ -237,7 +236,7 @@ def _evaluation_part(facts: Facts) -> str:
     repeats = f"{run['repeats']} times " if run.get("repeats", 1) > 1 else ""
     groups = result.data.get("sample_groups")
     kept = f", keeping the {groups} groups of samples together" if groups else ""
-    stratified = "" if result.data["task"] == "regression" else "stratified "
+    stratified = "stratified " if TASKS[result.data["task"]].is_stratified else ""
     return (
         f"The {facts.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
         f"cross-validation{kept}, with selection, scaling and tuning repeated inside every training part; a linear "

@@ -233,7 +233,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             target = target_for(y, self._task_name(), self._tasks(), name)
         except NotLabelsError as error:
             raise ValueError(f"{error} {self._remedy_for_numbers()}") from error
-        if target.strata() is not None:
+        if target.is_stratified:
             self.classes_ = np.asarray(target.classes)
         if target.kind not in self._tasks():
             raise ValueError(

@@ -50,14 +50,14 @@ def separating_features(X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _leak_warnings(table: Table) -> list[str]:
-    if table.task == "regression":
-        suspects = _copies_of_target(table)
-        reason = "is almost a linear function of the target"
-    else:
+    if table.target.has_classes:
         suspects = separating_features(table.X, table.y)
         if _chance_of_separation(table) > CHANCE_LEVEL:
             return []
         reason = "separates the classes alone"
+    else:
+        suspects = _copies_of_target(table)
+        reason = "is almost a linear function of the target"
     if not suspects.size:
         return []
     names = [str(table.feature_names[i]) for i in suspects]
@@ -172,7 +172,7 @@ def _size_warnings(table: Table) -> list[str]:
 
 def _gross_targets(table: Table) -> list[str]:
     """Samples so far out in a real target that the squares of errors see little else."""
-    if table.task != "regression":
+    if table.target.has_classes:
         return []
     found = gross_targets(table.y)
     if not found.size:

@@ -53,7 +53,7 @@ class Effects:
 
 def univariate_effects(table: Table) -> Effects:
     """Effects of all features, in one reading of the data."""
-    if table.task == "regression":
+    if not table.target.has_classes:
         return _correlations(table)
     classes, codes = np.unique(table.y, return_inverse=True)
     found = as_design(table.X).column_stats(codes)
@@ -129,7 +129,7 @@ def describe_selected(
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
     effects = univariate_effects(table)
     weights = None if model is None else model.coefficients
-    classes = [str(label) for label in np.unique(table.y)] if table.task == "classification" else []
+    classes = list(table.class_counts)
     features = []
     for place, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
         means = None if effects.class_means is None else effects.class_means[:, index]

@@ -19,6 +19,7 @@ import numpy as np
 
 from zeronorm._lazy import service
 from zeronorm._types import written
+from zeronorm.selection.target import Labels, Real
 from zeronorm.workflow import COMMAND
 from zeronorm.workflow.places import output_folder
 
@@ -283,11 +284,10 @@ def _described(records: Any, file: Path) -> dict[str, Any]:
     """What can be said about records alone."""
     methods = records["method"].unique(maintain_order=True).to_list()
     indices = [i for row in records["selected"].to_list() if row for i in row]
-    is_regression = "mse" in records.columns
     data: dict[str, Any] = {
         "source": str(file),
         "target": "",
-        "task": "regression" if is_regression else "classification",
+        "task": (Real if "mse" in records.columns else Labels).task,
         "n_samples": int(records["n_train"][0]) + int(records["n_test"][0]),
         "n_features": max(indices, default=0) + 1,
         "class_counts": {},

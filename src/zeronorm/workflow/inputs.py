@@ -392,7 +392,7 @@ def _told_of_case(label: str, labels: list[str]) -> str:
 
 def check_folds(table: Table, n_folds: int) -> None:
     """Every fold needs every class, and every group of samples a fold."""
-    if table.task == "classification":
+    if table.class_counts:
         rarest, count = min(table.class_counts.items(), key=lambda pair: pair[1])
         if count < n_folds:
             from zeronorm.datasets.table import QUANTITY

@@ -20,6 +20,7 @@ from zeronorm.datasets.encoding import column_medians, fill, is_text_identifier
 from zeronorm.datasets.joining import join_samples, texts_of
 from zeronorm.datasets.raw import RawTable, distinct_names, no_such_column
 from zeronorm.resampling.predictors.pairwise_svm import CurvedPairs
+from zeronorm.selection.target import TASKS
 from zeronorm.workflow.chance import WithBaseline
 from zeronorm.workflow.inputs import dense_columns
 
@@ -85,7 +86,7 @@ class LinearModel:
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for samples whose columns are ``features``."""
         values = self.decision(X)
-        if self.task == "regression":
+        if not TASKS[self.task].has_classes:
             return np.asarray(values[:, 0])
         labels: NDArray[Any] = np.asarray(self.classes)
         if self.scheme == "single":
@@ -206,7 +207,7 @@ def fit_model(
         features=[str(table.feature_names[i]) for i in columns],
         mean=mean.tolist(),
         scale=scaler.scale_.tolist(),
-        classes=[] if table.task == "regression" else fitted.classes_.tolist(),
+        classes=fitted.classes_.tolist() if table.target.has_classes else [],
         fill=column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else [],
         **numbers,
     )
@@ -301,7 +302,7 @@ def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]
             "features of the model."
         )
     found: dict[str, Any] = {"prediction": model.predict(X).tolist()}
-    if model.task == "classification" and model.scheme == "single":
+    if TASKS[model.task].has_classes and model.scheme == "single":
         found["decision"] = model.decision(X)[:, 0].tolist()
     return found if samples is None else {"sample": [str(name) for name in samples], **found}
 

@@ -45,8 +45,6 @@ SCORERS = {
     "mae": "neg_mean_absolute_error",
     "r2": "r2",
 }
-OF_REGRESSION = ("mse", "mae", "r2")
-DEFAULT_METRICS = {"classification": ("balanced_error_rate", "error_rate"), "regression": ("mse", "r2")}
 RULES = ("one_se", "best")
 PREDICTORS = ("linear", "gaussian")
 LARGEST_GAUSSIAN = (
@@ -172,16 +170,9 @@ def _judge(table: Table, settings: Settings) -> Any:
 # -- Methods by name ----------------------------------------------------------------------------------
 
 
-def task_kind(table: Table) -> str:
-    """The task in the registry's words."""
-    if table.task == "regression":
-        return "regression"
-    return "binary" if len(table.class_counts) == 2 else "multiclass"
-
-
 def usable_methods(table: Table) -> dict[str, MethodInfo]:
     """Selectors that serve the task of the table, by name."""
-    return {info.name: info for info in all_methods("selector") if task_kind(table) in info.tasks}
+    return {info.name: info for info in all_methods("selector", task=table.target.kind)}
 
 
 def default_method(table: Table) -> str:
@@ -261,9 +252,9 @@ def _check_serves(info: MethodInfo, table: Table) -> None:
             f"The method {info.name!r} is a {info.kind}, not a selector. Use one of "
             f"{_names_that_serve(table)}."
         )
-    if task_kind(table) not in info.tasks:
+    if table.target.kind not in info.tasks:
         raise ValueError(
-            f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {task_kind(table)}. "
+            f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {table.target.kind}. "
             f"Use one of {_names_that_serve(table)}."
         )
 
@@ -329,7 +320,7 @@ def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: li
 
 def inner_folds(table: Table, settings: Settings) -> int:
     """Folds inside the training parts: as many as outside, or as few as their smallest class has samples."""
-    counts = list(table.class_counts.values()) if table.task == "classification" else [table.n_samples]
+    counts: list[int] = table.target.strata_sizes().tolist()
     if table.sample_groups is not None:
         counts.append(len(np.unique(table.sample_groups.astype(str))))
     fewest = min(counts)
@@ -422,14 +413,14 @@ def scorer_name(table: Table, settings: Settings) -> str:
 
 def primary_metric_of(table: Table, settings: Settings) -> str:
     """The metric that everything is about: the user's, or the default of the task."""
-    return settings.metric or DEFAULT_METRICS[table.task][0]
+    return settings.metric or _usual_metrics(table)[0]
 
 
 def metrics_of(table: Table, settings: Settings) -> list[str]:
     """The metrics that are recorded: the user's, or those of the task."""
     from zeronorm.resampling.metrics import parse_metrics
 
-    names = list(DEFAULT_METRICS[table.task]) if settings.metric is None else [settings.metric]
+    names = _usual_metrics(table) if settings.metric is None else [settings.metric]
     try:
         parse_metrics(names, table.target)
     except ValueError as error:
@@ -437,17 +428,30 @@ def metrics_of(table: Table, settings: Settings) -> list[str]:
             f"The 'metric' parameter names {written(settings.metric)}, which is not known. Use one of "
             f"{', '.join(sorted(SCORERS))} or the name of a scikit-learn scorer, such as f1_macro."
         ) from error
-    if settings.metric in SCORERS and (settings.metric in OF_REGRESSION) != (table.task == "regression"):
+    if settings.metric in SCORERS and settings.metric not in _suitable_metrics(table):
         raise unsuitable_metric(settings.metric, table)
     return names
 
 
+def _usual_metrics(table: Table) -> list[str]:
+    """The metrics of the target that are recorded when none is named, the preferred one first."""
+    from zeronorm.resampling.metrics import METRICS
+
+    return [name for name in METRICS if name in table.target.metrics]
+
+
+def _suitable_metrics(table: Table) -> list[str]:
+    from zeronorm.resampling.metrics import METRICS
+
+    return [name for name in SCORERS if METRICS[name].task == table.task]
+
+
 def unsuitable_metric(name: str, table: Table) -> ValueError:
     """The error for a metric that cannot be computed for the target or the predictor."""
-    suitable = [own for own in SCORERS if (own in OF_REGRESSION) == (table.task == "regression")]
+    suitable = ", ".join(sorted(_suitable_metrics(table)))
     return ValueError(
         f"The 'metric' parameter names {name!r}, which cannot be computed here: it does not suit a {table.task}, or it "
-        f"needs probabilities, which the predictor does not give. Use one of {', '.join(sorted(suitable))}."
+        f"needs probabilities, which the predictor does not give. Use one of {suitable}."
     )
 
 

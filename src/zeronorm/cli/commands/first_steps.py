@@ -94,7 +94,9 @@ def _instances() -> list[tuple[Any, Any]]:
 def _tiny_problem(info: Any, instance: Any) -> tuple[Any, Any]:
     import numpy as np
 
+    from zeronorm.selection.target import KINDS, TASKS
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(16, 6))
-    is_regression = getattr(instance, "task", None) == "regression" or info.tasks == ("regression",)
-    return X, (X[:, 0] + rng.normal(size=16) if is_regression else np.arange(16) % 2)
+    task = getattr(instance, "task", None) or KINDS[info.tasks[0]].task
+    return X, (np.arange(16) % 2 if TASKS[task].has_classes else X[:, 0] + rng.normal(size=16))

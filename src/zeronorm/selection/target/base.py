@@ -27,9 +27,9 @@ class Target(ABC):
     task: ClassVar[str]  # the parameter ``task`` of selectors, functions and the command line
     estimator_type: ClassVar[str]  # scikit-learn's name of a predictor of such a target
     has_classes: ClassVar[bool]
+    is_stratified: ClassVar[bool] = False  # whether folds hold equal shares of its strata
 
     metrics: ClassVar[tuple[str, ...]]  # measured when none is named
-    first_metric: ClassVar[str]  # that procedures are chosen by when none is named
     scoring: ClassVar[str]  # scikit-learn's scorer when none is named
     predictors: ClassVar[Mapping[str, str]]  # by the kernel a user names; resampling builds them
     baseline: ClassVar[str]  # predictor that sees no feature; workflow builds it
@@ -105,7 +105,7 @@ class Target(ABC):
     @classmethod
     def strata_of(cls, y: NDArray[Any]) -> NDArray[Any] | None:
         """Labels of which every fold holds an equal share, from encoded values or the user's; None without any."""
-        return None
+        return y if cls.is_stratified else None
 
     def strata(self) -> NDArray[Any] | None:
         """The same of this target."""

@@ -24,8 +24,8 @@ class Labels(Target):
     task = "classification"
     estimator_type = "classifier"
     has_classes = True
+    is_stratified = True
     metrics = ("error_rate", "balanced_error_rate")
-    first_metric = "balanced_error_rate"
     scoring = "accuracy"
     predictors: ClassVar = {"linear": "linear svm", "gaussian": "gaussian svm"}
     baseline = "most frequent class"
@@ -69,12 +69,8 @@ class Labels(Target):
         return np.where(self.values[:, None] == np.arange(self.n_classes)[None, :], 1.0, -1.0)
 
     @classmethod
-    def strata_of(cls, y: NDArray[Any]) -> NDArray[Any] | None:
-        return y
-
-    @classmethod
     def described(cls, n_classes: int) -> str:
-        return f"a classification with {n_classes} classes"
+        return f"a classification with {n_classes} classes" if n_classes else "a classification"
 
 
 class Binary(Labels):

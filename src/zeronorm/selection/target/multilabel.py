@@ -15,6 +15,7 @@ class Multilabel(Labels):
     """A 0/1 matrix with one column per class."""
 
     kind = "multilabel"
+    is_stratified = False
 
     @classmethod
     def fits(cls, y: Any) -> bool:
@@ -42,7 +43,3 @@ class Multilabel(Labels):
 
     def columns(self) -> FloatArray:
         return np.where(self.values == 1, 1.0, -1.0)
-
-    @classmethod
-    def strata_of(cls, y: NDArray[Any]) -> NDArray[Any] | None:
-        return None

@@ -21,7 +21,6 @@ class Real(Target):
     estimator_type = "regressor"
     has_classes = False
     metrics = ("mse", "r2")
-    first_metric = "mse"
     scoring = "r2"
     predictors: ClassVar = {"linear": "ridge", "gaussian": "gaussian svr"}
     baseline = "mean"

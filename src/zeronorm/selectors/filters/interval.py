@@ -184,7 +184,7 @@ class IntervalSelector(SplittingSelector):
         return default_estimator(problem.target, n_samples=problem.n_samples)
 
     def _splitter(self, problem: Problem) -> BaseCrossValidator:
-        is_stratified = problem.target.strata() is not None
+        is_stratified = problem.target.is_stratified
         if self.cv is not None:
             return check_cv(self.cv, y=problem.y, classifier=is_stratified)
         seed = int(problem.rng.integers(2**31 - 1))

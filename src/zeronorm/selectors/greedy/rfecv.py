@@ -183,11 +183,11 @@ class RFECV(EstimatorElimination):
 
     def _folds(self, y: Any, groups: Any) -> Any:
         """The folds of scikit-learn, which would divide the groups where ``cv`` is a number."""
-        is_labelled = self._target_type().has_classes
+        is_stratified = self._target_type().is_stratified
         is_number = self.cv is None or isinstance(self.cv, Integral)
         if groups is None or not is_number or get_config()["enable_metadata_routing"]:
-            return check_cv(self.cv, y, classifier=is_labelled)
-        return (StratifiedGroupKFold if is_labelled else GroupKFold)(5 if self.cv is None else self.cv)
+            return check_cv(self.cv, y, classifier=is_stratified)
+        return (StratifiedGroupKFold if is_stratified else GroupKFold)(5 if self.cv is None else self.cv)
 
     def _fewest(self, n_features: int) -> int:
         fewest = self.min_features_to_select

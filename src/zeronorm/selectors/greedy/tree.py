@@ -356,7 +356,7 @@ def chosen_cost(grow: Grower, data: NDArray[np.float32], target: Target, seed: i
     least = int(target.strata_sizes().min())
     if least < 2:
         return 0.0  # nothing to test on
-    folds = (KFold if target.strata() is None else StratifiedKFold)(
+    folds = (StratifiedKFold if target.is_stratified else KFold)(
         min(N_FOLDS, least), shuffle=True, random_state=seed
     )
     loss = np.empty((alphas.size, len(y)))

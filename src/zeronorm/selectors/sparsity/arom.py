@@ -176,7 +176,7 @@ class AROM(WeightedSplittingSelector):
         self.C_ = self._price(problem)
         pairs = self.multi_class == "one_vs_one"
         parts = parts_of(problem, self.C_, "one_vs_one" if pairs else "one_vs_rest")
-        is_one_of_many = problem.target.strata() is not None and problem.n_classes > 2
+        is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
         if self.multi_class == "weston_watkins" and is_one_of_many:
             joint = JointL1Machine if self.norm == "l1" else JointMachine
             return self._run(problem, joint(problem, self.C_)).path()
