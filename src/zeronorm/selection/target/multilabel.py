@@ -20,7 +20,7 @@ class Multilabel(Labels):
     @classmethod
     def fits(cls, y: Any) -> bool:
         """Whether y has several columns."""
-        shape = np.shape(y)
+        shape = np.asarray(y).shape
         return len(shape) == 2 and shape[1] > 1
 
     @classmethod
