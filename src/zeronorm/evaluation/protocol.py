@@ -169,7 +169,7 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
 
 
 def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
-    if task not in TASKS:
+    if task not in tuple(TASKS):
         raise ValueError(
             f"The 'task' parameter of evaluate must be {' or '.join(map(repr, TASKS))}. Got {written(task)} instead."
         )

@@ -47,7 +47,7 @@ class Target(ABC):
 
     @classmethod
     def check_raw(cls, y: Any) -> None:
-        """Raise an error that names the first value that no conversion to an array must touch, if there is any."""
+        """Raise an error that names the first value, as the user gave it, that cannot be encoded."""
         return
 
     @classmethod
@@ -76,11 +76,6 @@ class Target(ABC):
     @abstractmethod
     def columns(self) -> FloatArray:
         """One column per model: ±1 (two classes), one-against-rest ±1 (more), or the real target."""
-
-    @property
-    def n_columns(self) -> int:
-        """The number of these columns."""
-        return 1 if self.values.ndim == 1 else int(self.values.shape[1])
 
     def model_columns(self, multi_class: str) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Columns of all models, and which samples each of them is trained on; all, except for pairs of classes."""

@@ -61,10 +61,6 @@ class Labels(Target):
     def labels(self) -> NDArray[Any]:
         return self.values if self.classes is None else np.asarray(self.classes[self.values])
 
-    @property
-    def n_columns(self) -> int:
-        return self.n_classes
-
     def columns(self) -> FloatArray:
         return np.where(self.values[:, None] == np.arange(self.n_classes)[None, :], 1.0, -1.0)
 
@@ -77,10 +73,6 @@ class Binary(Labels):
     """Two classes."""
 
     kind = "binary"
-
-    @property
-    def n_columns(self) -> int:
-        return 1
 
     def columns(self) -> FloatArray:
         """One column: -1 and, for the second class, +1."""
