@@ -322,7 +322,7 @@ def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> Selection
 def work_of_elimination(problem: Problem) -> float:
     """Multiplications of an elimination of one feature after the other, about."""
     n, p = problem.n_samples, problem.n_features
-    return float(n) * p * min(n, p) * problem.target.columns().shape[1]
+    return float(n * p * min(n, p) * problem.target.columns().shape[1])
 
 
 def quick_elimination(problem: Problem) -> dict[str, Any]:
