@@ -1,4 +1,9 @@
-"""Kinds of targets. A new one is a class in a file of its own, listed in ``KINDS``."""
+"""Kinds of targets.
+
+A new one is a class in a file of its own, listed in ``KINDS`` and ``TASKS``. What it names is registered where it is
+built: ``PREDICTORS`` (resampling.predictors.default), ``METRICS`` (resampling.metrics), ``BASELINES``
+(workflow.chance), ``COLUMN_CHECKS`` (datasets.table), and methods take it by their ``tasks``.
+"""
 
 from __future__ import annotations
 
