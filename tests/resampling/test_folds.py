@@ -20,7 +20,7 @@ from zeronorm.resampling.predictors.standardized import fresh_copy
 from zeronorm.resampling.splits import make_splits
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Progress
-from zeronorm.selection.target import KINDS, Labels, Real
+from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.meta.auto import KnownPath
 
 
@@ -59,7 +59,7 @@ def predicted(X, y, task, sizes, estimator, columns=None, n_jobs=None, n_methods
     """Cells of several tasks a fold where nothing but predictions is asked."""
     metric = METRICS["r2" if task == "regression" else "error_rate"]
     plan = FoldPlan(X, y, None, sizes, estimator, [], (metric,), seed=0, **settings)
-    splits = make_splits(3, y, None, target=KINDS[task], seed=0)
+    splits = make_splits(3, y, None, target=Real if task == "regression" else Labels, seed=0)
     paths = [SelectionPath(order=np.roll(np.arange(X.shape[1]), 3 * shift)) for shift in range(n_methods)]
     tasks = [
         CellTask("", KnownPath(path), [], split, f"{split.index} {place}", columns=columns)
@@ -79,7 +79,7 @@ def test_columns_that_are_standardised_once_give_the_same_cells(task, order, mon
     X = np.array(5.0 + rng.normal(size=(48, 12)) + 0.6 * y[:, None] * rng.random(12), order=order)
     X[:, 4] = 7.0  # constant
     y = X[:, 0] + rng.normal(size=48) if task == "regression" else y
-    estimator = default_estimator(KINDS[task], n_samples=48)
+    estimator = default_estimator(Real if task == "regression" else Labels, n_samples=48)
     calls = []
     standardize = folds.standardized_columns
     monkeypatch.setattr(folds, "standardized_columns", lambda X: calls.append(X.shape) or standardize(X))
