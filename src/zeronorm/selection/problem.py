@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from zeronorm._types import IntArray, written
 from zeronorm.design import ColumnStats, Design, require_finite_stats
+from zeronorm.selection.shared import SharedValues
 
 # -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
 
@@ -132,7 +133,8 @@ class Problem:
     ``y`` holds class codes 0, 1, … for classification, real targets for regression and a 0/1
     matrix for multi-label problems. ``feature_groups`` is a group code per feature or None, ``sample_groups`` a
     label per sample: a method that splits the samples leaves those with one label together.
-    ``n_features_to_select`` is what the user asked for, already a count, or None.
+    ``n_features_to_select`` is what the user asked for, already a count, or None. ``shared`` has what other fits to the
+    same data have computed.
     """
 
     design: Design
@@ -146,6 +148,7 @@ class Problem:
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     progress: Progress = field(default_factory=Progress)
     sample_groups: NDArray[Any] | None = None
+    shared: SharedValues = field(default_factory=SharedValues)
 
     @property
     def n_samples(self) -> int:
