@@ -18,10 +18,10 @@ GPU_PYTHON ?= $(BIN)/python
 
 .PHONY: demo test test-oldest test-slow test-gpu mutation bench docs docs-quick release-check lint format index warmup browser clean
 
-$(VENV)/.dev: pyproject.toml
+$(VENV)/.dev: pyproject.toml studies/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip --version > /dev/null 2>&1 || $(BIN)/python -m ensurepip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e ./studies
 	touch $@
 
 # Only what the commands and the report need, by the pip that is there, where there is one: an own pip takes

@@ -112,7 +112,9 @@ def commands() -> str:
         "``zeronorm COMMAND --help`` prints the same. See :doc:`/guide/command_line` for the ideas.",
         "",
     ]
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    program: Any = get_command(app)
+    for name in program.list_commands(None):  # with those of the studies
+        command = program.commands[name]
         lines += [*heading(f"zeronorm {name}", "-")]
         lines += [literal(inspect.cleandoc(command.help or "")), ""]
         rows = [_option(parameter) for parameter in command.params if parameter.name != "help"]

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from zeronorm import as_design
 from zeronorm.datasets.catalogue import BUNDLED
 from zeronorm.registry import all_methods
-from zeronorm.studies.study import all_studies
+from zeronorm_studies.study import all_studies
 
 DOCS = Path(__file__).parents[1] / "docs"
 GENERATED = {"papers.rst", "performance.rst", "references.rst"}
@@ -122,6 +122,7 @@ def test_generated_pages_are_complete(cards):
 
     page = generated_pages.commands()
     assert all(f"zeronorm {command.name}" in page for command in app.registered_commands if command.name)
+    assert "zeronorm study" in page
     assert "API reference" in generated_pages.api()
     papers = generated_pages.papers(DOCS / "studies")
     assert papers.count(".. dropdown::") >= 17

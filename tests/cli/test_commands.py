@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import inspect
 import json
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from typer.main import get_command
 
 import zeronorm
+from zeronorm.cli.commands import app
 from zeronorm.cli.main import in_flags, run
 from zeronorm.selection.problem import Progress, RunBar
 from zeronorm.workflow import training
@@ -710,8 +713,21 @@ def test_a_quantity_that_was_taken_for_classes_is_pointed_out(n_rare, tmp_path, 
     assert "--task regression" in capsys.readouterr().err
 
 
+def test_a_command_whose_package_is_not_installed_says_how_to_get_it(monkeypatch, capsys):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
+    program = get_command(app)
+    with pytest.raises(
+        ValueError, match=r"needs the package 'zeronorm-studies'.* pip install zeronorm-studies"
+    ):
+        program(["study", "--list"], standalone_mode=False)
+    program(["--help"], standalone_mode=False)
+    page = capsys.readouterr().out
+    assert "select" in page
+    assert "study" not in page
+
+
 def test_every_help_page_lists_examples_that_can_be_copied(capsys):
-    for command in ("select", "compare", "pack", "methods", "datasets", "report", "apply", "study", "demo"):
+    for command in ("select", "compare", "pack", "methods", "datasets", "report", "apply", "demo"):
         assert run([command, "--help"]) == 0
         page = capsys.readouterr().out
         assert "\n    zeronorm " in page[page.index("Examples:") :]
