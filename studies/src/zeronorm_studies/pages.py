@@ -1,8 +1,9 @@
-"""A page of text and tables, as Markdown and as one HTML file."""
+"""A page of text and tables, as Markdown, and from that as one HTML file."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from zeronorm.resampling.metrics import parse_metrics
+from zeronorm_studies.rank_diagram import HEADER, diagram, printed_difference
 from zeronorm_studies.results import ORIGINS, Finding, NotMeasured, Results
 from zeronorm_studies.study import Study
 
@@ -30,12 +32,17 @@ class PageTable:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs, a table, and a drawing that only the HTML page shows."""
+    """A heading with paragraphs and a table; the HTML page also draws a table of mean ranks."""
 
     heading: str
     paragraphs: tuple[str, ...] = ()
     table: PageTable | None = None
-    drawing: str = ""
+
+    def drawing(self) -> str:
+        """The diagram of a table of mean ranks; nothing for another table."""
+        if self.table is None or self.table.header != HEADER:
+            return ""
+        return diagram(self.table.rows, printed_difference(" ".join(self.paragraphs)))
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,25 @@ class Page:
 def to_markdown(page: Page) -> str:
     """The page as Markdown; cells never break the table."""
     return _rendered("study.md.j2", page)
+
+
+def from_markdown(text: str) -> Page:
+    """The page that `to_markdown` wrote."""
+    head, *parts = re.split(r"^## ", text, flags=re.MULTILINE)
+    title, subtitle = (line for line in head.splitlines() if line)
+    return Page(title.removeprefix("# "), subtitle, tuple(_section(part) for part in parts))
+
+
+def _section(text: str) -> Section:
+    heading, *lines = (line for line in text.splitlines() if line)
+    rows = [_cells(line) for line in lines if line.startswith("|")]
+    table = PageTable(rows[0], tuple(rows[2:])) if rows else None
+    return Section(heading, tuple(line for line in lines if not line.startswith("|")), table)
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    cells = re.split(r"(?<!\\)\|", line[1:-1])
+    return tuple(cell.strip().replace("\\|", "|") for cell in cells)
 
 
 def to_html(page: Page) -> str:
@@ -182,9 +208,10 @@ def write_study(folder: Path, name: str, page: Page, results: Results) -> list[P
     """NAME.md, NAME.html and the measured rows as NAME.jsonl; each file is whole or absent."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [{key: value for key, value in row.items() if key not in LARGE} for row in results.rows]
+    markdown = to_markdown(page)
     texts = {
-        f"{name}.md": to_markdown(page),
-        f"{name}.html": to_html(page),
+        f"{name}.md": markdown,
+        f"{name}.html": to_html(from_markdown(markdown)),  # as the site makes it
         f"{name}.jsonl": "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows),
     }
     written = []

@@ -13,6 +13,7 @@ from zeronorm.evaluation.significance import (
 )
 from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm_studies.pages import PageTable, Section
+from zeronorm_studies.rank_diagram import HEADER, note_on_difference
 from zeronorm_studies.real_data import N_PROBES
 from zeronorm_studies.results import NotMeasured, Results
 
@@ -63,11 +64,10 @@ def _rank_section(results: Results, size: int) -> Section:
     rows = tuple((name, f"{rank:.2f}") for name, rank in zip(found.methods, found.mean_ranks, strict=True))
     test = found.friedman
     text = (
-        f"{len(data)} data sets. Friedman: χ² = {test.statistic:.2f}, p = {test.p_value:.3g}. Methods whose mean ranks "
-        f"differ by less than {found.difference:.2f} (Nemenyi, 5 %) cannot be told apart."
+        f"{len(data)} data sets. Friedman: χ² = {test.statistic:.2f}, p = {test.p_value:.3g}. "
+        f"{note_on_difference(found.difference)}"
     )
-    drawing = str(diagram(found))
-    return Section(f"Mean ranks, {size} features", (text,), PageTable(("method", "mean rank"), rows), drawing)
+    return Section(f"Mean ranks, {size} features", (text,), PageTable(HEADER, rows))
 
 
 def _cost_section(results: Results, sizes: list[int]) -> Section:
@@ -113,43 +113,6 @@ def _stability_and_probes(results: Results, arm: str, sizes: list[int]) -> tuple
     if not stable:
         return "–", "–"
     return f"{np.mean(stable):.2f}", f"{100 * np.mean(probes):.1f}"
-
-
-def diagram(found: CriticalDifference) -> str:
-    """Critical-difference diagram: methods on a scale of mean ranks, bars join those that cannot be told apart."""
-    from zeronorm.report.svg import element, svg_chart
-
-    width, margin, line = 720, 40, 16
-    ranks = [float(rank) for rank in found.mean_ranks]
-    low, high = min(ranks), max(max(ranks), min(ranks) + 1e-9)
-
-    def x(rank: float) -> float:
-        return margin + (width - 2 * margin) * (rank - low) / (high - low)
-
-    parts = []
-    for i, (name, rank) in enumerate(zip(found.methods, ranks, strict=True)):
-        y = 30.0 + line * i
-        parts.append(element("circle", cx=x(rank), cy=y, r=4, fill="var(--s0)"))
-        side = "start" if rank < (low + high) / 2 else "end"
-        shift = 8 if side == "start" else -8
-        label = element(
-            "text",
-            f"{name} {rank:.2f}",
-            x=x(rank) + shift,
-            y=y + 4,
-            text_anchor=side,
-            font_size=12,
-            fill="var(--ink)",
-        )
-        parts.append(label)
-    bottom = 30.0 + line * len(ranks)
-    place = dict(zip(found.methods, ranks, strict=True))
-    for i, group in enumerate(found.groups):
-        y = bottom + 8.0 * i
-        ends = x(place[group[0]]), x(place[group[-1]])
-        parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, stroke="var(--s1)", stroke_width=4))
-    height = bottom + 8.0 * len(found.groups) + 12
-    return svg_chart("critical-difference", "Critical-difference diagram", (width, height), *parts)
 
 
 # -- What wins where: the best methods of each data set, and which methods beat the baselines over all of them --
