@@ -81,11 +81,16 @@ release-check: $(VENV)/.dev  ## build, check contents and README, install in a c
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
 	rm -rf dist build/release
 	$(BIN)/python -m build --outdir dist .
-	$(BIN)/python -m twine check --strict dist/*
-	$(BIN)/python docs/check_wheel.py dist
+	$(BIN)/python -m build --outdir dist/studies studies
+	$(BIN)/python -m twine check --strict dist/*.* dist/studies/*
+	$(BIN)/python docs/check_wheel.py dist src
+	$(BIN)/python docs/check_wheel.py dist/studies studies/src
 	$(PYTHON) -m venv build/release
 	build/release/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[app]"
 	cd build && release/bin/zeronorm --version && release/bin/zeronorm methods --task regression
+	cd build && ! release/bin/zeronorm study --list
+	build/release/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/studies/*.whl
+	cd build && release/bin/zeronorm study --list
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -174,7 +174,8 @@ def papers(folder: Path) -> str:
     lines += [
         "Each study repeats an experiment of a paper with this library. What was published stands beside what was",
         "found here, with its standard error and a rule that was stated beforehand; *differs* stays on the page.",
-        "``zeronorm study --list`` names the studies with their costs, ``zeronorm study NAME`` runs one again.",
+        "``zeronorm study --list`` names the studies with their costs, ``zeronorm study NAME`` runs one again; the",
+        "command comes with the package ``zeronorm-studies`` (folder ``studies`` of the repository).",
         "",
     ]
     pages = {page.stem: page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md"))}
