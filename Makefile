@@ -16,7 +16,7 @@ OLDEST = 'highspy==1.7.*' 'joblib==1.3.*' 'numba==0.60.*' 'numpy==1.26.*' 'sciki
 # Where the tests on a GPU run: an interpreter with torch for CUDA or CuPy.
 GPU_PYTHON ?= $(BIN)/python
 
-.PHONY: demo test test-oldest test-slow test-gpu mutation bench docs docs-quick release-check lint format index warmup browser clean
+.PHONY: demo test test-oldest test-slow test-gpu mutation house bench docs docs-quick release-check lint format index warmup browser clean
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -65,6 +65,9 @@ test-gpu: $(VENV)/.dev  ## the operations and methods on a CUDA device; skipped,
 
 mutation: $(VENV)/.dev  ## faults put in one at a time, each of which a test should notice
 	$(TEST_THREADS) $(BIN)/python tests/mutation/run.py
+
+house: $(VENV)/.dev  ## how simple the package is: files, functions and depth of a fit, classes, constants, lines
+	$(BIN)/python tools/house.py
 
 bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
 	$(BIN)/python benchmarks/run.py
