@@ -25,14 +25,13 @@ $(VENV)/.dev: pyproject.toml
 	touch $@
 
 # Only what the commands and the report need, by the pip that is there, where there is one: an own pip takes
-# five seconds. Modules are compiled when they are first used, not all before. From 0.29 on typer needs pydantic,
-# whose long index alone takes pip five seconds.
+# five seconds. Modules are compiled when they are first used, not all before.
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	if $(PYTHON) -m pip --python $(BIN)/python --version > /dev/null 2>&1; \
 	then pip="$(PYTHON) -m pip --python $(BIN)/python"; \
 	else $(BIN)/python -m ensurepip > /dev/null; pip="$(BIN)/python -m pip"; fi; \
-	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]' 'typer<0.29'
+	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.dev

@@ -117,7 +117,7 @@ def test_branches_on_the_name_of_a_task(house, line, count):
 
 def test_words_of_our_own_are_found_in_names_and_in_text(house):
     own_words = sys.modules["own_words"].own_words
-    source = 'class GrossTarget:\n    own_size = 1  # the price of the machine\n    in_place = "support vector machine"\n'
+    source = 'class GrossTarget:\n    own_size = 1  # price of a machine\n    in_place = "support vector machine"\n'
     names, texts = own_words(source)
     assert names == {"gross target": 1, "own size": 1}
     assert texts == {"price": 1, "machine": 1}
