@@ -80,6 +80,8 @@ _ALONE = (
     "glossary",
     "trust",
     "references",
+    "parameters",
+    "architecture",
     "changelog",
     "contributing",
 )

@@ -19,10 +19,11 @@ from sklearn.base import clone
 from zeronorm import as_design
 from zeronorm.datasets.catalogue import BUNDLED
 from zeronorm.registry import all_methods
+from zeronorm.selection.parameters import VOCABULARY
 from zeronorm.studies.study import all_studies
 
 DOCS = Path(__file__).parents[1] / "docs"
-GENERATED = {"papers.rst", "performance.rst", "references.rst"}
+GENERATED = {"papers.rst", "parameters.rst", "performance.rst", "references.rst"}
 PAGES = [
     page
     for page in sorted([*DOCS.glob("*.rst"), *DOCS.glob("guide/*.rst")])
@@ -123,6 +124,10 @@ def test_generated_pages_are_complete(cards):
     page = generated_pages.commands()
     assert all(f"zeronorm {command.name}" in page for command in app.registered_commands if command.name)
     assert "API reference" in generated_pages.api()
+    parameters = generated_pages.parameters()
+    rows = re.findall(r"^   \* - ``(\w+)``\n     - (.+)\n     - (.+)$", parameters, re.MULTILINE)
+    assert {name: meaning for name, _, meaning in rows} == {n: word.meaning for n, word in VOCABULARY.items()}
+    assert {must_be for name, must_be, _ in rows if name == "n_jobs"} == {VOCABULARY["n_jobs"].kind.must_be}
     papers = generated_pages.papers(DOCS / "studies")
     assert papers.count(".. dropdown::") >= 17
     agree, differ = map(int, re.findall(r"(\d+) agree and (\d+) differ\.", papers)[0])
