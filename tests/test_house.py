@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -145,3 +146,27 @@ def test_the_figures_of_the_sources_are_all_counted(house):
     assert figures["members of Design: all / public"].now[1] >= 10
     assert figures["lines of the package"].now[0] > 10_000
     assert all(len(figure.now) == len(figure.wanted) for figure in figures.values())
+
+
+def test_the_vocabulary_of_contributors_has_every_word_that_is_counted(house):
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    _, _, table = guide.partition("## Vocabulary")
+    rows = [row.split("|") for row in table.partition("\n## ")[0].splitlines() if row.count("|") == 4]
+    avoided = {word for row in rows for word in row[3].strip().split(", ")}
+    for instead, words in sys.modules["own_words"].WORDS.items():
+        assert avoided & set(words), (
+            f"the vocabulary does not say what to write instead of {words[0]!r}: {instead}"
+        )
+
+
+def test_the_guide_for_contributors_is_short_and_names_files_that_exist():
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert len(guide.encode()) <= 8_192
+    paths = re.findall(r"`([\w./<>]+/[\w<>]+\.(?:py|rst|csv))`", guide)
+    assert len(paths) >= 8
+    for path in paths:
+        named = path.partition("<")[0]  # up to what is made by the reader
+        assert any((folder / named).exists() for folder in (ROOT, ROOT / "src" / "zeronorm")), path
+    commands = set(re.findall(r"`make ([\w-]+)`", guide))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert commands <= targets
