@@ -116,7 +116,7 @@ def parameters() -> str:
         [
             f"``{name}``",
             literal(word.kind.must_be) if word.kind else "a word that the class lists",
-            word.meaning,
+            re.sub(r"(?<=\w)_(?=[\"'])", r"\\_", word.meaning),  # a name in quotes is no link
         ]
         for name, word in sorted(VOCABULARY.items(), key=lambda item: item[0].lower())
     ]
