@@ -59,7 +59,10 @@ def test_sparse_features_and_growing_numbers_of_them():
         for turn in range(15):
             v = v + 0.05 * rng.normal(size=N)
             limit = np.full(P, np.sort(np.abs(X.T @ v))[-12] * (1 - 1e-9))
-            assert bounds.beyond(v, limit, 5 + turn).tolist() == beyond_by_products(X, v, limit)[: 5 + turn].tolist()
+            assert (
+                bounds.beyond(v, limit, 5 + turn).tolist()
+                == beyond_by_products(X, v, limit)[: 5 + turn].tolist()
+            )
         assert 0 < bounds.n_readings <= 15
         many = bounds.beyond(v, np.zeros(P), 3)  # nearly all are beyond: the largest estimates are read
         assert set(many.tolist()) <= set(np.argsort(-np.abs(X.T @ v))[:30].tolist())
@@ -115,7 +118,9 @@ def test_features_that_may_be_beyond_by_the_bound_itself():
     bound = (np.abs(shares @ cosines) + 0.125) * norms
     is_beyond = rng.random(4500) < 0.3
     found = np.empty(4500, dtype=np.intp)
-    count = plain(may_be_beyond)(shares, cosines, norms, 0.125, np.where(is_beyond, bound - 1e-9, bound), found)
+    count = plain(may_be_beyond)(
+        shares, cosines, norms, 0.125, np.where(is_beyond, bound - 1e-9, bound), found
+    )
     assert found[:count].tolist() == np.flatnonzero(is_beyond).tolist()
 
 
