@@ -89,9 +89,7 @@ def test_blocks_of_column_ordered_data(dtype, shape):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_ranges_of_more_columns_than_stay_in_the_cache(order, dtype, monkeypatch):
-    monkeypatch.setattr(dense, "NARROWEST", 4)
-    monkeypatch.setattr(dense, "CACHE_BYTES", 1)
-    X = np.array(data((5, 11)), dtype=dtype, order=order)
+    X = np.array(data((400, 2500)), dtype=dtype, order=order)
     for n_threads in (1, 3):
         monkeypatch.setattr(dense, "_reading_threads", lambda n_bytes, n=n_threads: n)
         low, high = as_design(X).column_range()
@@ -186,7 +184,7 @@ def test_a_sandwich_of_rows_in_memory_is_that_of_gathered_rows():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scattered_rows_in_one_piece(order, dtype, monkeypatch):
+def test_scattered_rows_in_one_piece(order, dtype):
     X = np.array(np.random.default_rng(0).normal(size=(9, 7)), dtype=dtype, order=order)
     whole = as_design(X, feature_names=list("abcdefg"))
     part = whole.take_rows([8, 1, 2, 5]).take([0, 3, 6])
@@ -199,8 +197,11 @@ def test_scattered_rows_in_one_piece(order, dtype, monkeypatch):
     assert (copied._memory() is None) == (dtype == np.float32)
     assert whole.in_one_piece() is whole  # nothing is scattered
     assert whole.take_rows(slice(2, 6)).in_one_piece()._array is X
-    monkeypatch.setattr(dense, "SMALL_COPY_BYTES", 4 * 3 * X.itemsize - 1)
-    assert part.in_one_piece() is part
+    n_columns = (1 << 24) // X.itemsize  # of which two samples have 32 MiB
+    large = as_design(np.zeros((3, n_columns + 1), dtype, order), check_finite=False).take_rows([2, 0])
+    few = large.take(slice(0, n_columns))
+    assert few.in_one_piece() is not few
+    assert large.in_one_piece() is large
     sparse_part = as_design(sparse.csr_array(X)).take_rows([8, 1])
     assert sparse_part.in_one_piece() is sparse_part
 
