@@ -13,7 +13,7 @@ import pytest
 from design.arrays import data, numbers
 from zeronorm import RFE, as_design
 from zeronorm.design import chunked, column_kernels
-from zeronorm.design.chunked import DataFileError, _KeptColumns, _places, open_files
+from zeronorm.design.chunked import DataFileError, open_files
 
 
 def saved(folder, X, name="x.npy"):
@@ -52,15 +52,27 @@ def test_features_that_are_left_are_read_once(tmp_path, read_bytes):
     np.testing.assert_allclose(block, expected[:, [8, 6]], atol=1e-13)
 
 
-def test_columns_in_any_order_and_twice_are_kept(tmp_path):
+def test_columns_in_any_order_and_twice_are_kept(tmp_path, read_bytes):
     X = numbers((6, 50), order="F")
     design = as_design(saved(tmp_path, X))
-    chosen = np.array([40, 3, 17, 3])
-    for _ in range(2):  # read, and kept
-        np.testing.assert_allclose(
-            design.take(chosen).transpose_dot(np.ones(6)), X[:, chosen].sum(axis=0), atol=1e-13
-        )
-    np.testing.assert_array_equal(design.take([17, 40]).block(slice(None)), X[:, [17, 40]])
+    for chosen, is_read in (
+        ([40, 3, 17, 3], True),
+        ([40, 3, 17, 3], False),
+        ([17, 40], False),  # of those that were kept
+        ([3, 41], True),  # in place of those before
+        ([41, 3], False),
+        ([17, 40], True),
+        ([49, 0, 49], True),
+    ):
+        read_bytes.clear()
+        found = design.take(chosen).transpose_dot(np.ones(6))
+        np.testing.assert_allclose(found, X[:, chosen].sum(axis=0), atol=1e-13)
+        assert bool(read_bytes) == is_read
+    read_bytes.clear()
+    np.testing.assert_array_equal(design.take([0, 49]).block(slice(None)), X[:, [0, 49]])
+    assert not read_bytes
+    np.testing.assert_array_equal(design.take([0, 48]).block(slice(None)), X[:, [0, 48]])
+    assert read_bytes
 
 
 def test_no_more_than_half_of_the_budget_is_kept(tmp_path, read_bytes):
@@ -176,37 +188,19 @@ def test_blocks_that_are_kept_do_not_change(tmp_path):
         np.testing.assert_array_equal(array, X[::2, columns])
 
 
-def test_kept_columns_are_found_in_any_order():
-    kept = _KeptColumns()
-    assert kept.find(range(1)) is None
-    assert not kept.has([3])
-    lines = data((3, 4))
-    kept.replace(np.array([7, 2, 5]), lines)
-    assert kept.has([5, 7])
-    assert not kept.has([5, 6])
-    assert not kept.has([8])
-    np.testing.assert_array_equal(kept.find(np.array([5, 7, 7])), lines[[2, 0, 0]].T)
-    assert kept.find(np.array([2, 3])) is None
-    kept.replace(np.array([2, 5]), lines[:2])
-    np.testing.assert_array_equal(kept.find(np.array([5])), lines[[1]].T)
-    kept.clear()
-    assert not kept.has([5])
-    assert _places(np.array([1, 4, 6]), [6, 1]).tolist() == [2, 0]
-    assert _places(np.array([1, 4, 6]), range(2, 4)) is None
-
-
-def test_what_is_worth_keeping(tmp_path):
-    X = data((8, 20))
-    np.save(tmp_path / "x.npy", np.asfortranarray(X))
-    for budget, n_columns, worth in (
-        (1280, 10, True),
-        (1279, 10, False),
-        (10**6, 20, False),
-        (10**6, 19, True),
-    ):
-        design = open_files(tmp_path / "x.npy", memory_budget=budget).take(np.arange(n_columns)[::-1])
-        assert design._is_worth_keeping == worth
-    assert not open_files(tmp_path / "x.npy").take([])._is_worth_keeping
+@pytest.mark.parametrize(
+    ("budget", "n_columns", "is_kept"),
+    [(1280, 10, True), (1279, 10, False), (10**6, 20, False), (10**6, 19, True)],
+)
+def test_some_columns_that_take_half_of_the_budget_are_kept(tmp_path, read_bytes, budget, n_columns, is_kept):
+    X = numbers((8, 20), order="F")
+    part = open_files(saved(tmp_path, X), memory_budget=budget).take(np.arange(n_columns)[::-1])
+    for is_read in (True, not is_kept):
+        read_bytes.clear()
+        np.testing.assert_allclose(
+            part.transpose_dot(np.ones(8)), X[:, :n_columns].sum(axis=0)[::-1], atol=1e-12
+        )
+        assert bool(read_bytes) == is_read
 
 
 @pytest.fixture

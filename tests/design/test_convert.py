@@ -170,13 +170,11 @@ def test_what_is_a_table():
     ):
         assert not convert._is_frame(SimpleNamespace(**parts))
     frame = pd.DataFrame(index=range(3))
-    assert not convert._is_sparse_frame(frame)
     with pytest.raises(ValueError, match="at least one row and one column"):
         as_design(frame)
     thin = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0], fill_value=0.0)})
-    assert convert._is_sparse_frame(thin)
-    assert not convert._is_sparse_frame(thin.assign(b=[1.0, 2.0]))
-    assert not convert._is_sparse_frame(SimpleNamespace(dtypes=thin.dtypes))
+    assert as_design(thin).is_sparse
+    assert not as_design(thin.assign(b=[1.0, 2.0])).is_sparse
 
 
 def test_names_belong_to_features_not_to_samples():

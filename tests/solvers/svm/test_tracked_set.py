@@ -170,20 +170,6 @@ def test_a_column_leaves_factors_of_any_size():
     assert sets.factor[1, 0, 0] == sets.factor[3, 0, 0] == 2.0
 
 
-def test_only_a_variable_at_a_bound_joins_a_factor_that_is_followed():
-    K, samples, upper = np.eye(3), np.arange(3), np.ones(3)
-    alpha, order = np.array([0.5, 0.0, 0.5]), np.array([0, -1, -1])
-
-    def size_after(m, i):
-        U = np.eye(3)
-        return tracked_set._release(U, order.copy(), m, 0.0, K, np.zeros(3), samples, upper, alpha, i)
-
-    assert size_after(1, 1) == 2
-    assert size_after(1, 2) == 1  # between its bounds
-    assert size_after(1, -1) == 1  # no variable
-    assert size_after(0, 1) == 0  # the factor was lost
-
-
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_a_factored_system_is_solved_whatever_lies_beyond_it(m):
     """The factor has room for more variables than are in use."""
