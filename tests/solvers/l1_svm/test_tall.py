@@ -117,8 +117,8 @@ def test_the_worst_violators_join_first(monkeypatch):
     program.pool = np.array([2])
     assert program._violators(alpha, costs).tolist() == [4, 0, 5]
     equal = np.where(costs == 1.0, np.abs(X[0]), 9.0)
-    assert program._violators((1.0 + 0.5 * tall.PRICE_TOL) * alpha, equal).size == 0
-    assert program._violators((1.0 + 2.0 * tall.PRICE_TOL) * alpha, equal).size == 3
+    assert program._violators((1.0 + 0.5e-7) * alpha, equal).size == 0
+    assert program._violators((1.0 + 2e-7) * alpha, equal).size == 3
 
 
 def test_rows_of_the_program_carry_their_signs_and_the_bias():
