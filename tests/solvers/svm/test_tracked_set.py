@@ -210,11 +210,10 @@ def test_variables_enter_and_leave_a_factor():
     assert plain(tracked_set._release)(U, order, 6, *arguments, 0) == 6  # it is free
     assert plain(tracked_set._release)(U, order, 6, *arguments, -1) == 6
     assert plain(tracked_set._release)(U, order, 0, *arguments, 1) == 0
-    copies = np.ones((8, 8))
-    assert plain(tracked_set._release)(U, order, 5, shift, copies, np.zeros(8), sample, upper, alpha, 1) in (
-        0,
-        6,
-    )
+    for K_two, size in ((np.ones((2, 2)), 0), (np.eye(2), 2)):  # of a copy the matrix would be singular
+        two = (np.zeros(2), np.arange(2), np.ones(2), np.array([0.5, 0.0]))
+        factor_of_one = np.sqrt(1.0 + shift) * np.eye(2)
+        assert plain(tracked_set._release)(factor_of_one, np.array([0, -1]), 1, shift, K_two, *two, 1) == size
     full, every = (
         order[:6].copy(),
         np.full(8, 0.5),
