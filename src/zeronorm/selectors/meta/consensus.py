@@ -20,7 +20,10 @@ from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.engines.price import automatic_price
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import Registered, get_method, register
-from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
+from zeronorm.resampling.fitted_path import fitted_path
+from zeronorm.resampling.seeds import seeded_clone
+from zeronorm.resampling.splits import group_params
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem
@@ -29,7 +32,7 @@ from zeronorm.selectors.wrapping import labels_of
 from zeronorm.solvers.svm.linear import prefers_gram
 
 # Unlike methods by kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The roster for classes and the
-# mean log rank were chosen among 70 rosters of seven methods on the data sets `studies.real_data.TUNING`, the one for a
+# mean log rank were chosen among 70 rosters of seven methods on the data sets `TUNING` of the studies, the one for a
 # real target on two small data sets (boston, diabetes) and simulated problems.
 DEFAULT_METHODS = {
     "classification": ("fisher", "arom", "l1-svm", "rfe"),
