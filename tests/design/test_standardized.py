@@ -8,7 +8,7 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import StandardizedDesign, standardized
+from zeronorm.design import StandardizedDesign
 
 
 def make_dense(X, order):
@@ -215,10 +215,6 @@ def test_a_rescaled_view_keeps_constant_columns_at_zero():
     np.testing.assert_allclose(rows.squared_norms(), (Z[[0, 4, 4]] ** 2).sum(axis=0), atol=1e-12)
     plain = StandardizedDesign(as_design(X), X.mean(axis=0), np.ones(9))
     np.testing.assert_allclose(plain.squared_norms(), 12 * X.var(axis=0), atol=1e-9)
-    weighted = as_design(X).standardized(sample_weight=np.arange(12) + 1.0)
-    assert not weighted._unit_variance
-    assert not as_design(X).standardized(with_mean=False)._unit_variance
-    assert not as_design(X).standardized(with_scale=False)._unit_variance
 
 
 def test_stored_columns_tell_what_is_to_be_taken_off():
@@ -270,23 +266,3 @@ def test_a_view_without_samples_or_features(make):
     assert not nothing.gram().any()
     again = as_design(make(data())).take([]).standardized()
     assert (again.shape, again.mean.shape) == ((12, 0), (0,))
-
-
-def test_bands_of_a_matrix_that_are_changed_at_a_time(monkeypatch):
-    for entries, n, height in ((30, 10, 3), (39, 10, 3), (1, 4, 1), (100, 4, 25)):
-        monkeypatch.setattr(standardized, "_BAND_ENTRIES", entries)
-        bands = list(standardized._bands(n))
-        assert [band.start for band in bands] == list(range(0, n, height))
-        assert [band.stop for band in bands] == [min(start + height, n) for start in range(0, n, height)]
-    assert list(standardized._bands(0)) == []
-
-
-def test_moments_come_in_pieces(monkeypatch):
-    monkeypatch.setattr(standardized, "_BAND_ENTRIES", 4)
-    view = as_design(data()).standardized()
-    places = list(view._moments.slices())
-    assert places == [slice(0, 4), slice(4, 8), slice(8, 9)]
-    for place in places:
-        part = view._moments.piece(place)
-        np.testing.assert_array_equal(part.mean, view.mean[place])
-        np.testing.assert_array_equal(part.factor, 1.0 / view.scale[place])
