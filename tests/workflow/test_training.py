@@ -159,16 +159,27 @@ def test_outer_splits_follow_the_seed_the_repeats_and_the_task():
     assert [len(test) for _, test in training.outer_splits(real, Settings(cv=5))] == [5, 5, 5, 5, 4]
 
 
-def test_processes_start_where_the_work_is_large(monkeypatch):
-    table = table_of(*numbers(30, 4))
+def test_processes_start_where_the_work_is_large():
+    """The limit is one of cells times fits, so five times as many fits reach it with a fifth of the cells."""
+    plain = table_of(*numbers(30, 4))
     fixed, chosen = Settings(features=2, cv=4, repeats=2), Settings(cv=4, repeats=2)
-    cells = 30 * 4 * 8
-    for settings, work in ((fixed, cells), (chosen, 5 * cells)):
-        monkeypatch.setattr(training, "CELLS_WORTH_A_PROCESS", work)
-        assert training.n_processes(table, settings) == 1
-        monkeypatch.setattr(training, "CELLS_WORTH_A_PROCESS", work - 1)
-        assert training.n_processes(table, settings) == -1
-        assert training.n_processes(table, replace(settings, n_jobs=3)) == 3
+
+    def largest_for_one_process(settings):
+        low, high = 1, 10**9
+        while low < high:
+            middle = (low + high + 1) // 2
+            table = replace(plain, X=np.broadcast_to(0.0, (10, middle)))
+            alone = training.n_processes(table, settings) == 1
+            assert training.n_processes(table, settings) == (1 if alone else -1)
+            assert training.n_processes(table, replace(settings, n_jobs=3)) == 3
+            low, high = (middle, high) if alone else (low, middle - 1)
+        return low
+
+    limit = largest_for_one_process(fixed)
+    assert limit == 5 * largest_for_one_process(chosen)
+    assert limit == 2 * largest_for_one_process(replace(fixed, repeats=4))
+    assert limit == 2 * largest_for_one_process(replace(fixed, cv=8))
+    assert 1e5 < 10 * limit < 1e9  # a process takes seconds to start
 
 
 class Plain(BaseEstimator):
