@@ -41,6 +41,7 @@ def test_result_json_says_where_the_result_comes_from(data_file, tmp_path):
     assert result.data["n_features"] == 12
     assert len(result.data["sha256"]) == 64
     assert result.provenance["seed"] == 5
+    assert result.provenance["command"].startswith(f"zeronorm select {data_file} --target label")
     X = np.asarray([row[:-1] for row in small_rows()])
     for feature in result.selected:
         assert feature.column == int(feature.name[1:])
