@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from zeronorm.registry import all_methods, get_method
 from zeronorm.workflow import chance, procedures
 from zeronorm.workflow.procedures import (
-    SCORERS,
     Settings,
     build_procedure,
     build_selector,
@@ -230,8 +229,7 @@ def test_error_control_takes_the_first_preferred_method_that_serves():
     real = procedures.build_procedure(
         "probe-selector", table_of(X, X[:, 0], task="regression"), Settings(), [2]
     )
-    served = procedures.usable_methods(table_of(X, X[:, 0], task="regression"))
-    assert type(real.selector) is next(served[n].cls for n in procedures.PREFERRED if n in served)
+    assert type(real.selector).__name__ == "RFE"  # the first of them does not serve a real target
     assert found.selector.feature_groups is None
     grouped = procedures.build_procedure(
         "probe-selector", table_of(X, y, feature_groups=[0, 0, 1, 1]), Settings(), [2]
@@ -247,7 +245,7 @@ def test_metrics_suit_the_task():
     classes, real = table_of(X, y), table_of(X, X[:, 0], task="regression")
     assert procedures.metrics_of(classes, Settings()) == ["balanced_error_rate", "error_rate"]
     assert procedures.metrics_of(real, Settings()) == ["mse", "r2"]
-    for name in procedures.SCORERS:
+    for name in ("balanced_error_rate", "error_rate", "auc", "mse", "mae", "r2"):
         suits, other = (real, classes) if name in ("mse", "mae", "r2") else (classes, real)
         assert procedures.metrics_of(suits, Settings(metric=name)) == [name]
         with pytest.raises(ValueError, match=f"names '{name}', which cannot be computed here"):
@@ -263,11 +261,18 @@ def test_the_scorer_is_that_of_the_metric_and_the_task():
     X, y = numbers(30, 3)
     two, three = table_of(X, y), table_of(X, np.arange(30) % 3, task="classification")
     target = table_of(X, X[:, 0], task="regression")
-    assert scorer_name(two, Settings()) == SCORERS[procedures.primary_metric_of(two, Settings())]
+    assert [scorer_name(t, Settings()) for t in (two, target)] == [
+        "balanced_accuracy",
+        "neg_mean_squared_error",
+    ]
+    assert [scorer_name(target, Settings(metric=name)) for name in ("mae", "r2")] == [
+        "neg_mean_absolute_error",
+        "r2",
+    ]
+    assert scorer_name(two, Settings(metric="error_rate")) == "accuracy"
     assert [scorer_name(t, Settings(metric="auc")) for t in (two, three)] == ["roc_auc", "roc_auc_ovr"]
     assert scorer_name(two, Settings(metric="f1")) == "f1"
     assert metrics_of(two, Settings(metric="f1")) == ["f1"]
-    assert metrics_of(target, Settings()) == list(procedures.DEFAULT_METRICS["regression"])
     for table, metric in ((two, "mse"), (target, "auc"), (two, "nonsense")):
         with pytest.raises(ValueError, match="'metric' parameter names"):
             metrics_of(table, Settings(metric=metric))
