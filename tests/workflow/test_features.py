@@ -43,11 +43,6 @@ def test_univariate_tests_agree_with_scipy_and_scikit_learn(problem):
     assert numbers.p_value[4] == pytest.approx(stats.pearsonr(X[:, 4], target).pvalue)
 
 
-@pytest.fixture(scope="module")
-def selection(problem):
-    return zeronorm.select(*problem, **QUICK, permutations=3)
-
-
 def test_the_table_says_direction_and_effect(selection, problem):
     X, y = problem
     frame = selection.to_frame()

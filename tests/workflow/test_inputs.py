@@ -197,17 +197,6 @@ def test_forced_features_are_columns_levels_or_patterns():
     assert kept_columns(table, ()) == []
 
 
-@pytest.fixture
-def gappy():
-    """40 samples, 10 features, of which two carry the label; a tenth of the values is missing."""
-    rng = np.random.default_rng(3)
-    y = np.arange(40) % 2
-    X = rng.normal(size=(40, 10))
-    X[:, :2] += 2.5 * y[:, None]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
-
-
 def test_kept_columns_may_be_patterns(gappy):
     X, y = gappy
     result = zeronorm.select(X, y, keep=["x9", "re:^x1$"], **(QUICK | {"features": 3}))

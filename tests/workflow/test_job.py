@@ -15,7 +15,7 @@ from zeronorm.evaluation.summary import selection_frequencies
 from zeronorm.registry import MethodInfo
 from zeronorm.workflow import chance, procedures, training
 
-from .conftest import numbers
+from .conftest import numbers, state_of_patients
 
 N_SAMPLES, N_FEATURES = 36, 7
 QUICK = {"method": "fisher", "features": 2, "cv": 2}
@@ -23,15 +23,6 @@ UNTESTED = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 
 
 # -- Steps --
-
-
-def state_of_patients():
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(N_SAMPLES) % 2, "sick", "well")
-    X = rng.normal(size=(N_SAMPLES, N_FEATURES)) + 4.0
-    X[:, 1] += 2.0 * (y == "sick")
-    X[:, 4] -= 1.5 * (y == "sick")
-    return X, y
 
 
 @pytest.fixture

@@ -135,11 +135,6 @@ def test_what_is_no_model_is_refused(content, tmp_path):
         LinearModel.load(tmp_path / "nothing.json")
 
 
-@pytest.fixture(scope="module")
-def selection(problem):
-    return zeronorm.select(*problem, **QUICK, permutations=3)
-
-
 def load_with(change, model, folder):
     """The model from a file in which something was changed."""
     model.save(folder / "model.json")
@@ -259,17 +254,6 @@ def test_a_model_finds_levels_of_text_in_a_second_sheet(column, tmp_path):
     (tmp_path / "sheet.csv").write_text(f"id,{column},noise\ns3,f,x\ns1,m,y\ns2,f,z\n")
     found = apply_model(model, tmp_path / "data.csv", samples=tmp_path / "sheet.csv", id="id")
     assert found == {"sample": ["s1", "s2", "s3"], "prediction": [2.5, 14.5, 16.5]}
-
-
-@pytest.fixture
-def gappy():
-    """40 samples, 10 features, of which two carry the label; a tenth of the values is missing."""
-    rng = np.random.default_rng(3)
-    y = np.arange(40) % 2
-    X = rng.normal(size=(40, 10))
-    X[:, :2] += 2.5 * y[:, None]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
 
 
 def test_a_model_fills_gaps_of_new_samples_and_knows_renamed_columns(gappy, tmp_path):

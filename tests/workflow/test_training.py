@@ -21,17 +21,6 @@ from .conftest import numbers, table_of
 QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 
 
-@pytest.fixture
-def gappy():
-    """40 samples, 10 features, of which two carry the label; a tenth of the values is missing."""
-    rng = np.random.default_rng(3)
-    y = np.arange(40) % 2
-    X = rng.normal(size=(40, 10))
-    X[:, :2] += 2.5 * y[:, None]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
-
-
 # -- Gaps --
 
 
