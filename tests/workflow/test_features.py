@@ -21,8 +21,6 @@ from zeronorm.workflow.inputs import DataOptions, load_data
 
 from .conftest import numbers, table_of
 
-QUICK = {"method": "fisher", "features": 3, "cv": 3}
-
 
 def test_univariate_tests_agree_with_scipy_and_scikit_learn(problem):
     X, y = problem

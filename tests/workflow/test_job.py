@@ -17,7 +17,6 @@ from zeronorm.workflow import chance, procedures, training
 
 from .conftest import numbers, state_of_patients
 
-N_SAMPLES, N_FEATURES = 36, 7
 QUICK = {"method": "fisher", "features": 2, "cv": 2}
 UNTESTED = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 

@@ -39,7 +39,6 @@ def line(*features):
     )
 
 
-QUICK = {"method": "fisher", "features": 3, "cv": 3}
 UNTESTED = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 
 
