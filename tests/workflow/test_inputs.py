@@ -243,6 +243,12 @@ def test_classes_are_left_out_only_where_two_remain():
         check_folds(table, 25)
 
 
+def test_a_class_with_as_many_samples_as_folds_remains():
+    y = np.repeat(["a", "b", "c"], [20, 5, 2])
+    with pytest.raises(ValueError, match=r"leave out small classes: set min_class_size=5\.$"):
+        check_folds(table_of(np.random.default_rng(0).normal(size=(27, 3)), y), 5)
+
+
 def test_a_rare_class_may_be_another_one_in_capitals():
     y = np.repeat(["ill", "well", "ILL"], [20, 30, 2])
     table = table_of(np.random.default_rng(0).normal(size=(52, 3)), y)

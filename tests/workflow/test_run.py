@@ -125,6 +125,7 @@ def test_files_on_disk_are_not_read_into_memory(problem, tmp_path, monkeypatch):
             {"target": np.zeros(3)},
             "'target' parameter must be the name of a column or hold one value for each of the 60",
         ),
+        ({"target": np.where(np.arange(60) == 7, None, "a")}, "has no value in 1 of 60 samples"),
         ({"data": np.zeros(5)}, "two-dimensional"),
         ({"data": np.array([["a", "b"]])}, "array of numbers"),
         ({"features": 0}, "'features' parameter must be a count"),

@@ -117,6 +117,14 @@ def test_gaps_with_an_inner_choice_groups_and_a_comparison(gappy):
         zeronorm.select(X, y, missing="error", **QUICK)
 
 
+def test_groups_reach_a_procedure_on_filled_samples_that_knows_them():
+    X, y = numbers(24)
+    X[0, 0] = np.nan
+    groups = np.arange(24) // 2
+    assert training.OnFilled(Plain()).fit(X, y, groups=groups).procedure_.groups_ is groups
+    training.OnFilled(zeronorm.FisherScore(2)).fit(X, y, groups=groups)  # knows no groups
+
+
 def test_a_procedure_on_filled_samples_says_whether_it_converged():
     X, y = numbers(24)
     X[0, 0] = np.nan
@@ -180,6 +188,7 @@ class Plain(BaseEstimator):
 
     def fit(self, X, y, groups=None):
         self.groups_ = groups
+        self.ranking_ = np.arange(1, X.shape[1] + 1)
         return self
 
 
