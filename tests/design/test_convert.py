@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from types import SimpleNamespace
 
 import numpy as np
@@ -146,17 +145,6 @@ def test_small_data_are_gathered_and_large_ones_stay():
         wide, sparse_rows = (design.take_rows(slice(0, n_samples)) for design in (large, thin))
         assert (gathered(wide) is wide) == stays
         assert (sparse_rows.resident() is sparse_rows) == stays
-
-
-def test_modules_that_enter_a_backend_are_loaded(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text("import x\n\n@register_backend(is_mine)\ndef from_mine(): ...\n")
-    (tmp_path / "plain.py").write_text("text = '@register_backend('\n")
-    loaded = []
-    monkeypatch.setattr(convert, "__file__", str(tmp_path / "convert.py"))
-    monkeypatch.setattr(importlib, "import_module", loaded.append)
-    monkeypatch.setattr(convert, "load_extensions", lambda: loaded.append("extensions"))
-    convert._find_backends.__wrapped__()
-    assert loaded == ["zeronorm.design.mine", "extensions"]
 
 
 def test_what_is_a_table():

@@ -165,41 +165,6 @@ def test_norms_of_other_samples_are_computed():
         np.testing.assert_allclose(view.squared_norms(), (view.block(slice(None)) ** 2).sum(axis=0))
 
 
-def test_methods_that_share_a_design_get_one_view_of_it(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(12, 30)) + 3.0
-    design, products = as_design(X), []
-    compute = StandardizedDesign._scaled_gram
-    monkeypatch.setattr(
-        StandardizedDesign, "_scaled_gram", lambda self, s: products.append(s) or compute(self, s)
-    )
-    with design.standardized_once() as shared:
-        first, second = shared.standardized(), shared.standardized()
-        assert first is second
-        np.testing.assert_array_equal(first.gram(), second.gram())
-        assert len(products) == 1
-        weight = np.arange(12.0)
-        weighted = shared.standardized(sample_weight=weight)
-        np.testing.assert_array_equal(weighted.mean, design.standardized(sample_weight=weight).mean)
-        assert not shared.standardized(with_mean=False).mean.any()
-        np.testing.assert_array_equal(shared.standardized(with_scale=False).scale, 1.0)
-    assert shared.standardized() is not first  # it keeps nothing when the methods are done
-    assert design.standardized() is not design.standardized()
-    np.testing.assert_array_equal(first.gram(), design.standardized().gram())
-
-
-def test_what_methods_share_is_given_up_when_one_fails():
-    views = []
-
-    def fail():
-        with as_design(np.eye(3)).standardized_once() as shared:
-            views.extend([shared, shared.standardized()])
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert views[0].standardized() is not views[1]
-
-
 @pytest.mark.parametrize("with_mean", [True, False])
 @pytest.mark.parametrize("with_scale", [True, False])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
