@@ -184,7 +184,8 @@ def test_permutations_that_are_as_good_count(metric, p_value, monkeypatch):
     values = iter([[0.2], [0.3, None], [0.4], [], [0.5]])
     seen = []
 
-    def evaluate(built, table, settings, sizes, *, journal):
+    def evaluate(built, table, settings, sizes, *, journal, bar):
+        assert bar is None
         seen.append((list(built), table.y.tolist(), sizes, journal))
         return pl.DataFrame({metric: pl.Series(next(values), dtype=pl.Float64)})
 

@@ -226,7 +226,9 @@ def select_features(job: Job) -> Result:
         baseline = chance.baseline_records(table, settings)
         fitted = _fit(job, name, sizes)
         built = {fitted.label: fitted.procedure}
-        records = training.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
+        records = training.evaluate_procedures(
+            built, table, settings, sizes, journal=job.journal, bar=job.bar
+        )
         metric = procedures.primary_metric_of(table, settings)
         measured.check_something_worked(records, metric, [fitted.label])
         found = _measure(job, fitted.label, fitted.procedure, records, baseline, sizes)
@@ -364,7 +366,9 @@ def compare_methods(job: Job) -> Result:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         baseline = chance.baseline_records(table, settings)
-        records = training.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
+        records = training.evaluate_procedures(
+            built, table, settings, sizes, journal=job.journal, bar=job.bar
+        )
         measured.check_something_worked(records, metric, [n for n in built if job.params and n in job.params])
         rows = [_measured_method(job, name, built[name], records, baseline, sizes) for name in built]
     rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
