@@ -7,6 +7,7 @@ from scipy import sparse
 
 
 def data(shape=(12, 9), seed=0):
+    """Numbers around one."""
     return np.random.default_rng(seed).normal(size=shape) * 2.0 + 1.0
 
 
@@ -27,5 +28,20 @@ class Columns:
 
 
 def numbers(shape=(13, 29), dtype=np.float64, order="C", seed=0):
+    """Numbers around one, of any type and order."""
     X = np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0
     return np.array(X, dtype=dtype, order=order)
+
+
+def samples(shape=(30, 12), seed=0):
+    """Samples of two classes without a difference; LABELS are their classes."""
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def saved(folder, X, name="x.npy"):
+    """The path of a NumPy file that holds X."""
+    np.save(folder / name, X)
+    return folder / name
+
+
+LABELS = np.arange(30) % 2

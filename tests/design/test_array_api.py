@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from design.arrays import numbers
 from zeronorm import FisherScore, GramSchmidt, Relief, as_design
 from zeronorm.design import Design, StandardizedDesign, array_api
 from zeronorm.design.array_api import ArrayApiDesign
@@ -14,31 +15,22 @@ from zeronorm.testing import check_design
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
 
 
-@pytest.fixture(params=["array_api_strict", "torch"])
-def xp(request):
-    return pytest.importorskip(request.param, reason=f"{request.param} is not installed")
-
-
-def data(shape=(9, 12), dtype=np.float64, seed=0):
-    return (np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0).astype(dtype)
-
-
 @pytest.mark.parametrize("shape", [(9, 12), (20, 3), (1, 1)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_contract(xp, shape, dtype):
-    X = data(shape, dtype)
+    X = numbers(shape, dtype)
     check_design(lambda: as_design(xp.asarray(X)), X)
 
 
 @pytest.mark.parametrize("offset", [1.0, 1e3])
 def test_the_contract_of_the_standardized_view(xp, offset):
-    X = data((12, 9), np.float32) + np.float32(offset)
+    X = numbers((12, 9), np.float32) + np.float32(offset)
     view = as_design(X).standardized()
     check_design(lambda: as_design(xp.asarray(X)).standardized(), (X.astype(float) - view.mean) / view.scale)
 
 
 def test_eigenvalues_of_large_matrices_are_found_on_the_device(xp, monkeypatch):
-    X = data((401, 420))
+    X = numbers((401, 420))
     design = as_design(xp.asarray(X)).standardized()
     K = design.gram()
     expected, directions = np.linalg.eigh(K)
@@ -66,7 +58,7 @@ def test_many_numbers_are_sorted_on_the_device_as_on_the_host(xp, kind, monkeypa
         values[5] = np.nan
     if kind == "few":
         values = values[1:]
-    design = as_design(xp.asarray(data())).standardized()
+    design = as_design(xp.asarray(numbers((9, 12)))).standardized()
     sent, on_device = [], array_api.on_device
     monkeypatch.setattr(array_api, "on_device", lambda v, like: sent.append(v.size) or on_device(v, like))
     for apart in (False, True):
@@ -87,14 +79,14 @@ def test_many_numbers_are_sorted_on_the_device_as_on_the_host(xp, kind, monkeypa
 def test_products_in_single_precision_where_double_is_slow(xp, monkeypatch):
     monkeypatch.setattr(array_api, "has_fast_double", lambda array: False)
     for shape in ((9, 12), (9, 1100)):  # of more than 1024 products the sums are added in double precision
-        X = data(shape, np.float32)
+        X = numbers(shape, np.float32)
         check_design(lambda X=X: as_design(xp.asarray(X)), X, rtol=3e-6)
-    X = data((9, 12), np.float64)  # who brings double precision gets it
+    X = numbers((9, 12), np.float64)  # who brings double precision gets it
     check_design(lambda: as_design(xp.asarray(X)), X)
 
 
 def test_no_operation_of_the_standardized_view_brings_data_to_the_host(xp, monkeypatch):
-    X = data((30, 40), np.float32) + np.float32(500.0)
+    X = numbers((30, 40), np.float32) + np.float32(500.0)
     design = as_design(xp.asarray(X)).standardized()
 
     def refuse(*_):
@@ -117,7 +109,7 @@ def test_no_operation_of_the_standardized_view_brings_data_to_the_host(xp, monke
 
 
 def test_a_rescaled_view_of_the_standardized_view_computes_where_the_data_live(xp):
-    X = data((20, 7))
+    X = numbers((20, 7))
     X[:, 3] = 2.0
     scale = np.linspace(0.5, 2.0, 7)
     view, host = (
@@ -135,7 +127,7 @@ def test_a_rescaled_view_of_the_standardized_view_computes_where_the_data_live(x
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, bool])
 def test_other_types_are_converted(xp, dtype):
-    X = (data() > 0.5).astype(dtype)
+    X = (numbers((9, 12)) > 0.5).astype(dtype)
     design = as_design(xp.asarray(X))
     assert isinstance(design, ArrayApiDesign)
     assert design.dtype == np.float64
@@ -143,7 +135,7 @@ def test_other_types_are_converted(xp, dtype):
 
 
 def test_float32_products_are_computed_in_double_precision(xp):
-    X = data((5, 3000), np.float32)
+    X = numbers((5, 3000), np.float32)
     expected = X.astype(np.float64) @ X.T.astype(np.float64)
     np.testing.assert_allclose(as_design(xp.asarray(X)).gram(), expected, rtol=1e-12)
 
@@ -157,7 +149,7 @@ def test_statistics_next_to_large_means_and_distant_classes(xp):
 
 
 def test_selectors_take_foreign_arrays(xp):
-    X = data((40, 30))
+    X = numbers((40, 30))
     y = np.arange(40) % 2
     X[:, 12] += 3.0 * y
     for selector in (FisherScore(5), GramSchmidt(5)):
@@ -174,7 +166,7 @@ def test_wrong_kinds_are_refused(xp):
 
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "infinity"), (1e200, r"1e\+200")])
 def test_values_that_are_not_finite_are_named(xp, value, word):
-    X = data()
+    X = numbers((9, 12))
     X[2, 7] = value
     with pytest.raises(ValueError, match=f"contains {word}: first found in row 2, column 7"):
         as_design(xp.asarray(X))
@@ -183,7 +175,7 @@ def test_values_that_are_not_finite_are_named(xp, value, word):
 @pytest.mark.parametrize("squared", [False, True])
 def test_differences_of_samples(xp, squared, monkeypatch):
     monkeypatch.setattr(array_api, "block_bytes", lambda array, *wanted: 2000)
-    X = data((11, 70), np.float32)
+    X = numbers((11, 70), np.float32)
     scale = np.linspace(0.1, 2.0, 70)
     design = as_design(xp.asarray(X))
     exact = X.astype(np.float64) * scale
@@ -199,7 +191,7 @@ def test_differences_of_samples(xp, squared, monkeypatch):
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_relief_compares_samples_where_they_are(xp, metric, task, monkeypatch):
-    X = data((41, 60), np.float32)
+    X = numbers((41, 60), np.float32)
     y = np.arange(41) % 3 if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
     X[:, 12] += 3.0 * np.asarray(y, dtype=np.float32)
     relief = Relief(5, metric=metric, task=task, n_neighbors=5)
@@ -215,7 +207,7 @@ def test_relief_compares_samples_where_they_are(xp, metric, task, monkeypatch):
 
 @pytest.mark.parametrize("n_pairs", [0, 1, 4, 5, 6, 13])
 def test_more_pairs_than_samples(xp, n_pairs):
-    X, rng = data((5, 7)), np.random.default_rng(1)
+    X, rng = numbers((5, 7)), np.random.default_rng(1)
     first, second = rng.integers(0, 5, n_pairs), rng.integers(0, 5, n_pairs)
     weights = rng.uniform(size=n_pairs)
     design = as_design(xp.asarray(X))
@@ -226,7 +218,7 @@ def test_more_pairs_than_samples(xp, n_pairs):
 
 @pytest.mark.parametrize("n_chosen", [0, 1, 3, 4, 5, 9])
 def test_features_without_weight_are_left_out_where_they_are_most(xp, n_chosen, monkeypatch):
-    X = data((5, 9))
+    X = numbers((5, 9))
     scale = np.where(np.arange(9) < n_chosen, 1.5, 0.0)
     taken, take = [], ArrayApiDesign._take
     monkeypatch.setattr(ArrayApiDesign, "_take", lambda self, c: taken.append(len(c)) or take(self, c))
@@ -253,7 +245,7 @@ def test_moments_count_samples_of_positive_weight_and_centre_by_the_heaviest(xp)
 
 def test_equal_numbers_are_their_own_mean(xp):
     """Also those whose mean is rounded, in all classes and without one of them."""
-    X = data((7, 4))
+    X = numbers((7, 4))
     X[:, 1], X[:, 2] = 0.1, np.arange(7) % 2 * 2 + 0.1
     found = as_design(xp.asarray(X)).column_stats(np.arange(7) % 2 * 2)
     assert found.mean[1] == 0.1
@@ -275,7 +267,7 @@ def test_equal_numbers_are_their_own_mean(xp):
 
 def test_the_largest_values_that_are_surely_finite(xp):
     for value, sure in ((1e150, True), (-1e150, True), (1.1e150, False), (-1.1e150, False), (np.nan, False)):
-        X = data((3, 2))
+        X = numbers((3, 2))
         X[1, 1] = value
         assert as_design(xp.asarray(X), check_finite=False)._surely_finite() == sure
 
@@ -294,7 +286,7 @@ def test_up_to_which_means_products_are_corrected_on_a_device(xp):
 
 
 def test_a_product_with_a_design_of_the_host(xp):
-    X, Z = data((5, 7)), data((4, 7), seed=1)
+    X, Z = numbers((5, 7)), numbers((4, 7), seed=1)
     left, right = as_design(xp.asarray(X)), as_design(Z)
     np.testing.assert_allclose(left.cross_gram(right), X @ Z.T, atol=1e-12)
     scale = np.arange(7.0)
@@ -307,7 +299,7 @@ def test_a_product_with_a_design_of_the_host(xp):
 
 
 def test_statistics_of_a_view_that_is_computed_on_the_device(xp):
-    X, y, weights = data((9, 5)), np.arange(9) % 2, np.arange(9) + 1.0
+    X, y, weights = numbers((9, 5)), np.arange(9) % 2, np.arange(9) + 1.0
     shift, factor = np.linspace(-1.0, 1.0, 5), np.linspace(0.5, 2.0, 5)
     design = as_design(xp.asarray(X))
     found = design._affine(shift, factor).column_stats(y, weights)

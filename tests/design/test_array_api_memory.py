@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from design.arrays import numbers
 from zeronorm import as_design
 from zeronorm.design import array_api, gathered
 from zeronorm.design.array_api import ArrayApiDesign
@@ -13,18 +14,9 @@ from zeronorm.testing import check_design
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
 
 
-@pytest.fixture(params=["array_api_strict", "torch"])
-def xp(request):
-    return pytest.importorskip(request.param, reason=f"{request.param} is not installed")
-
-
-def data(shape=(9, 12), dtype=np.float64, seed=0):
-    return (np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0).astype(dtype)
-
-
 def test_blocks_of_few_columns_and_rows(xp, monkeypatch):
     monkeypatch.setattr(array_api, "block_bytes", lambda array, *wanted: 200)
-    X = data((7, 23))
+    X = numbers((7, 23))
     check_design(lambda: as_design(xp.asarray(X)), X)
 
 
@@ -39,7 +31,7 @@ def test_gram_matrices_from_bands_of_rows(xp, n, monkeypatch):
         return add_outer(self, left, right, total)
 
     monkeypatch.setattr(ArrayApiDesign, "_add_outer", counted)
-    X, scale = data((n, 23)), np.linspace(0.1, 2.0, 23)
+    X, scale = numbers((n, 23)), np.linspace(0.1, 2.0, 23)
     found = as_design(xp.asarray(X)).gram(scale)
     np.testing.assert_allclose(found, (X * scale) @ X.T, atol=1e-12)
     np.testing.assert_array_equal(found, found.T)
@@ -47,7 +39,7 @@ def test_gram_matrices_from_bands_of_rows(xp, n, monkeypatch):
 
 
 def test_too_little_memory_is_met_with_smaller_blocks(xp, monkeypatch):
-    X = data((6, 40))
+    X = numbers((6, 40))
     centered = ArrayApiDesign._centered
 
     def scarce(self, columns):
@@ -78,14 +70,14 @@ def test_memory_that_ends_between_bands_counts_none_of_them_twice(xp, monkeypatc
         return add_outer(self, left, right, total)
 
     monkeypatch.setattr(ArrayApiDesign, "_add_outer", scarce)
-    X = data((512, 40))
+    X = numbers((512, 40))
     np.testing.assert_allclose(as_design(xp.asarray(X)).gram(), X @ X.T, rtol=1e-12, atol=1e-12)
     assert calls == [40, 40, 40, *[20] * 8]
 
 
 def test_large_selections_stay_where_they_are(xp):
     """Of 32 MiB and more."""
-    X = np.tile(data((32, 1000)), (2, 70))
+    X = np.tile(numbers((32, 1000)), (2, 70))
     design = as_design(xp.asarray(X)).standardized()
     assert type(design.take([4, 1, 20, 8]).resident()).__name__ == "DenseDesign"
     part = design.take(np.arange(70_000)[::-1])
@@ -110,7 +102,7 @@ def asked(monkeypatch):
 
 
 def test_blocks_of_columns_and_rows_as_large_as_the_device_allows(xp, asked, monkeypatch):
-    X = data((6, 10))
+    X = numbers((6, 10))
     design = as_design(xp.asarray(X), check_finite=False)
     asked.clear()
     for granted, width in ((1, 1), (8 * 6 * 3 - 1, 2), (8 * 6 * 3, 3), (10**6, 10)):
@@ -138,7 +130,7 @@ def test_blocks_of_columns_and_rows_as_large_as_the_device_allows(xp, asked, mon
 
 
 def test_distances_need_one_matrix_of_all_pairs(xp, asked):
-    X = data((6, 4))
+    X = numbers((6, 4))
     design = as_design(xp.asarray(X), check_finite=False)
     asked.clear()
     asked.granted = 8 * 36 - 1
@@ -151,7 +143,7 @@ def test_distances_need_one_matrix_of_all_pairs(xp, asked):
 
 
 def test_which_selections_are_gathered_on_the_device(xp, monkeypatch):
-    X = data((8, 30))
+    X = numbers((8, 30))
     names = np.array([f"g{j}" for j in range(30)], dtype=object)
     design = as_design(xp.asarray(X), feature_names=names)
     assert design._resident_elsewhere() is None

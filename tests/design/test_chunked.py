@@ -9,18 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from design.arrays import data, numbers
+from design.arrays import data, numbers, saved
 from zeronorm import FisherScore, as_design
 from zeronorm.design import chunked
 from zeronorm.design.chunked import ChunkedDesign, open_files
 from zeronorm.design.packing import pack
 from zeronorm.design.stats import read_only
 from zeronorm.testing import check_design
-
-
-def saved(folder, X, name="x.npy"):
-    np.save(folder / name, X)
-    return folder / name
 
 
 def saved_table(folder, X, names=None, name="x.parquet"):

@@ -9,17 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from design.arrays import numbers
+from design.arrays import LABELS, numbers, samples, saved
 from zeronorm import L1SVM, as_design
 from zeronorm.design import chunked
 from zeronorm.design.chunked import DataFileError, stamp_of
-
-
-def samples(shape=(30, 12), seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-LABELS = np.arange(30) % 2
 
 
 @pytest.fixture(params=["C", "F"])
@@ -107,11 +100,6 @@ def test_a_table_that_is_damaged_inside_is_noticed(tmp_path):
     os.utime(table, ns=(times.st_atime_ns, times.st_mtime_ns))
     with pytest.raises(DataFileError, match="cannot be read as a Parquet file"):
         design.block([0, 1])
-
-
-def saved(folder, X, name="x.npy"):
-    np.save(folder / name, X)
-    return folder / name
 
 
 def test_a_changed_file_is_noticed_when_columns_were_kept(tmp_path):

@@ -10,15 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from design.arrays import data, numbers
+from design.arrays import data, numbers, saved
 from zeronorm import RFE, as_design
 from zeronorm.design import chunked, column_kernels
 from zeronorm.design.chunked import DataFileError, open_files
-
-
-def saved(folder, X, name="x.npy"):
-    np.save(folder / name, X)
-    return folder / name
 
 
 @pytest.fixture

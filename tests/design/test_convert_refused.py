@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from design.arrays import LABELS, samples
 from zeronorm import RFE, FisherScore, as_design
 from zeronorm.design.convert import check_container
 
@@ -121,13 +122,6 @@ def test_cells_that_hold_one_number():
     rows[:] = [[1.0], [2.0]]
     check_container(rows)  # of one dimension, which others refuse
     check_container(np.array([["a", "b"]]))
-
-
-def samples(shape=(30, 12), seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-LABELS = np.arange(30) % 2
 
 
 @pytest.mark.parametrize(

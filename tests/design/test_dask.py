@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from design.arrays import numbers
 from zeronorm import FisherScore, GramSchmidt, as_design
 from zeronorm.design.dask import DaskDesign, is_dask_array
 from zeronorm.testing import check_design
@@ -22,12 +23,8 @@ def _in_this_thread():
         yield
 
 
-def data(shape=(9, 12), dtype=np.float64, seed=0):
-    return (np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0).astype(dtype)
-
-
 def test_the_contract():
-    X = data((5, 6))
+    X = numbers((5, 6))
     check_design(lambda: as_design(da.from_array(X, chunks=(3, 4))), X)
 
 
@@ -35,13 +32,13 @@ def test_the_contract():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
 @pytest.mark.parametrize("chunks", [(-1, 5), (4, 5), (4, -1)])
 def test_the_contract_for_other_chunks_and_types(chunks, dtype):
-    X = data(dtype=dtype)
+    X = numbers((9, 12), dtype=dtype)
     check_design(lambda: as_design(da.from_array(X, chunks=chunks)), X)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
 def test_types(dtype):
-    X = data(dtype=dtype)
+    X = numbers((9, 12), dtype=dtype)
     design = as_design(da.from_array(X, chunks=(-1, 5)))
     assert isinstance(design, DaskDesign)
     assert design.dtype == (np.float32 if dtype == np.float32 else np.float64)
@@ -50,7 +47,7 @@ def test_types(dtype):
 
 
 def test_selectors_take_dask_arrays():
-    X = data((40, 30))
+    X = numbers((40, 30))
     y = np.arange(40) % 2
     X[:, 12] += 3.0 * y
     for selector in (FisherScore(5), GramSchmidt(5)):
@@ -75,7 +72,7 @@ def test_statistics_compute_each_chunk_once():
 
 
 def test_unknown_sizes_are_refused():
-    X = da.from_array(data(), chunks=(3, -1))
+    X = da.from_array(numbers((9, 12)), chunks=(3, -1))
     with pytest.raises(ValueError, match=r"must be known.*compute_chunk_sizes"):
         as_design(X[X[:, 0] > 0])
 
@@ -88,7 +85,7 @@ def test_wrong_kinds_are_refused():
 
 
 def test_values_that_are_not_finite_are_named():
-    X = data()
+    X = numbers((9, 12))
     X[2, 7] = np.inf
     with pytest.raises(ValueError, match="contains infinity: first found in row 2, column 7"):
         as_design(da.from_array(X, chunks=(4, 4)))
@@ -147,7 +144,7 @@ def test_what_fits_into_memory_is_computed_once(monkeypatch):
 
 @pytest.mark.parametrize("chunks", [(-1, 4), (3, 4)])
 def test_the_standardized_view(chunks):
-    X = data((5, 6)) + 1000.0
+    X = numbers((5, 6)) + 1000.0
     view = as_design(X).standardized()
     check_design(
         lambda: as_design(da.from_array(X, chunks=chunks)).standardized(), (X - view.mean) / view.scale
@@ -155,7 +152,7 @@ def test_the_standardized_view(chunks):
 
 
 def test_tall_arrays_are_used_by_rows():
-    X = data((300, 4))
+    X = numbers((300, 4))
     design = as_design(da.from_array(X, chunks=(100, 2)))
     np.testing.assert_allclose(design.sandwich(np.ones(300)), X.T @ X, rtol=1e-12)
     np.testing.assert_allclose(design.dot(np.ones(4)), X.sum(axis=1), rtol=1e-12)
@@ -208,14 +205,14 @@ def test_chunks_alone_do_not_make_an_array_of_dask():
     ],
 )
 def test_chunks_of_wide_arrays_come_to_hold_all_samples(shape, chunks, n_blocks):
-    X = data(shape)
+    X = numbers(shape)
     design = as_design(da.from_array(X, chunks=chunks))
     assert design._array.numblocks == n_blocks
     assert design._keeps_indices == (n_blocks[0] == 1)
 
 
 def test_parts_of_a_tall_array_in_bands_of_rows():
-    X = data((40, 5))
+    X = numbers((40, 5))
     names = list("abcde")
     design = as_design(da.from_array(X, chunks=(10, 2)), feature_names=names)
     view = design.standardized()
@@ -265,7 +262,7 @@ def test_an_array_without_elements():
 
 
 def test_all_rows_and_columns_in_another_order():
-    X = data((6, 8))
+    X = numbers((6, 8))
     design = as_design(da.from_array(X, chunks=(-1, 3)))
     backwards = np.arange(8)[::-1]
     for part, exact in (
@@ -285,7 +282,7 @@ def test_all_rows_and_columns_in_another_order():
 
 
 def test_chunks_without_columns_are_no_task():
-    X = data((4, 6))
+    X = numbers((4, 6))
     array = da.concatenate([da.from_array(X[:, :2]), da.empty((4, 0)), da.from_array(X[:, 2:])], axis=1)
     array = array.rechunk(((4,), (2, 0, 4))) if array.numblocks[1] != 3 else array
     assert array.numblocks == (1, 3)
@@ -296,7 +293,7 @@ def test_chunks_without_columns_are_no_task():
 
 @pytest.mark.parametrize("chunks", [(-1, 4), (2, 4)])
 def test_no_operation_brings_a_block_here(chunks, monkeypatch):
-    X, Z = data((6, 9)), data((1, 9), seed=1)
+    X, Z = numbers((6, 9)), numbers((1, 9), seed=1)
     design = DaskDesign(da.from_array(X, chunks=chunks))
     others = [(design, X), (as_design(Z), Z), (design.take_rows([3]), X[[3]])]
 
@@ -319,7 +316,7 @@ def test_no_operation_brings_a_block_here(chunks, monkeypatch):
 
 
 def test_wrong_arguments_are_refused_before_a_task_begins():
-    design = as_design(da.from_array(data((5, 4)), chunks=(-1, 2)))
+    design = as_design(da.from_array(numbers((5, 4)), chunks=(-1, 2)))
     with pytest.raises(ValueError, match="5 integer class codes"):
         design.column_stats(np.linspace(0.0, 1.0, 5))
     with pytest.raises(ValueError, match="'sample_weight' must have length 5"):
@@ -331,7 +328,7 @@ def test_wrong_arguments_are_refused_before_a_task_begins():
 
 
 def test_columns_that_are_constant_up_to_rounding_are_zero():
-    X = data((8, 5))
+    X = numbers((8, 5))
     X[:, 3] = np.where(np.arange(8) % 2, 1e6, np.nextafter(1e6, 2e6))
     view = as_design(da.from_array(X, chunks=(-1, 2))).standardized()
     assert view.zero_columns.tolist() == [False, False, False, True, False]

@@ -14,14 +14,6 @@ from zeronorm.design import dense
 from zeronorm.design.dense import DenseDesign
 
 
-def dense_data(shape, dtype=np.float64, order="C", seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal(shape) * rng.uniform(0.1, 10.0, shape[1]) + rng.uniform(-5.0, 5.0, shape[1])
-    X = np.array(X, dtype=dtype, order=order)
-    X.flags.writeable = False
-    return X
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_vectors", [1, 5])
 def test_float32_is_swept_where_it_lies(order, n_vectors):

@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from design.arrays import data
+from design.arrays import LABELS, data, samples
 from zeronorm import L1SVM, FisherScore
 from zeronorm.design import as_design
 from zeronorm.design.convert import check_container
 from zeronorm.design.sparse import check_structure
-
-
-def samples(shape=(30, 12), seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-LABELS = np.arange(30) % 2
 
 
 def damaged(make, array, place, value):

@@ -124,17 +124,13 @@ def test_classes_are_read_in_pairs(n_classes, monkeypatch):
     assert set(rows) == {n_classes + n_classes % 2}
 
 
-def make_dense(X, order):
-    return as_design(np.array(X, order=order))
-
-
 def test_an_outlier_in_one_class_leaves_the_others_exact():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
     X[0] = 1e12
     y = np.arange(60) % 2
     for order in "CF":
-        stats = make_dense(X, order).column_stats(y)
+        stats = as_design(np.array(X, order=order)).column_stats(y)
         np.testing.assert_allclose(stats.class_variance[1], X[1::2].var(axis=0), rtol=1e-12)
 
 
@@ -144,7 +140,7 @@ def test_tiny_weights_of_the_first_samples_do_not_spoil_the_variance(order):
     X = rng.standard_normal((100, 3))
     X[:50] += 1e6
     weights = np.where(np.arange(100) < 50, 1e-20, 1.0)
-    stats = make_dense(X, order).column_stats(sample_weight=weights)
+    stats = as_design(np.array(X, order=order)).column_stats(sample_weight=weights)
     expected = np.cov(X.T, aweights=weights, ddof=0).diagonal()
     np.testing.assert_allclose(stats.variance, expected, rtol=1e-10)
 

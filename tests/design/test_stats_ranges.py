@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from design.arrays import data
+from design.arrays import LABELS, data, samples
 from zeronorm import L1SVM, RFE, MarginLP, SVMWeights
 from zeronorm.design import as_design, stats
 from zeronorm.design.dense import DenseDesign
@@ -140,13 +140,6 @@ def test_what_a_closer_look_has_found_is_known(allow_nan, known, monkeypatch):
     plain = DenseDesign(np.ones((3, 2)))
     stats.require_finite(plain, allow_nan)
     assert plain._known_finite
-
-
-def samples(shape=(30, 12), seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-LABELS = np.arange(30) % 2
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])

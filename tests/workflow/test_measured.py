@@ -156,7 +156,7 @@ def test_the_measured_error_in_words(changes, words):
         ({"low": 0.05, "high": 0.36}, ["is wide, ±16 percentage points"]),
         ({"low": 0.05, "high": 0.34}, []),
         ({"metric": "mse", "low": 0.0, "high": 9.0}, []),
-        ({"stability": {"value": 0.39}}, ["(stability 0.39, 1 is best)"]),
+        ({"stability": {"value": 0.39}}, ["is not stable (stability 0.39, 1 is best)"]),
         ({"stability": {"value": 0.41}}, []),
         ({"stability": {"value": None}}, []),
     ],

@@ -25,7 +25,7 @@ def counts(n=150, p=30, seed=1):
     return as_design(X).standardized(), as_design(sparse.csc_array(X)).standardized()
 
 
-N, P = 25, 7
+N, P = 25, 10
 
 
 WEIGHT = np.linspace(0.5, 1.5, N)

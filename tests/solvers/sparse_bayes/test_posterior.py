@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from oracles.sparse_bayes import bernoulli_log_evidence_by_integration, laplace_mode
 from solvers.problems import plain, regression
-from solvers.sparse_bayes.data import counts, labels, state_of
+from solvers.sparse_bayes.data import WEIGHT, N, P, counts, labels, state_of
 from zeronorm.solvers.sparse_bayes import posterior
 from zeronorm.solvers.sparse_bayes.posterior import (
     BernoulliLikelihood,
@@ -142,12 +142,6 @@ def test_the_inverse_without_the_mean():
     assert total == pytest.approx(one @ inverse @ one)
     np.testing.assert_allclose(P, inverse - np.outer(inverse @ one, inverse @ one) / total, atol=1e-12)
     assert log_determinant == pytest.approx(np.linalg.slogdet(C @ np.diag(curvature))[1])
-
-
-N, P = 25, 7
-
-
-WEIGHT = np.linspace(0.5, 1.5, N)
 
 
 @pytest.mark.parametrize("kind", ["target", "classes"])
