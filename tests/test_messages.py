@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
+from zeronorm.workflow.files import call_text
 
 import zeronorm
 from zeronorm import RFE, FisherScore, IntervalSelector, Relief, SelectorCV, WelchScore, as_design
@@ -20,7 +21,6 @@ from zeronorm.datasets.table import shown
 from zeronorm.models import KernelAROM, OFWClassifier, RelevanceVectorClassifier, SparseKernelSVC
 from zeronorm.registry import all_methods
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.workflow.files import call_text
 
 X = np.random.default_rng(0).normal(size=(12, 4))
 Y = np.arange(12) % 2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from zeronorm.workflow.files import load
 
 from zeronorm.datasets import DataError, TableOptions, build_table, read_table
 from zeronorm.datasets.raw import RawTable, no_such_column
 from zeronorm.workflow.checks import data_warnings
-from zeronorm.workflow.files import load
 from zeronorm.workflow.inputs import check_folds
 from zeronorm.workflow.result import Result
 

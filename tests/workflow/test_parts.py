@@ -12,13 +12,6 @@ import polars as pl
 import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
-
-from zeronorm import as_design, compare
-from zeronorm.design import Design
-from zeronorm.registry import all_methods, get_method
-from zeronorm.selection import problem
-from zeronorm.workflow import measured, procedures
-from zeronorm.workflow.features import _direction, _finite, univariate_effects
 from zeronorm.workflow.files import (
     COMMAND,
     Clock,
@@ -28,6 +21,13 @@ from zeronorm.workflow.files import (
     provenance,
     write_table,
 )
+
+from zeronorm import as_design, compare
+from zeronorm.design import Design
+from zeronorm.registry import all_methods, get_method
+from zeronorm.selection import problem
+from zeronorm.workflow import measured, procedures
+from zeronorm.workflow.features import _direction, _finite, univariate_effects
 from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
 from zeronorm.workflow.job import _named
 from zeronorm.workflow.models import LinearModel, apply_model

@@ -49,6 +49,8 @@ class Metric:
         samples, one minus the mean outcome over the variance of the target, or in no simple way.
     sample_outcomes : callable or None, default=None
         ``f(y_true, predictions)`` with one outcome per sample.
+    tasks : tuple of str, default=('classification', 'regression')
+        The tasks it measures.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Metric:
     bounds: tuple[float, float] = (-math.inf, math.inf)
     outcomes: Outcomes = "none"
     sample_outcomes: Callable[[ArrayLike, ArrayLike], FloatArray] | None = None
+    tasks: tuple[str, ...] = ("classification", "regression")
 
     @property
     def text(self) -> str:
@@ -312,6 +315,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, 1.0),
             outcomes="class mean",
             sample_outcomes=sample_errors,
+            tasks=("classification",),
         ),
         Metric(
             "error_rate",
@@ -321,6 +325,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, 1.0),
             outcomes="mean",
             sample_outcomes=sample_errors,
+            tasks=("classification",),
         ),
         Metric(
             "mse",
@@ -329,6 +334,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, math.inf),
             outcomes="mean",
             sample_outcomes=squared_residuals,
+            tasks=("regression",),
         ),
         Metric(
             "mae",
@@ -337,6 +343,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, math.inf),
             outcomes="mean",
             sample_outcomes=absolute_residuals,
+            tasks=("regression",),
         ),
         Metric(
             "r2",
@@ -346,6 +353,7 @@ METRICS: dict[str, Metric] = {
             bounds=(-math.inf, 1.0),
             outcomes="share explained",
             sample_outcomes=squared_residuals,
+            tasks=("regression",),
         ),
         Metric(
             "auc",
@@ -355,6 +363,7 @@ METRICS: dict[str, Metric] = {
             label="area under the ROC curve",
             bounds=(0.0, 1.0),
             outcomes="ranks",
+            tasks=("classification",),
         ),
     )
 }

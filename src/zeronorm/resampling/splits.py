@@ -160,3 +160,11 @@ def take_columns(X: Any, columns: IntArray) -> Any:
     if isinstance(X, np.ndarray):
         return X[:, columns]
     return _safe_indexing(X, columns, axis=1)
+
+
+def dense_columns(X: Any, columns: IntArray | slice) -> NDArray[np.float64]:
+    """The given features in any container as a dense array."""
+    if isinstance(X, Design):
+        return X.block(columns)
+    part = X[:, columns]
+    return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)

@@ -17,7 +17,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.datasets.encoding import column_medians, fill
 from zeronorm.resampling.estimators import fitted_path, own_support
-from zeronorm.workflow.procedures import Settings, metrics_of
+from zeronorm.workflow.options import Settings
+from zeronorm.workflow.procedures import metrics_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
 from zeronorm.report.svg import HALF, Box, Scale, element, fitted, svg_chart, value_range, visible
-from zeronorm.workflow.inputs import dense_columns
+from zeronorm.resampling.splits import dense_columns
 
 MOST_FEATURES = 24
 MOST_DOTS = 120
