@@ -11,18 +11,29 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
-from zeronorm import RFECV, FisherScore, LassoSelector, SelectorCV, SVMWeights, as_design
-from zeronorm.registry import all_methods
+import zeronorm
+from small_problems import noise
+from zeronorm import (
+    RFECV,
+    FisherScore,
+    LassoSelector,
+    OptimalFeatureWeighting,
+    SelectorCV,
+    SVMWeights,
+    as_design,
+)
+from zeronorm.registry import all_methods, get_method
 from zeronorm.selection import problem
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selectors import base
+from zeronorm.selectors.meta.consensus import Consensus
 
 TALKING = [
     m
@@ -334,3 +345,71 @@ def test_the_size_that_a_method_chooses(own_size, kept, groups, size):
     codes = None if groups is None else np.asarray(groups)
     path = path.constrained(codes, np.asarray(kept, dtype=np.intp))
     assert FisherScore._default_size(path) == size
+
+
+@pytest.mark.parametrize("name", ["interval", "gflip", "grafting"])
+def test_steps_whose_number_nobody_knows_are_counted_one_by_one(name, monkeypatch):
+    steps = []
+
+    @contextmanager
+    def bar(description, total):
+        assert total is None
+        yield SimpleNamespace(advance=lambda count=0, text="": steps.append(count))
+
+    monkeypatch.setattr(problem, "_bar", bar)
+    X, y = noise(30, 6), np.arange(30) % 2
+    selector = (
+        get_method(name).instances()[0].set_params(verbose=True).fit(X + 2.0 * y[:, None] * np.eye(6)[0], y)
+    )
+    assert set(steps) == {1}
+    if name == "interval":
+        assert len(steps) == len(selector.intervals_) - 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda X: FisherScore().get_support(),
+        lambda X: FisherScore().transform(X),
+        lambda X: zeronorm.WelchScore().pvalues_,
+        lambda X: Consensus([FisherScore()], n_subsamples=4).false_selections(),
+        lambda X: OptimalFeatureWeighting().mean_error(X, X[:, 0] > 0),
+    ],
+)
+def test_nothing_is_answered_before_the_fit(ask):
+    with pytest.raises(NotFittedError):
+        ask(noise(8))
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("gram-schmidt-relief", {"level": 0.003}),
+        ("gram-schmidt", {"level": 1e-6}),
+        ("max-entropy-discrimination", {"inclusion_prior": 1e-6, "C": 1.1}),
+        ("l1-svm", {"C": 1e-6}),
+        ("svm-weights", {"norm": "l1", "C": 1e-6}),
+        ("fsv", {"sparsity": 0.99, "alpha": 1.0}),
+    ],
+)
+def test_an_empty_answer_is_told_with_a_remedy(name, params):
+    """Noise, and parameters so strict that nothing passes; with a number asked for there is nothing to tell."""
+    X, y = noise(20, 4, 5), np.arange(20) % 2
+    cls = get_method(name).cls
+    with pytest.warns(UserWarning, match=f"{cls.__name__}.*(raise|lower)"):
+        cls(**params).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cls(n_features_to_select=2, **params).fit(X, y).n_features_ == 2
+
+
+@pytest.mark.parametrize("home", [np.asarray, as_design])
+def test_samples_of_weight_zero_are_absent_from_the_estimator_too(home):
+    X, y = noise(40, 12), np.arange(40) % 2
+    weight = np.ones(40)
+    weight[:10] = 0.0
+    s = SVMWeights(n_features_to_select=3, estimator=LogisticRegression()).fit(
+        home(X), y, sample_weight=weight
+    )
+    alone = SVMWeights(n_features_to_select=3, estimator=LogisticRegression()).fit(X[10:], y[10:])
+    np.testing.assert_allclose(s.estimator_.coef_, alone.estimator_.coef_)

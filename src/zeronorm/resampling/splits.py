@@ -18,10 +18,11 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm._types import IntArray
 from zeronorm.design import Design
-from zeronorm.resampling.estimators import quiet_inside
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 
 
 @dataclass(frozen=True)
@@ -168,3 +169,11 @@ def dense_columns(X: Any, columns: IntArray | slice) -> NDArray[np.float64]:
         return X.block(columns)
     part = X[:, columns]
     return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+
+
+def group_params(selector: Any, groups: Any) -> dict[str, Any]:
+    """The labels of the samples, for ``fit`` of a selector that keeps groups together, also by its own splitter."""
+    if groups is None:
+        return {}
+    has_group_splitter = "Group" in type(getattr(selector, "cv", None)).__name__
+    return {"groups": groups} if has_group_splitter or has_fit_parameter(selector, "groups") else {}

@@ -12,8 +12,8 @@ import numpy as np
 from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
 from zeronorm.registry import MethodInfo, all_methods, get_method
-from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
 from zeronorm.resampling.metrics import METRICS, Metric, as_metric
+from zeronorm.resampling.predictors.default import default_estimator, gaussian_estimator
 from zeronorm.workflow.inputs import kept_columns
 from zeronorm.workflow.options import Settings
 

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import zeronorm
 from oracles.information import cut, fcbf, supervised_cuts
 from zeronorm import FCBF
+from zeronorm.selectors.filters import fcbf as method
 
 
 def correlated(seed=0, n=80, p=15, q=3):
@@ -117,3 +119,30 @@ def test_too_many_categories():
     n = 2**15 + 10
     with pytest.raises(ValueError, match=r"at most 32767 different values.*column 1; use bins='mdl'"):
         FCBF(bins=None).fit(np.column_stack([np.zeros(n), np.arange(n)]), np.arange(n) % 2)
+
+
+def test_values_of_a_column_that_are_too_many_for_categories():
+    method._require_few_values(np.array([3, 32767]), 5)
+    with pytest.raises(ValueError, match="Got 32768 in column 6"):
+        method._require_few_values(np.array([3, 32768, 40000]), 5)
+    assert [zeronorm.FCBF(bins=bins)._bin_rule() for bins in (None, "mdl", 4)] == [
+        method.AS_THEY_ARE,
+        method.SUPERVISED,
+        4,
+    ]
+
+
+def test_a_relevance_at_the_threshold_is_none():
+    """Two columns that know nothing of each other: 1, 4, 7 and 9 of ten in each cell are of the second class."""
+    X = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 10, axis=0)
+    y = np.concatenate([np.arange(10) < count for count in (1, 4, 7, 9)]).astype(int)
+    scores = zeronorm.FCBF(bins=None).fit(X, y).scores_
+    assert scores[0] > scores[1] > 0.0
+    for threshold, size in ((scores[1], 1), (np.nextafter(scores[1], 0.0), 2)):
+        assert zeronorm.FCBF(bins=None, threshold=float(threshold)).fit(X, y).path_.own_size == size
+
+
+def test_equal_relevance_is_decided_by_the_second_score():
+    relevance = np.array([0.5, 0.7, 0.5 + 1e-14, 0.7 - 1e-9, 0.5])
+    found = method._ranks(relevance, np.array([1.0, 0.0, 3.0, 9.0, 2.0]))
+    assert found.tolist() == [4, 0, 2, 1, 3]

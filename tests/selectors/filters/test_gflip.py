@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import zeronorm
+from small_problems import INF, problem_of
 from zeronorm import GFlip
+from zeronorm.selectors.filters import gflip
 
 UTILITIES = {
     "linear": lambda margin: margin,
@@ -105,3 +108,80 @@ def test_bad_parameters_are_named(parameters):
     X, y = problem()
     with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter of GFlip"):
         GFlip(**parameters).fit(X, y)
+
+
+def test_flips_are_made_where_they_raise_the_margins():
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = rng.normal(size=(20, 5)) + 2.0 * y[:, None] * [1.0, 0.0, 1.0, 0.0, 0.0]
+    flips = gflip._Flips(problem_of(y, X, always_keep=np.array([3])), gflip.LINEAR, 1.0)
+    assert flips.member.tolist() == [False, False, False, True, False]
+
+    def margin(member):
+        distances = np.sqrt(((X[:, None] - X)[:, :, member] ** 2).sum(axis=2)) + np.diag([INF] * 20)
+        same = y[:, None] == y
+        nearest = (np.where(kind, distances, INF).min(axis=1) for kind in (~same, same))
+        return 0.5 * float(np.subtract(*nearest).sum())
+
+    assert flips.round(np.arange(5), change=False) == 0
+    assert flips.margin == pytest.approx(margin(flips.member))
+    for column in (0, 1, 2, 4):
+        member = flips.member.copy()
+        member[column] = True
+        assert flips.after[column] == pytest.approx(margin(member))
+    path = flips.path()
+    assert path.own_size == 1
+    gain = flips.after - flips.margin
+    np.testing.assert_allclose(path.scores[[0, 1, 2, 4]], gain[[0, 1, 2, 4]])
+    assert path.scores[3] == pytest.approx(gain[[0, 1, 2, 4]].max())  # as good as the best of the others
+    member, n_flips = flips.member.copy(), 0
+    for column in (4, 2, 0, 1):
+        other = member.copy()
+        other[column] ^= True
+        if margin(other) > margin(member) + 1e-10:
+            member, n_flips = other, n_flips + 1
+    assert flips.round(np.array([4, 2, 3, 0, 1]), change=True) == n_flips > 0
+    assert flips.member.tolist() == member.tolist()
+    assert flips.margin == pytest.approx(margin(member))
+    inside = [column for column in (0, 1, 2, 4) if member[column]]
+    flips.round(np.arange(5), change=False)
+    np.testing.assert_allclose(flips.path().scores[inside], flips.margin - flips.after[inside])
+
+
+def test_margins_of_gflip_by_hand():
+    """Samples 0, 2 | 3, 3 | 9 on a line: to the nearest miss 3, 1, 1, 1, to the nearest hit 2, 2, 0, 0."""
+    x = np.array([0.0, 2.0, 3.0, 3.0, 9.0])
+    bounds = np.array([0, 2, 4, 5])  # the last is alone in its class and does not count
+    nothing = np.zeros((5, 5))
+    margins = np.array([0.5, -0.5, 0.5, 0.5])
+    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.LINEAR, 1.0) == pytest.approx(margins.sum())
+    wanted = (1.0 / (1.0 + np.exp(-3.0 * margins))).sum()
+    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.SIGMOID, 3.0) == pytest.approx(wanted)
+    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.ZERO_ONE, 1.0) == 3.0
+    whole = (x[:, None] - x) ** 2
+    assert (
+        gflip.total_utility(x, -1.0, bounds, whole, gflip.ZERO_ONE, 1.0) == 0.0
+    )  # without the column all are equal
+    with pytest.raises(ValueError, match="Got 3 classes of one sample each"):
+        gflip._Flips(problem_of([0, 1, 2], task="multiclass"), 0, 1.0)
+
+
+def test_rounds_that_end_too_early_still_value_every_feature():
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = rng.normal(size=(20, 5)) + 2.0 * y[:, None] * [1.0, 0.0, 1.0, 0.0, 0.0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+    def margin(member):
+        distances = np.sqrt(((X[:, None] - X)[:, :, member] ** 2).sum(axis=2)) + np.diag([INF] * 20)
+        same = y[:, None] == y
+        nearest = (np.where(kind, distances, INF).min(axis=1) for kind in (~same, same))
+        return 0.5 * float(np.subtract(*nearest).sum())
+
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        selector = zeronorm.GFlip(max_iter=1, random_state=0).fit(X, y)
+    member = selector.support_
+    assert selector.margin_ == pytest.approx(margin(member))
+    flipped = np.array([margin(member ^ (np.arange(5) == k)) for k in range(5)])
+    gain = np.where(member, margin(member) - flipped, flipped - margin(member))
+    np.testing.assert_allclose(selector.path_.scores, gain, atol=1e-9)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext as _nothing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+import zeronorm
 from oracles.relief import class_pairs, mean_hit_and_miss
-from zeronorm import GramSchmidtRelief, Relief
+from small_problems import noise, problem_of
+from zeronorm import GramSchmidtRelief, Relief, as_design
+from zeronorm.selectors.filters import gram_schmidt_relief
 from zeronorm.selectors.filters.gram_schmidt_relief import FEW_FEATURES
 
 
@@ -225,3 +230,136 @@ def test_an_empty_answer_is_reported():
     with pytest.warns(UserWarning, match="selects no feature by its own rule.*raise level"):
         selector = GramSchmidtRelief(n_neighbors=3, level=1e-6, random_state=0).fit(X, y)
     assert selector.support_.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("shares", "correction", "n_chosen", "risk"),
+    [
+        ([0.1, 0.1, 0.9], None, 2, [0.1, 0.19, 0.919]),
+        ([0.2, 0.5, 0.1], None, 1, [0.2, 0.6]),
+        ([0.25, 0.0, 0.0, 0.5], "max", 3, [0.25, 0.25, 0.25, 0.625]),  # at the level is not beyond it
+    ],
+)
+def test_features_are_taken_while_the_risk_is_within_the_level(shares, correction, n_chosen, risk):
+    left = list(range(len(shares)))
+    taken, asked = [], []
+    steps = SimpleNamespace(
+        best=lambda: left[len(taken)] if len(taken) < len(left) else None, take=taken.append
+    )
+
+    def share(steps, *, of_the_best):
+        asked.append(of_the_best)
+        return shares[len(taken)]
+
+    selector = zeronorm.GramSchmidtRelief(level=0.25, correction=correction)
+    found = selector._stop_by_probes(steps, SimpleNamespace(share=share))
+    np.testing.assert_allclose(found, risk)
+    assert len(taken) == n_chosen
+    assert set(asked) == {correction == "max"}
+
+
+@pytest.mark.parametrize(
+    ("params", "n_candidates", "count"),
+    [
+        ({}, 50, 500),
+        ({"correction": "max", "level": 0.1}, 500, 50_000),
+        ({"n_probes": 300}, 50, 300),
+        ({"n_probes": 300, "correction": "max", "level": 0.1}, 31, 300),
+        ({"n_probes": 300, "correction": "max", "level": 0.1}, 33, None),
+    ],
+)
+def test_how_many_probes_are_drawn(params, n_candidates, count):
+    """The best of 31 in 301 has the chance 1 - (1 - 1/301)^31 = 0.098, of 33 it has 0.104."""
+    selector = zeronorm.GramSchmidtRelief(**params)
+    if count is None:
+        with pytest.raises(ValueError, match=r"greater than 33/0\.1"):
+            selector._probe_count(n_candidates)
+    else:
+        assert selector._probe_count(n_candidates) == count
+
+
+def test_probes_of_many_features_are_columns_with_their_values_in_another_order():
+    X = noise(9, 4)
+    X[:, 2] = 5.0
+    problem = problem_of(np.arange(9) % 2, X, rng=np.random.default_rng(0))
+    probes = gram_schmidt_relief._permuted_columns(problem, np.array([False, False, True, False]), 50)
+    assert probes.shape == (9, 50)
+    sources = {tuple(np.sort(column)): k for k, column in enumerate(X.T)}
+    drawn = [sources[tuple(np.sort(probe))] for probe in probes.T]
+    assert set(drawn) == {0, 1, 3}
+    assert not any(np.array_equal(probe, X[:, k]) for probe, k in zip(probes.T, drawn, strict=True))
+    nothing = gram_schmidt_relief._permuted_columns(problem, np.ones(4, dtype=bool), 3)
+    np.testing.assert_array_equal(nothing, np.zeros((9, 3)))
+
+
+@pytest.mark.parametrize(
+    ("few", "kept", "n_probes", "shape"),
+    [(4, None, None, (125, 12)), (3, None, 201, None), (3, [0], 200, (67, 12)), (4, None, 203, (51, 12))],
+)
+def test_few_features_compete_with_themselves_under_permuted_classes(few, kept, n_probes, shape, monkeypatch):
+    """So many draws of the classes that each candidate is drawn often enough; of more features columns are permuted."""
+    found = []
+    monkeypatch.setattr(gram_schmidt_relief, "FEW_FEATURES", few)
+    monkeypatch.setattr(
+        zeronorm.GramSchmidtRelief, "_stop_by_probes", lambda self, steps, null: found.append(null)
+    )
+    y = np.arange(12) % 2
+    selector = zeronorm.GramSchmidtRelief(n_neighbors=2, n_probes=n_probes, always_keep=kept, random_state=0)
+    with pytest.warns(UserWarning, match="selects no feature") if kept is None else _nothing():
+        selector.fit(noise(12, 4), y)
+    if shape is None:
+        assert found[0].columns.shape == (12, n_probes)
+    else:
+        assert found[0].labels.shape == shape
+        np.testing.assert_array_equal(np.sort(found[0].labels, axis=1), np.tile(np.sort(y), (shape[0], 1)))
+
+
+def test_the_share_of_probes_counts_the_feature_itself_and_those_that_equal_it():
+    steps = SimpleNamespace(step_scores=[9.0, 2.0], usable=np.array([True, False, True, True]))
+    steps.scores_of = lambda columns: np.array([1.0, 2.0, 3.0, 0.0])
+    columns = gram_schmidt_relief._PermutedColumns(np.zeros((1, 4)))
+    assert columns.share(steps, of_the_best=False) == pytest.approx(3 / 5)
+    assert columns.share(steps, of_the_best=True) == pytest.approx(1 - (2 / 5) ** 3)
+    steps.scores_with = lambda labels: np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 4.0]])
+    labels = gram_schmidt_relief._PermutedLabels(np.zeros((3, 4), dtype=np.intp))
+    assert labels.share(steps, of_the_best=False) == pytest.approx(4 / 7)
+    assert labels.share(steps, of_the_best=True) == pytest.approx(3 / 4)
+
+
+@pytest.mark.parametrize(
+    ("separation", "column", "near"), [(0, 2, []), (1, 2, [2]), (2, 0, [0, 1]), (3, 3, [1, 2, 3, 4, 5])]
+)
+def test_features_less_than_the_separation_away_are_too_near(separation, column, near):
+    problem = problem_of(np.arange(20) % 2, noise(20, 7))
+    steps = gram_schmidt_relief._Steps(problem, 2, "ratio", separation)
+    steps.take(column)
+    assert np.flatnonzero(steps.too_near).tolist() == near
+    assert not steps.usable[column]  # nothing is left of it
+    assert steps.usable.sum() == 7 - len({column, *near})
+
+
+def test_projected_columns_are_those_of_a_least_squares_fit():
+    X = noise(12, 5)
+    X[:, 4] = X[:, 0] - 2.0 * X[:, 1]
+    columns = gram_schmidt_relief.ProjectedColumns(as_design(X))
+    for chosen in (1, 0):
+        columns.project_out(chosen)
+    basis = np.linalg.qr(X[:, :2])[0]
+    left = X - basis @ (basis.T @ X)
+    (_, rows), *others = list(columns.blocks())
+    assert not others
+    np.testing.assert_allclose(rows, left, atol=1e-12)
+    np.testing.assert_allclose(columns.project(X), left, atol=1e-12)
+    np.testing.assert_allclose(columns.gram, left @ left.T, atol=1e-11)
+    np.testing.assert_allclose(columns.norm_sq, (left**2).sum(axis=0), atol=1e-11)
+    distances = ((left[:, None] - left) ** 2).sum(axis=2)
+    np.testing.assert_allclose(columns.squared_distances(), distances, atol=1e-11)
+    assert columns.dependent.tolist() == [True, True, False, False, True]
+    before = columns.gram.copy()
+    columns.project_out(4)  # adds no direction
+    assert columns.basis.shape == (12, 2)
+    np.testing.assert_array_equal(columns.gram, before)
+    assert columns.has_room
+    for chosen in (2, 3):
+        columns.project_out(chosen)
+    assert not columns.has_room

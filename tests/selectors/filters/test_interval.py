@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -15,7 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import zeronorm
+from small_problems import noise, problem_of
 from zeronorm import IntervalSelector
+from zeronorm.selectors.filters import interval
 from zeronorm.selectors.filters.interval import covering_intervals
 
 
@@ -130,3 +134,67 @@ def test_bad_input():
     lone = np.where(np.arange(len(y)) == 3, "rare", "common")
     with pytest.raises(ValueError, match=r"two samples of each class.*'rare'"):
         IntervalSelector().fit(X, lone)
+
+
+def test_halves_of_the_data_need_two_samples_of_each_class():
+    names = np.array(["p", "q"])
+    splitter = zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 1], classes=names))
+    assert splitter.get_n_splits() == 10
+    with pytest.raises(ValueError, match=r"Got one of class .*'q'"):
+        zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 0], classes=names))
+    real = problem_of([0.5, 1.0, 2.0, 3.0], task="regression")
+    assert zeronorm.IntervalSelector(task="regression")._splitter(real).get_n_splits() == 10
+    assert (
+        zeronorm.IntervalSelector(cv=2)._splitter(problem_of([0, 1, 0, 0], classes=names)).get_n_splits() == 2
+    )
+
+
+def test_every_training_part_of_an_interval_needs_two_classes():
+    X, y = noise(8, 4), np.array(list("aabbaabb"))
+    rows = np.arange(8)
+    parts = [(rows[y == "a"], rows[y == "b"]), (rows[:4], rows[4:])]
+    with pytest.raises(ValueError, match="IntervalSelector"):
+        zeronorm.IntervalSelector(learner=DummyClassifier(), cv=parts).fit(X, y)
+    zeronorm.IntervalSelector(learner=DummyClassifier(), cv=parts[1:]).fit(X, y)
+
+
+def test_a_path_of_intervals_grows_outwards():
+    path = interval._path([(0, 8), (2, 6), (3, 5)], [0.3, 0.2, 0.4], 8, 1)
+    assert path.order.tolist() == [3, 4, 2, 5, 1, 6, 0, 7]
+    assert (path.own_size, path.n_iter) == (4, 3)
+    assert path.visited_sizes.tolist() == [8, 4, 2]
+    assert path.objective.tolist() == [0.3, 0.2, 0.4]
+    one = interval._path([(0, 3)], [0.5], 3, 0)
+    assert (one.order.tolist(), one.own_size) == ([1, 0, 2], 3)
+
+
+@pytest.mark.parametrize(("cv", "n_splits", "n_folds"), [(None, 10, 2), (3, 3, 3)])
+def test_splits_of_an_interval_keep_groups_whole(cv, n_splits, n_folds):
+    y, groups = np.arange(24) % 2, np.arange(24) // 4
+    problem = problem_of(
+        y, noise(24), classes=np.arange(2), sample_groups=groups, rng=np.random.default_rng(0)
+    )
+    splits = zeronorm.IntervalSelector(cv=cv)._splits(problem, y)
+    assert len(splits) == n_splits
+    for first in range(0, n_splits, n_folds):
+        tested = np.concatenate([test for _, test in splits[first : first + n_folds]])
+        assert sorted(tested) == list(range(24))
+    for train, test in splits:
+        assert not set(groups[train]) & set(groups[test])
+    assert (
+        len({tuple(test) for _, test in splits}) > n_folds or cv is not None
+    )  # each repeat has a seed of its own
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_halves_of_an_interval_are_the_same_for_every_candidate(task):
+    y = np.arange(12) % 2 if task == "binary" else noise(12, 1)[:, 0]
+    problem = problem_of(y, noise(12), task, classes=np.arange(2) if task == "binary" else None)
+    splitter = zeronorm.IntervalSelector()._splitter(problem)
+    first, again = (
+        [test.tolist() for _, test in splitter.split(np.zeros((12, 1)), y if task == "binary" else None)]
+        for _ in range(2)
+    )
+    assert first == again
+    assert [len(test) for test in first] == [6] * 10
+    assert len({tuple(test) for test in first}) > 2

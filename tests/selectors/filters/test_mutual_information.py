@@ -12,6 +12,8 @@ from scipy.special import comb, psi
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 from sklearn.metrics import mutual_info_score
 
+import zeronorm
+from small_problems import noise, problem_of
 from zeronorm import MutualInformation
 from zeronorm.selectors.filters import mutual_information as module
 
@@ -246,3 +248,25 @@ def test_says_before_that_many_numbers_take_minutes(discrete, monkeypatch):
         selector.fit(X, y)
     assert said[0].filename == __file__
     assert ("discrete_features" in str(said[0].message)) == (discrete is None)
+
+
+def test_neighbours_of_mutual_information_are_other_samples():
+    y = np.arange(6) % 2
+    zeronorm.MutualInformation(n_neighbors=5).fit(noise(6), y)
+    with pytest.raises(ValueError, match="less than the number of samples, 6"):
+        zeronorm.MutualInformation(n_neighbors=6).fit(noise(6), y)
+    problem = problem_of([0, 1, 2, 3], task="multiclass", classes=np.arange(4))
+    with pytest.raises(ValueError, match="one class with two samples or more"):
+        zeronorm.MutualInformation()._check_neighbors(problem)
+    zeronorm.MutualInformation()._check_neighbors(
+        problem_of([0, 1, 2, 2], task="multiclass", classes=np.arange(3))
+    )
+    zeronorm.MutualInformation()._check_neighbors(problem_of([0.0, 1.0, 2.0, 3.0], task="regression"))
+
+
+def test_a_seed_decides_the_noise_between_equal_values_of_a_regression():
+    X, y = np.round(np.random.default_rng(0).normal(size=(40, 3))), np.arange(40.0) % 7
+    selector = zeronorm.MutualInformation(task="regression", random_state=0)
+    first = selector.fit(X, y).scores_
+    np.testing.assert_array_equal(selector.fit(X, y).scores_, first)
+    assert not np.array_equal(selector.set_params(random_state=1).fit(X, y).scores_, first)

@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.utils import get_tags
 
+import zeronorm
 from oracles.relief import mean_hit_and_miss
+from small_problems import noise, problem_of
 from zeronorm import Relief
 from zeronorm import _threads as threads
 from zeronorm.engines.neighbours import kernels as ranges
 from zeronorm.engines.neighbours import search as neighbours
+from zeronorm.engines.neighbours.kernels import ABSOLUTE, MISMATCH, SQUARED
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selectors.filters import relief
+from zeronorm.selectors.filters.relief import column_ranges
 
 
 def continuous(seed=0, n=34, p=11, q=3):
@@ -240,3 +246,44 @@ def test_constant_target_of_a_regression():
 
 def test_gaps_are_announced_to_scikit_learn():
     assert get_tags(Relief()).input_tags.allow_nan
+
+
+@pytest.mark.parametrize("scaling", ["range", "none"])
+@pytest.mark.parametrize(("metric", "kind"), [("manhattan", ABSOLUTE), ("euclidean", SQUARED)])
+def test_distances_of_relief_are_sums_over_scaled_columns(scaling, metric, kind):
+    X = noise(10, 4) * [1.0, 100.0, 0.0, 1.0] + [0.0, 0.0, 7.0, 0.0]
+    problem = problem_of(np.arange(10) % 2, X)
+    ranges = column_ranges(problem.design)
+    constant = np.array([False, False, True, False])
+    selector = zeronorm.Relief(column_scaling=scaling, metric=metric)
+    (part,) = selector._column_parts(problem, ranges, constant)
+    factor = (
+        np.where(constant, 0.0, 1.0 / np.ptp(X + constant, axis=0).clip(1e-300))
+        if scaling == "range"
+        else ~constant
+    )
+    np.testing.assert_allclose(part.columns.factor, factor)
+    np.testing.assert_allclose(part.columns.shift, X.min(axis=0))
+    assert (part.index.tolist(), part.kind) == ([0, 1, 2, 3], kind)
+    selector.discrete_features = [1, 3]
+    parts = selector._column_parts(problem, ranges, constant)
+    assert [(p.index.tolist(), p.kind) for p in parts] == [([0, 2], kind), ([1, 3], MISMATCH)]
+    np.testing.assert_allclose(parts[1].columns.factor, np.asarray(factor)[[1, 3]])
+    selector.discrete_features = "all"
+    assert [p.kind for p in selector._column_parts(problem, ranges, constant)] == [MISMATCH]
+
+
+@pytest.mark.parametrize("cls", [zeronorm.Relief, zeronorm.GramSchmidtRelief])
+def test_the_order_of_columns_matters_where_neighbours_are_kept_apart(cls):
+    assert not cls()._depends_on_column_order
+    assert cls(min_separation=2)._depends_on_column_order
+    assert zeronorm.IntervalSelector()._depends_on_column_order
+
+
+def test_features_are_kept_apart_from_better_ones_that_stay():
+    path = SelectionPath(order=np.array([2, 3, 0, 4, 1, 5]))
+    found = relief.keep_apart(path, 2, np.array([False, False, False, False, True, False]))
+    assert found.order.tolist() == [2, 0, 5, 3, 4, 1]
+    assert found.own_size == 3
+    same = relief.keep_apart(path, 1, np.zeros(6, dtype=bool))
+    assert (same.order.tolist(), same.own_size) == (path.order.tolist(), 6)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestCentroid
 
+import zeronorm
+from small_problems import noise
 from zeronorm import ShrunkenCentroids
 
 THRESHOLDS = (0.05, 0.3, 0.8, 1.5, 2.5, 4.0, 8.0)
@@ -58,3 +60,18 @@ def test_classes_of_one_sample():
     assert np.isfinite(ShrunkenCentroids().fit(X[lone], y[lone]).scores_).all()
     with pytest.raises(ValueError, match="more samples than classes"):
         ShrunkenCentroids().fit(X[:4], np.arange(4))
+
+
+def test_a_score_at_the_threshold_is_shrunken_away():
+    X, y = noise(12), np.arange(12) % 2
+    scores = zeronorm.ShrunkenCentroids(threshold=0.0).fit(X, y).scores_
+    ordered = np.sort(scores)[::-1]
+    for threshold, alive in ((0.0, 3), (ordered[2], 2), (ordered[1], 1), (np.nextafter(ordered[1], 0.0), 2)):
+        path = zeronorm.ShrunkenCentroids(threshold=float(threshold)).fit(X, y).path_
+        assert path.own_size == alive
+    whole = zeronorm.ShrunkenCentroids().fit(X, y)
+    assert whole.path_.own_size is None
+    np.testing.assert_allclose(whole.thresholds_, [ordered[1], ordered[2], 0.0])
+    with pytest.raises(ValueError, match=r"more samples than classes.* Got 2 samples"):
+        zeronorm.ShrunkenCentroids().fit(X[:2], y[:2])
+    zeronorm.ShrunkenCentroids().fit(X[:3], y[:3])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import sparse, stats
 from scipy.stats import ttest_ind
 
+import zeronorm
+from small_problems import noise
 from zeronorm import GolubScore, WelchScore
 from zeronorm.engines.column_information import safe_ratio
+from zeronorm.selectors.filters import welch
 
 
 def two_classes(seed=0, n=31, p=15):
@@ -96,3 +101,23 @@ def test_safe_ratio_is_finite_and_keeps_the_order(pairs):
     if perfect.any() and finite.any():
         assert ratio[perfect].min() > ratio[finite].max()
     assert np.all(ratio[numerator == 0] == 0)
+
+
+def test_variances_of_two_classes_need_two_samples_each():
+    X, y = noise(5), np.array([0, 0, 1, 1, 1])
+    zeronorm.WelchScore().fit(X, y)
+    with pytest.raises(ValueError, match="Got weight 1 for class"):
+        zeronorm.WelchScore().fit(X[1:], y[1:])
+    X[:, 1] = y  # no variance within the classes
+    X[:, 2] = 7.0
+    p_values = zeronorm.WelchScore().fit(X, y).pvalues_
+    assert (p_values[1], p_values[2]) == (0.0, 1.0)
+    assert p_values[0] == pytest.approx(stats.ttest_ind(X[:2, 0], X[2:, 0], equal_var=False).pvalue)
+
+
+def test_the_class_without_a_variance_is_named():
+    stats = SimpleNamespace(weight=np.array([4.0, 1.0, 1.0]))
+    with pytest.raises(ValueError, match="Got weight 1 for class 'q'"):
+        welch._require_variances(stats, SimpleNamespace(classes=np.array(["p", "q", "r"]).astype(object)))
+    with pytest.raises(ValueError, match=r"Got weight 1 for class .*1\b"):
+        welch._require_variances(stats, SimpleNamespace(classes=None))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import RFE, BoundElimination, FisherScore
@@ -11,6 +14,7 @@ from zeronorm.criteria import LinearKernel, PolynomialKernel, RadiusMargin, RBFK
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.selectors.greedy.bound_elimination import BoundMachines
+from zeronorm.solvers.svm.dual import solve_svm_dual
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.2, 1.0), RBFKernel(0.1)]
 
@@ -147,3 +151,71 @@ def test_bad_parameters_are_named(name, value):
     X, y = data()
     with pytest.raises(ValueError, match=f"'{name}' parameter of BoundElimination"):
         BoundElimination(2, **{name: value}).fit(X, y)
+
+
+def problem(seed=0, n=40, p=12):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = (X[:, 2] - X[:, 7] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    return X, y
+
+
+def with_outlier(X, size=1e6):
+    X = X.copy()
+    X[5, 3] = size
+    return X
+
+
+@pytest.mark.parametrize("rule", ["derivative", "removal", "retrain"])
+def test_bound_elimination_survives_an_outlier(rule):
+    X, y = problem()
+    settings = {"rule": rule, "gamma": 0.1, "standardize": False, "n_features_to_select": 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        s = BoundElimination(**settings).fit(with_outlier(X), y)
+    assert s.path_.order.tolist() != list(range(12))
+    assert {2, 7} <= set(s.path_.support(4).tolist())
+
+
+def test_an_indispensable_feature_leaves_last_under_a_hard_margin():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 1] > 0).astype(int)
+    X[:, 1] += np.where(y == 1, 1.0, -1.0)
+    s = BoundElimination(rule="retrain", kernel="linear", C=np.inf, n_features_to_select=1).fit(X, y)
+    assert np.flatnonzero(s.support_).tolist() == [1]
+
+
+def test_variance_finds_more_than_the_radius():
+    """Eq. 17 of the review: the variance in place of the radius, which a few far samples decide."""
+    found = {"radius_margin": [], "variance": []}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, 100)
+        X = rng.normal(size=(100, 24))
+        X[:, :12] += 0.7 * (2 * y - 1)[:, None]
+        for bound, counts in found.items():
+            s = BoundElimination(n_features_to_select=12, bound=bound, kernel="linear").fit(X, y)
+            counts.append(int(s.support_[:12].sum()))
+    assert all(v >= r for r, v in zip(found["radius_margin"], found["variance"], strict=True))
+    assert sum(found["variance"]) > sum(found["radius_margin"])
+
+
+@pytest.mark.parametrize("rule", ["removal", "retrain"])
+def test_variance_without_a_feature_is_that_of_the_other_features(rule):
+    X, y = problem(8, n=30, p=8)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    s = BoundElimination(
+        n_features_to_select=7, bound="variance", kernel="linear", rule=rule, C=2.0, tol=1e-9
+    )
+    bounds = []
+    for k in range(8):
+        K = np.delete(Z, k, axis=1) @ np.delete(Z, k, axis=1).T
+        if rule == "retrain":
+            margin = 2.0 * solve_svm_dual(K, 2.0 * y - 1.0, C=2.0, loss="squared_hinge", tol=1e-9).objective
+        else:
+            whole = solve_svm_dual(Z @ Z.T, 2.0 * y - 1.0, C=2.0, loss="squared_hinge", tol=1e-9)
+            v = whole.dual_coef
+            margin = 2.0 * whole.objective + v @ (Z @ Z.T - K) @ v
+        bounds.append(margin * (np.trace(K) / 30 - K.sum() / 900 + (1 - 1 / 30) / 2.0))
+    assert int(np.argmin(bounds)) == int(np.flatnonzero(~s.fit(X, y).support_)[0])

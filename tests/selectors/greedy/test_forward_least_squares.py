@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import OrthogonalMatchingPursuit
 
+import zeronorm
+from small_problems import noise
 from zeronorm import ForwardLeastSquares, as_design
 from zeronorm.engines.orthogonal import OrthogonalSearch
 
@@ -157,3 +159,33 @@ def test_an_unknown_gain_is_refused():
     X, y = correlated_problem(0)
     with pytest.raises(ValueError, match="'gain' parameter of ForwardLeastSquares must be"):
         ForwardLeastSquares(gain="aic", task="regression").fit(X, y)
+
+
+@pytest.mark.parametrize("gain", ["residual", "joint"])
+@pytest.mark.parametrize("kept", [None, [0], [0, 4]])
+def test_the_error_of_every_size_on_the_way_of_forward_selection(gain, kept):
+    X = noise(30, 5)
+    y = X[:, 1] - 0.5 * X[:, 3] + 0.3 * noise(30, 1, 1)[:, 0]
+    path = zeronorm.ForwardLeastSquares(4, gain=gain, task="regression", always_keep=kept).fit(X, y).path_
+    sizes = list(range(max(1, len(kept or [])), 5))
+    assert path.visited_sizes.tolist() == sizes
+    assert path.n_iter == 4 - len(kept or [])
+    left = []
+    for size in sizes:
+        columns = np.column_stack([np.ones(30), X[:, path.order[:size]]])
+        rest = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+        left.append(rest @ rest)
+    np.testing.assert_allclose(path.objective / path.objective[0], np.asarray(left) / left[0])
+    asked = zeronorm.ForwardLeastSquares(task="regression").fit(X, y)
+    assert asked.n_iter_ == 2  # half of five
+
+
+@pytest.mark.parametrize(("p", "n_taken"), [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)])
+def test_half_of_the_features_are_taken_where_nobody_says_how_many(p, n_taken):
+    X = noise(20, p)
+    y = X.sum(axis=1) + 0.1 * noise(20, 1, 1)[:, 0]
+    for selector in (
+        zeronorm.GramSchmidt(stop="size", task="regression"),
+        zeronorm.ForwardLeastSquares(task="regression"),
+    ):
+        assert selector.fit(X, y).path_.n_iter == n_taken

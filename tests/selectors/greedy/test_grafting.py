@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
 
-from zeronorm import Grafting
+from small_problems import noise
+from zeronorm import Grafting, as_design
+from zeronorm.selectors.greedy import grafting
 from zeronorm.solvers.losses import LOSSES, PenalizedLoss, solve_working_set
 
 PENALTIES = [
@@ -261,3 +263,35 @@ def test_separable_classes_without_a_penalty_end():
         s = Grafting(penalty_l1=0.0).fit(X, y)
     assert np.all(np.isfinite(s.coef_))
     assert np.all(np.sign(standardised(X) @ s.coef_ + s.intercept_) == y)
+
+
+def growth_of(penalty_l1, penalty_l0=0.0):
+    X, y = noise(20, 3), noise(20, 1, 1)[:, 0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    objective = grafting.PenalizedLoss(
+        grafting.LOSSES["squared_error"], y, np.full(20, 0.05), penalty_l1, 0.0
+    )
+    return grafting._Growth(as_design(X), objective, penalty_l0, 1e-9), X, y
+
+
+def test_a_model_grows_by_the_steepest_feature_while_that_pays():
+    growth, X, y = growth_of(0.0)
+    slope = X.T @ (y - y.mean()) / 20
+    np.testing.assert_allclose(np.abs(growth.gradient) / np.abs(slope), growth.gradient[0] / -slope[0])
+    steepest = np.abs(growth.gradient)
+    assert growth.step()
+    assert growth.active == [np.argmax(steepest)]
+    weight = np.linalg.lstsq(X[:, growth.active], y - y.mean(), rcond=None)[0]
+    np.testing.assert_allclose(growth.model.w, weight, atol=1e-7)
+    path = growth.path()
+    rest = np.abs(growth.gradient) / np.abs(growth.gradient).max()
+    rest[growth.active] = 2.0
+    assert path.order.tolist() == np.argsort(-rest).tolist()
+    assert (path.own_size, path.n_iter, path.converged) == (1, 1, True)
+    np.testing.assert_allclose(path.objective, [growth.model.value])
+    highest = float(steepest.max())
+    assert not growth_of(highest * 1.0001)[0].step()  # the penalty holds it back
+    assert growth_of(highest * 0.9999)[0].step()
+    gain = growth_of(0.0)[0].model.value - growth.model.value
+    assert not growth_of(0.0, 1.001 * gain)[0].step()  # a feature costs more than it gains
+    assert growth_of(0.0, 0.999 * gain)[0].step()

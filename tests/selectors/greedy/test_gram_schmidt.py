@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from itertools import combinations_with_replacement
-
 import numpy as np
 import pytest
-from scipy import stats
-from sklearn.preprocessing import PolynomialFeatures
 
-from zeronorm import ForwardLeastSquares, GramSchmidt, as_design
-from zeronorm.engines.error_control import probe_tail
-from zeronorm.engines.monomials import (
-    MonomialDesign,
-    factor_table,
-    needed_by_leave_one_out,
-    needed_columns,
-    partial_cosines,
-)
+from zeronorm import ForwardLeastSquares, GramSchmidt
 
 # Some tests are about how often noise is refused.
 pytestmark = pytest.mark.filterwarnings("ignore:GramSchmidt selects no feature")
@@ -29,12 +16,6 @@ def sparse_regression(seed: int, n: int = 50, p: int = 20, noise: float = 0.5):
     X = rng.normal(size=(n, p)) + 0.5 * rng.normal(size=(n, 1))
     y = 2.0 * X[:, 3] - X[:, 8] + 0.7 * X[:, 11] + noise * rng.normal(size=n)
     return X, y
-
-
-def sum_of_squares(X, Y, columns):
-    A = np.column_stack([np.ones(len(Y)), X[:, list(columns)]])
-    residual = Y - A @ np.linalg.lstsq(A, Y, rcond=None)[0]
-    return residual.T @ residual
 
 
 def explicit_gram_schmidt(X, y, k):
@@ -118,73 +99,6 @@ def test_samples_of_weight_two_count_twice_in_every_rule():
         weighted = GramSchmidt(6, stop=stop, task="regression").fit(X, y, sample_weight=weight)
         repeated = GramSchmidt(6, stop=stop, task="regression").fit(X[rows], y[rows])
         assert np.allclose(weighted.stop_values_, repeated.stop_values_, rtol=1e-8)
-
-
-# -- the stops --------------------------------------------------------------------------------------------
-
-
-def test_fisher_stop_is_the_partial_f_test():
-    X, y = sparse_regression(2)
-    s = GramSchmidt(stop="fisher", level=0.01, task="regression").fit(X, y)
-    chosen: list[int] = []
-    for step, value in enumerate(s.stop_values_):
-        before = sum_of_squares(X, y, chosen)
-        chosen.append(int(s.path_.order[step]))
-        after = sum_of_squares(X, y, chosen)
-        freedom = len(y) - 2 - step
-        assert value == pytest.approx(stats.f.sf((before - after) / (after / freedom), 1, freedom), rel=1e-6)
-    assert np.all(s.stop_values_[:-1] <= 0.01)
-    assert s.stop_values_[-1] > 0.01
-    assert s.n_accepted_ == s.support_.sum() == len(s.stop_values_) - 1
-
-
-def predicted_without(A, targets, i):
-    """What least squares on all other samples say about sample i."""
-    with_bias = np.column_stack([A, np.ones(len(A))])
-    others = np.arange(len(A)) != i
-    return with_bias[i] @ np.linalg.lstsq(with_bias[others], targets[others], rcond=None)[0]
-
-
-@pytest.mark.parametrize("multiclass", [False, True])
-def test_leave_one_out_stop_agrees_with_refitting(multiclass):
-    X, y = sparse_regression(3)
-    params = {"stop": "loo", "task": "classification" if multiclass else "regression"}
-    targets = y[:, None]
-    if multiclass:
-        y = np.digitize(y, [-1.0, 1.0])
-        targets = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
-    s = GramSchmidt(**params).fit(X, y)
-    for step, value in enumerate(s.stop_values_):
-        A = X[:, s.path_.order[: step + 1]]
-        predicted = np.vstack([predicted_without(A, targets, i) for i in range(len(y))])
-        assert value == pytest.approx(((targets - predicted) ** 2).sum() / len(y), rel=1e-9)
-    assert np.all(np.diff(s.stop_values_[:-1]) < 0)
-    assert s.stop_values_[-1] >= s.stop_values_[-2]
-    assert s.n_accepted_ == s.support_.sum()
-
-
-def test_leave_one_out_stops_before_a_sample_is_fitted_alone():
-    rng = np.random.default_rng(5)
-    X = np.eye(12)[:, :11] + 1e-3 * rng.normal(size=(12, 11))
-    y = rng.normal(size=12)
-    s = GramSchmidt(stop="loo", task="regression").fit(X, y)
-    assert np.all(np.isfinite(s.scores_))
-    assert s.n_accepted_ <= 10
-
-
-def test_a_given_size_goes_on_past_the_rule():
-    X, y = sparse_regression(4)
-    own = GramSchmidt(task="regression").fit(X, y)
-    more = GramSchmidt(10, task="regression").fit(X, y)
-    assert more.support_.sum() == 10
-    assert more.n_accepted_ == own.n_accepted_ == own.support_.sum() < 10
-    assert more.path_.order[: own.n_accepted_].tolist() == own.path_.order[: own.n_accepted_].tolist()
-
-
-def test_size_stop_takes_half_and_looks_no_further_than_asked():
-    X, y = sparse_regression(4)
-    assert GramSchmidt(3, stop="size", task="regression").fit(X, y).squared_cosines_.size == 3
-    assert GramSchmidt(stop="size", task="regression").fit(X, y).support_.sum() == 10
 
 
 def test_the_planted_features_are_found_and_nothing_else():
@@ -272,40 +186,6 @@ def test_risk_bounds_the_frequency_of_a_probe_over_2000_runs():
 # -- monomials --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_features", "degree"), [(1, 3), (4, 1), (5, 2), (4, 3), (3, 4)])
-def test_monomials_are_those_of_scikit_learn(n_features, degree):
-    X = np.random.default_rng(0).normal(size=(7, n_features))
-    expected = PolynomialFeatures(degree, include_bias=False).fit_transform(X)
-    design = MonomialDesign.of(as_design(X), degree)
-    assert np.allclose(design.block(slice(None)), expected, rtol=1e-12)
-    names = [m for d in range(1, degree + 1) for m in combinations_with_replacement(range(n_features), d)]
-    assert [design.features_of(j) for j in range(design.n_features)] == names
-    assert np.allclose(design.take([0, -1]).block(slice(None)), expected[:, [0, -1]])
-    assert np.allclose(design.take_rows([5, 1]).block(slice(None)), expected[[5, 1]])
-    assert factor_table(n_features, degree).shape == (degree, len(names))
-
-
-def test_no_monomials_beyond_the_degree_are_made():
-    """Of 1000 features there are half a million squares and products, and 167 million of the next degree."""
-    tracemalloc.start()
-    table = factor_table(200, 2)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 10 * table.nbytes
-
-
-def test_monomials_that_are_constant_are_zero():
-    X = np.random.default_rng(0).choice([-1.0, 1.0], size=(30, 2))
-    design = MonomialDesign.of(as_design(X).standardized(with_mean=False), 2).centred()
-    assert design.zero_columns.tolist() == [False, False, True, False, True]
-
-
-def test_too_many_monomials_are_refused():
-    X = np.random.default_rng(0).normal(size=(6, 400))
-    with pytest.raises(ValueError, match=r"'degree' parameter must leave at most .* Got degree=3 for 400"):
-        GramSchmidt(degree=3).fit(X, [0, 1] * 3)
-
-
 def test_a_product_is_found_where_its_factors_alone_say_nothing():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 8))
@@ -327,34 +207,6 @@ def test_backward_removal_drops_what_a_later_monomial_made_redundant():
     assert sorted(s.monomials_) == [(1,), (2,)]
     assert s.get_support(indices=True).tolist() == [1, 2]
     assert s.path_.order.tolist()[-1] == 0
-
-
-def test_partial_cosines_are_those_of_fresh_fits():
-    rng = np.random.default_rng(3)
-    Z, Y = rng.normal(size=(30, 5)), rng.normal(size=(30, 2))
-    basis, _ = np.linalg.qr(Y)
-
-    def off(columns, A):
-        q, _ = np.linalg.qr(columns)
-        return A - q @ (q.T @ A)
-
-    for j, value in enumerate(partial_cosines(Z, basis)):
-        others = np.delete(Z, j, axis=1)
-        z = off(others, Z[:, j])
-        target, _ = np.linalg.qr(off(others, Y))
-        assert value == pytest.approx(((target.T @ z) ** 2).sum() / (z @ z), rel=1e-9)
-
-
-def test_removal_ends_with_significant_columns_and_keeps_protected_ones():
-    rng = np.random.default_rng(4)
-    Z = rng.normal(size=(40, 6))
-    y = Z[:, 4] + Z[:, 5] + 0.3 * rng.normal(size=40)
-    basis = (y / np.linalg.norm(y))[:, None]
-    kept = needed_columns(Z, basis, 40, 0.01, n_protected=2)
-    assert kept[:2] == [0, 1]
-    assert {4, 5} <= set(kept)
-    tails = probe_tail(partial_cosines(Z[:, kept], basis), 40 - len(kept) + 1)
-    assert np.all(tails[2:] <= 0.01)
 
 
 def test_forced_features_stay_as_monomials_of_degree_one():
@@ -379,41 +231,6 @@ def test_a_forced_constant_leaves_the_choice_of_the_others_alone():
         assert forced.monomials_ == [(4,), *free.monomials_]
     s = GramSchmidt(degree=2, always_keep=[3, 5], level=0.001, task="regression").fit(X, y)  # copies
     assert s.support_[[0, 1, 3, 5]].all()
-
-
-def left_out_error(Z, y, weight):
-    """Every sample predicted from the others by a fresh least-squares fit with an intercept."""
-    A = np.column_stack([np.ones(len(y)), Z])
-    total = 0.0
-    for i in range(len(y)):
-        w = weight.astype(float).copy()
-        w[i] -= 1.0  # a weight of two is two samples, of which one stays
-        root = np.sqrt(w)[:, None]
-        fit = np.linalg.lstsq(root * A, root * y, rcond=None)[0]
-        total += weight[i] * float(np.sum((y[i] - A[i] @ fit) ** 2))
-    return total / weight.sum()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_backward_removal_by_leave_one_out_is_that_of_fresh_fits(seed):
-    rng = np.random.default_rng(seed)
-    n, k, n_protected = 25, 6, seed % 2
-    Z, weight = rng.normal(size=(n, k)), rng.integers(1, 3, n)
-    Z[:, 5] = Z[:, 0] + 0.1 * rng.normal(size=n)
-    y = Z[:, [0]] - 0.5 * Z[:, [2]] + rng.normal(size=(n, 1 + seed // 2))
-    root = np.sqrt(weight)[:, None]
-    centred, target = (root * (A - np.average(A, axis=0, weights=weight)) for A in (Z, y))
-    found = needed_by_leave_one_out(centred, target, weight / weight.sum(), weight, n_protected)
-    kept, error = list(range(k)), left_out_error(Z, y, weight)
-    while len(kept) > n_protected:
-        errors = {j: left_out_error(Z[:, [i for i in kept if i != j]], y, weight) for j in kept[n_protected:]}
-        weakest = min(errors, key=errors.__getitem__)
-        if errors[weakest] > error:
-            break
-        kept.remove(weakest)
-        error = errors[weakest]
-    assert found == kept
-    assert n_protected < len(kept) < k  # else the comparison says little
 
 
 def test_the_leave_one_out_rule_also_removes_monomials():
@@ -454,10 +271,3 @@ def test_more_features_than_samples_and_a_perfect_fit():
     s = GramSchmidt(task="regression").fit(X, y)
     assert s.get_support(indices=True).tolist() == [17]
     assert sorted(s.path_.order) == list(range(200))
-
-
-def test_an_empty_answer_is_told():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 5)), np.repeat([0, 1], 20)
-    with pytest.warns(UserWarning, match=r"GramSchmidt selects no feature by its own rule.*raise level"):
-        GramSchmidt(stop="probe", level=1e-9).fit(X, y)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from small_problems import noise, problem_of
 from zeronorm import PerceptronRFE
 from zeronorm.design import as_design
 from zeronorm.design.sparse import SparseDesign
 from zeronorm.selection.problem import Problem
+from zeronorm.selectors.greedy import perceptron_rfe
 from zeronorm.selectors.greedy import perceptron_rfe as module
 from zeronorm.selectors.greedy.perceptron_rfe import PerceptronMachines, solve_alma
 
@@ -147,3 +151,81 @@ def test_says_before_that_corrections_may_take_minutes(monkeypatch):
     with pytest.warns(UserWarning, match="50 times for each of 40 samples") as said:
         PerceptronRFE(3).fit(X, y)
     assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize("power", [2.0, 3.5])
+def test_norms_of_rows_in_any_storage(power):
+    X = np.round(noise(6, 4)) * (noise(6, 4, 1) > 0.0)
+    shift = np.array([0.5, -1.0, 0.0, 2.0])
+    rows = perceptron_rfe.SparseRows(sparse.csr_array(X), shift)
+    wanted = np.linalg.norm(X - shift, power, axis=1)
+    np.testing.assert_allclose(rows.norms(power), wanted)
+    np.testing.assert_allclose(perceptron_rfe.row_norms(X - shift, power), wanted)
+    w = np.array([1.0, 2.0, -1.0, 0.5])
+    np.testing.assert_allclose(rows @ w, (X - shift) @ w)
+    assert rows.shape == (6, 4)
+
+
+@pytest.mark.parametrize(("p", "power"), [(2, 2.0), (7, 2.0), (21, np.log(21)), (40, np.log(40))])
+def test_the_power_of_a_perceptron_follows_the_features_that_are_left(p, power):
+    problem = problem_of([0, 1, 0, 1], noise(4, p))
+    machines = perceptron_rfe.PerceptronMachines(problem, 0.5, None, 3)
+    assert machines.power == pytest.approx(power)
+    assert perceptron_rfe.PerceptronMachines(problem, 0.5, 2.5, 3).power == 2.5
+    machines.remove(np.array([0]))
+    assert machines.alive.tolist() == list(range(1, p))
+
+
+def test_how_many_weights_a_margin_pays_for():
+    problem = problem_of([0, 1, 0, 1], noise(4, 4))
+    machines = perceptron_rfe.PerceptronMachines(problem, 0.5, 2.0, 3)
+    machines.solution = SimpleNamespace(margin=2.0, weights=np.array([0.3, -0.2, 0.1, 0.4, 9.0]))
+    # With power 2 the budget is (a (1 - a) margin)² = 1/4.
+    assert machines.n_affordable(np.array([0.3, 0.4, 0.5])) == 2
+    assert machines.n_affordable(np.array([0.3, 0.401, 0.5])) == 1
+    np.testing.assert_allclose(machines.importance(), [0.3, 0.2, 0.1, 0.4])
+    np.testing.assert_allclose(machines.group_importance(np.array([0, 1, 1, 0])), [0.5, 0.05**0.5])
+    machines.solution.margin = -1.0
+    assert machines.n_affordable(np.array([0.0, 1e-9])) == 1
+    machines.fixed_power = 3.0  # q = 3/2, and the values are |w|^(1/2)
+    np.testing.assert_allclose(machines.importance(), np.sqrt([0.3, 0.2, 0.1, 0.4]))
+    machines.solution.margin = 4.0
+    assert machines.n_affordable(np.array([0.5, 0.9, 0.6])) == 2
+
+
+def alma(X, y, power, accuracy, max_epochs):
+    """ALMA of Gentile 2001, line by line: rows of unit norm, the dual weights computed afresh every time."""
+    rows = X / np.linalg.norm(X, power, axis=1)[:, None]
+    theta, k = np.zeros(X.shape[1]), 1
+
+    def weights():
+        length = np.linalg.norm(theta, power)
+        return np.sign(theta) * np.abs(theta) ** (power - 1.0) / (length ** (power - 2.0) if length else 1.0)
+
+    n_epochs, is_clean = 0, False
+    while n_epochs < max_epochs and not is_clean:
+        before = k
+        for row, label in zip(rows, y, strict=True):
+            if label * (weights() @ row) <= (1.0 - accuracy) * np.sqrt(8.0 * (power - 1.0) / k) / accuracy:
+                theta = theta + np.sqrt(2.0 / ((power - 1.0) * k)) * label * row
+                theta = theta / max(1.0, np.linalg.norm(theta, power))
+                k += 1
+        n_epochs, is_clean = n_epochs + 1, k == before
+    length = np.linalg.norm(theta, power)
+    unit = np.sign(theta) * (np.abs(theta) / length) ** (power - 1.0)
+    return unit, float(np.min(y * (rows @ unit))), k - 1, n_epochs, is_clean
+
+
+@pytest.mark.parametrize("power", [2.0, 3.5])
+@pytest.mark.parametrize(("accuracy", "max_epochs"), [(0.5, 30), (0.9, 3)])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_the_large_margin_perceptron_line_by_line(power, accuracy, max_epochs, is_stored):
+    y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    X = np.round(noise(12, 4) + 3.0 * y[:, None] * [1.0, 0.0, 0.0, 1.0]) * (noise(12, 4, 1) > -0.7)
+    shift = np.array([0.5, 0.0, -0.25, 0.1])
+    rows = perceptron_rfe.SparseRows(sparse.csr_array(X), shift) if is_stored else X - shift
+    found = perceptron_rfe.solve_alma(rows, y, power=power, accuracy=accuracy, max_epochs=max_epochs)
+    weights, margin, n_corrections, n_epochs, is_clean = alma(X - shift, y, power, accuracy, max_epochs)
+    np.testing.assert_allclose(found.weights, weights, atol=1e-9)
+    assert found.margin == pytest.approx(margin, abs=1e-9)
+    assert (found.n_corrections, found.n_epochs, found.is_clean) == (n_corrections, n_epochs, is_clean)

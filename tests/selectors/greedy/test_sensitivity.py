@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+import zeronorm
+from small_problems import noise, problem_of
 from zeronorm import RFE, SensitivityElimination
 from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel
 from zeronorm.datasets.generators import make_nonlinear_toy
@@ -313,3 +315,18 @@ def test_two_samples_and_identical_samples_stay_finite(settings):
     with pytest.warns(UserWarning, match="No feature changes the output"):
         s.fit(np.ones((6, 3)), [0, 1] * 3)
     assert np.all(np.isfinite(s.scores_))
+
+
+@pytest.mark.parametrize(
+    ("params", "kind"),
+    [
+        ({"learner": "network"}, "NetworkModel"),
+        ({"learner": "svm", "kernel": "linear"}, "LinearFunction"),
+        ({"learner": "svm", "kernel": "poly"}, "KernelModel"),
+        ({"learner": LogisticRegression()}, "NumericalModel"),
+    ],
+)
+def test_which_function_is_differentiated(params, kind):
+    problem = problem_of(np.arange(10) % 2, noise(10), classes=np.arange(2), rng=np.random.default_rng(0))
+    model = zeronorm.SensitivityElimination(random_state=0, **params)._model(problem)
+    assert type(model).__name__ == kind

@@ -250,3 +250,17 @@ def test_a_tree_without_splits_still_gives_an_order():
     assert s.path_.own_size == 0
     assert s.support_.sum() == 1
     assert np.all(np.isfinite(s.scores_))
+
+
+def problem(seed=0, n=40, p=12):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = (X[:, 2] - X[:, 7] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    return X, y
+
+
+def test_trees_do_not_depend_on_where_columns_start():
+    X, y = problem(10)
+    near, far = (TreeSelector(random_state=0).fit(X + offset, y) for offset in (0.0, 1e8))
+    assert far.tree_.feature_importances_.max() > 0.0
+    assert near.path_.order.tolist() == far.path_.order.tolist()

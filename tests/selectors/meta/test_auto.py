@@ -22,20 +22,17 @@ from zeronorm import (
     AutoSelector,
     FisherScore,
     RandomSelector,
-    Relief,
     SelectorCV,
     evaluate,
 )
 from zeronorm._threads import thread_controller
-from zeronorm.datasets import make_linear_toy
 from zeronorm.design.dense import DenseDesign
 from zeronorm.engines.price import FoundPrice
 from zeronorm.registry import all_methods
-from zeronorm.resampling.estimators import RIDGE_PENALTIES
+from zeronorm.resampling.predictors.ridge import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta import auto as auto_module
-from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method, thinned
-from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
+from zeronorm.selectors.meta.auto import choose_method, thinned
 from zeronorm.selectors.meta.selector_cv import choose_size
 
 
@@ -255,34 +252,6 @@ def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-def test_relief_competes_without_a_voice_in_the_consensus():
-    X, y = problem(n_samples=40)
-    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
-    assert [*auto.method_scores_] == ["fisher", "arom", "l1-svm", "rfe", "relief", "consensus"]
-    np.testing.assert_allclose(auto.selector_.weights_, [0.25, 0.25, 0.25, 0.25, 0.0])
-
-
-def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_long(monkeypatch):
-    X, y = problem(n_samples=40)
-    monkeypatch.setattr("zeronorm.selectors.meta.auto.MOST_DISTANCES", 1.0)
-    monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", 1.0)
-    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
-    assert "relief" not in auto.method_scores_
-    elimination = dict(auto.selector_.selectors)["rfe"]
-    assert (elimination.step, elimination.loss) == (
-        0.1,
-        "hinge",
-    )  # forty samples and twenty features are not tall
-
-
-def test_elimination_from_tall_data_has_the_squared_loss_where_it_would_take_long(monkeypatch):
-    X, y = problem(n_samples=90, n_features=3)
-    for much, settings in ((1e9, (1, "hinge")), (1.0, (0.1, "squared"))):
-        monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", much)
-        elimination = dict(AutoSelector(cv=2, sizes=[1], random_state=0).fit(X, y).selector_.selectors)["rfe"]
-        assert (elimination.step, elimination.loss) == settings
-
-
 def test_a_part_of_many_samples_decides_and_all_of_them_rank(monkeypatch):
     X, y = problem(n_samples=60)
     whole = AutoSelector(cv=3, sizes=[2, 4], random_state=0).fit(X, y)
@@ -340,16 +309,6 @@ def test_features_that_several_methods_name_are_judged_once():
         np.testing.assert_array_equal(auto.method_scores_[name], alone.method_scores_["it"])
 
 
-def test_methods_that_do_not_serve_the_target_are_left_out():
-    X, _ = problem()
-    y = np.arange(60) % 3
-    auto = AutoSelector(["fisher", "golub"], cv=2).fit(X, y)
-    assert list(auto.method_scores_) == ["fisher"]
-    assert auto.verdict() == "One method (fisher) was given."
-    with pytest.raises(ValueError, match="holds no method for a multiclass target"):
-        AutoSelector(["golub"], cv=2).fit(X, y)
-
-
 def test_the_number_of_features_can_be_fixed_and_columns_forced():
     X, y = problem()
     auto = AutoSelector(["fisher", "lasso"], n_features_to_select=3, always_keep=[19], cv=3).fit(X, y)
@@ -393,17 +352,6 @@ def test_methods_inside_say_nothing_that_the_user_of_auto_cannot_follow():
     assert "'selectors'" in text
 
 
-def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatch):
-    X, y = problem(n_samples=30, n_features=6)
-    asked = []
-    monkeypatch.setattr(Consensus, "fit", lambda self, *args, **kwargs: asked.append(self.refine) or 1 / 0)
-    for auto, refine in ((AutoSelector(), SHORTLIST), (AutoSelector([("fisher", FisherScore())]), 0)):
-        with pytest.raises(ZeroDivisionError):
-            auto.fit(X, y)
-        assert set(asked) == {refine}
-        asked.clear()
-
-
 def test_a_real_target_is_judged_by_a_ridge_regression_with_chosen_penalty():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(24, 30))
@@ -427,17 +375,6 @@ def test_no_fold_of_a_real_target_counts_for_less_than_minus_one():
     free = AutoSelector(["fisher"], scoring="r2", **settings).fit(X, y).cv_results_["scores"]
     assert free.min() < -1.0
     np.testing.assert_array_equal(bounded, np.maximum(free, -1.0))
-
-
-@pytest.mark.parametrize(
-    ("counts", "neighbours"), [((30, 40), 10), ((22, 40), 10), ((21, 40), 9), ((4, 40), 1), ((3, 9), None)]
-)
-def test_relief_has_as_many_neighbours_as_half_the_smallest_class_leaves(counts, neighbours):
-    y = np.repeat([0, 1], counts)
-    asked = SimpleNamespace(task="binary", y=y, n_samples=y.size, n_features=5)
-    found = dict(_with_neighbours_at_hand([("relief", Relief()), ("fisher", FisherScore())], asked))
-    assert "fisher" in found
-    assert (found["relief"].n_neighbors if "relief" in found else None) == neighbours
 
 
 def test_the_folds_and_what_they_say_are_kept():
@@ -471,14 +408,3 @@ def test_a_size_that_is_no_better_than_no_feature():
     scores = np.array([[-0.4, 0.0, 0.1], [-0.2, 0.1, 0.2], [-0.3, -0.1, 0.0]])  # the last has 0.1 ± 0.06
     assert [choose_size(scores, "one_se", least) for least in (None, 0.0, 0.05)] == [2, 2, 0]
     assert choose_size(scores, "best", 0.05) == 2
-
-
-def test_selectors_names_and_pairs_may_be_given():
-    X, y = make_linear_toy(40, random_state=0)[:2]
-    given = [FisherScore(), "svm-weights", ("mine", RFE())]
-    selector = AutoSelector(given, cv=2, random_state=0).fit(X, y)
-    assert set(selector.method_scores_) == {"FisherScore", "svm-weights", "mine", "consensus"}
-    with pytest.raises(
-        ValueError, match=r"different names. Got 'FisherScore' twice; give pairs \(name, selector\)"
-    ):
-        AutoSelector([FisherScore(), FisherScore()]).fit(X, y)

@@ -7,10 +7,13 @@ import warnings
 import numpy as np
 import pytest
 
+import zeronorm
+from small_problems import INF
 from zeronorm import AROM, L1SVM, RFE, Consensus, FisherScore, SelectionPath
 from zeronorm.design import Design
 from zeronorm.engines import price
 from zeronorm.engines.elimination.smooth_models import least_missed_last
+from zeronorm.engines.error_control import false_selection_bound
 from zeronorm.registry import register
 from zeronorm.selection.problem import EmptyAnswerWarning
 from zeronorm.selectors.base import BaseSelector
@@ -297,3 +300,46 @@ def test_methods_share_one_view_of_the_data_and_rank_as_they_would_alone(monkeyp
     assert len(prices) == 1  # of AROM and RFE
     for ranks, member in zip(together.ranks_, members, strict=True):
         np.testing.assert_array_equal(ranks, member.fit(X, y).path_.position() + 1)
+
+
+def test_weights_of_a_consensus():
+    is_first = np.zeros((4, 2, 6), dtype=bool)
+    is_first[:, 0, :2] = True  # the first selector chooses the same two each time
+    for part in range(4):
+        is_first[part, 1, [part, 5]] = True
+
+    def weights(given, parts=is_first, size=2):
+        chosen = Consensus([FisherScore(), FisherScore()], weights=given, n_subsamples=4)
+        chosen.subset_size_ = size
+        return chosen._weights(parts)
+
+    assert weights([3.0, 1.0]).tolist() == [0.75, 0.25]
+    assert weights([0.0, 1.0]).tolist() == [0.0, 1.0]
+    for wrong in ([1.0], [0.0, 0.0], [-1.0, 2.0], [INF, 1.0]):
+        with pytest.raises(ValueError, match="2 numbers from 0, not all 0"):
+            weights(wrong)
+    assert weights("equal").tolist() == [0.5, 0.5]
+    share = np.array([0.25, 0.25, 0.25, 0.25, 0.0, 1.0])
+    stability = 1.0 - (4 / 3 * share * (1 - share)).mean() / (1 / 3 * 2 / 3)
+    assert 0.0 < stability < 1.0
+    np.testing.assert_allclose(weights("stability"), np.array([1.0, stability]) / (1.0 + stability))
+    assert weights("stability", is_first[:, :1]).tolist() == [1.0]
+
+
+def test_frequencies_of_a_consensus():
+    consensus = Consensus([FisherScore(), FisherScore()], n_subsamples=2)
+    consensus.subset_size_, consensus.weights_ = 2, np.array([0.75, 0.25])
+    ranks = np.array([[[1, 2, 3, 4], [4, 3, 2, 1]], [[2, 1, 3, 4], [1, 3, 2, 4]]])
+    is_first = ranks <= 2
+    alone = consensus._frequencies(is_first[:1], np.log(ranks[0])[None, 0])
+    np.testing.assert_allclose(alone, [0.75, 0.75, 0.25, 0.25])
+    log_ranks = np.log([[1.0, 4.0, 2.0, 2.0], [3.0, 1.0, 2.0, 4.0]])  # of equal ones the lower index
+    np.testing.assert_allclose(consensus._frequencies(is_first, log_ranks), [0.5, 0.5, 1.0, 0.0])
+
+
+def test_the_bound_of_a_consensus_is_that_of_its_subsets():
+    X, y = noise(24, 9)[0], np.arange(24) % 2
+    fitted = zeronorm.Consensus([FisherScore()], n_subsamples=4, random_state=0).fit(X, y)
+    assert fitted.subset_size_ == 3
+    assert fitted.false_selections() == false_selection_bound(3, 9, 0.75)
+    assert fitted.false_selections(0.9) == false_selection_bound(3, 9, 0.9)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cvxpy as cp
 import joblib
 import numpy as np
 import pytest
 
+import zeronorm
+from small_problems import noise
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
 from zeronorm.engines import error_control
 from zeronorm.registry import register
@@ -346,3 +350,41 @@ def test_too_many_features_are_refused_with_the_limit():
     assert MOST_FEATURES["equicorrelated"] == 5000
     with pytest.raises(ValueError, match="constant columns only"):
         KnockoffSelector(FisherScore()).fit(np.ones((6, 3)), y)
+
+
+@pytest.mark.parametrize(("construction", "most"), [("equicorrelated", 5000), ("sdp", 500)])
+def test_how_many_features_knockoffs_are_made_of(construction, most):
+    selector = zeronorm.KnockoffSelector(FisherScore(), construction=construction)
+    selector._check_size(most)
+    with pytest.raises(ValueError, match=f"up to {most} features"):
+        selector._check_size(most + 1)
+
+
+def test_features_pass_the_filter_at_the_threshold():
+    varying = np.array([0, 2, 3, 4, 5])
+    draws = np.array([[5.0, 4.0, 3.0, -2.5, 2.0], [5.0, 4.0, 3.0, -1.0, 2.0]])
+    one = zeronorm.KnockoffSelector(FisherScore(), level=0.34)
+    key, n_passing = one._filter(draws[:1], varying, 6)
+    assert (key.tolist(), n_passing, one.threshold_) == ([0.0] * 6, 3, 3.0)
+    none = zeronorm.KnockoffSelector(FisherScore(), level=0.1)
+    assert none._filter(draws[:1], varying, 6)[1] == 0
+    several = zeronorm.KnockoffSelector(FisherScore(), level=0.68, n_draws=2)
+    key, n_passing = several._filter(draws, varying, 6)
+    # At half the level: thresholds 3 and 2, each with no statistic below its negative.
+    np.testing.assert_allclose(key, [5.0, 0.0, 5.0, 5.0, 0.0, 2.5])
+    np.testing.assert_array_equal(several.e_values_, key)
+    assert n_passing == 4
+
+
+def test_fixed_knockoffs_need_more_than_twice_the_samples():
+    selector = zeronorm.KnockoffSelector(FisherScore(), knockoffs="fixed_x", level=0.5, random_state=0)
+    with pytest.raises(ValueError, match="Got 12 samples and 6 features that vary"):
+        selector.fit(noise(12, 6), np.arange(12) % 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selector.fit(noise(13, 6), np.arange(13) % 2)
+    assert selector.statistics_.shape == (6,)
+    wrong = zeronorm.KnockoffSelector(FisherScore(), correlation=np.eye(5))
+    with pytest.raises(ValueError, match=r"shape \(6, 6\)"):
+        wrong._check_size(6)
+    wrong._check_size(5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import joblib
 import numpy as np
 import pytest
@@ -9,10 +11,13 @@ import scipy.sparse as sp
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
+import zeronorm
+from small_problems import noise, problem_of
 from zeronorm import FisherScore, ProbeSelector, SelectionPath, as_design
 from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.meta import probe_selector
 from zeronorm.selectors.meta.probe_selector import JoinedDesign, draw_probes
 
 
@@ -215,3 +220,86 @@ def test_too_few_probes_for_the_control_are_refused_with_the_number_needed():
     X, y = np.random.default_rng(0).normal(size=(20, 30)), np.repeat([0, 1], 10)
     with pytest.raises(ValueError, match="Use at least 599 probes"):
         ProbeSelector(FisherScore(), control="fwer", n_repeats=1).fit(X, y)
+
+
+@pytest.mark.parametrize(("own_size", "size", "n_chosen"), [(0, None, 0), (1, None, 1), (0, 2, 2)])
+def test_a_selector_that_limits_errors_may_choose_nothing(own_size, size, n_chosen):
+    selector = zeronorm.ProbeSelector(FisherScore())
+    path = SelectionPath.from_scores([1.0, 3.0, 2.0], own_size=own_size)
+    selector._store(path.constrained(None, np.arange(0)), SimpleNamespace(n_features_to_select=size))
+    assert selector.n_features_ == selector.support_.sum() == n_chosen
+    expected = {0: [4, 2, 3], 1: [3, 1, 2], 2: [2, 1, 1]}[n_chosen]
+    assert selector.ranking_.tolist() == expected
+    selector.estimator = LogisticRegression()
+    problem = problem_of([0, 1, 0, 1])
+    routed = SimpleNamespace(estimator=SimpleNamespace(fit={}))
+    if n_chosen:
+        selector._retrain(noise(4), np.array([0, 1, 0, 1]), problem, routed)
+        assert selector.estimator_.coef_.shape == (1, n_chosen)
+    else:
+        with pytest.raises(ValueError, match="selected no feature at level"):
+            selector._retrain(noise(4), np.array([0, 1, 0, 1]), problem, routed)
+
+
+@pytest.mark.parametrize(
+    ("params", "draws"),
+    [
+        ({"level": 0.1}, (12, 1)),
+        ({"level": 0.05}, (12, 2)),
+        ({"level": 0.1, "n_probes": 9}, (9, 1)),
+        ({"level": 0.1, "n_probes": 8}, (8, 2)),
+        ({"level": 0.1, "control": "fdr"}, (12, 10)),
+        ({"level": 0.1, "control": "fwer", "n_probes": 119}, (119, 1)),
+        ({"level": 0.1, "n_probes": 3, "n_repeats": 3}, (3, 3)),
+        ({"level": 0.1, "n_probes": 4, "n_repeats": 2}, None),
+        ({"level": 0.1, "n_probes": 4, "n_repeats": 2, "n_features_to_select": 1}, (4, 2)),
+        ({"level": 0.0012, "control": "fdr", "n_probes": 10}, (10, 1000)),
+        ({"level": 0.0011, "control": "fdr", "n_probes": 10}, None),
+    ],
+)
+def test_enough_probes_for_a_feature_to_pass(params, draws):
+    """A p-value of 1 / (1 + probes) must reach the level, divided by the twelve features where it is corrected."""
+    selector = zeronorm.ProbeSelector(FisherScore(), **params)
+    if draws is None:
+        with pytest.raises(ValueError, match=r"too few for the level|needs \d+ draws"):
+            selector._draws_of_probes(12)
+    else:
+        assert selector._draws_of_probes(12) == draws
+
+
+def test_designs_side_by_side():
+    left, right = zeronorm.as_design(noise(4, 2)), zeronorm.as_design(noise(4, 3, 1))
+    both = JoinedDesign(left, right)
+    whole = np.column_stack([left.block(slice(None)), right.block(slice(None))])
+    np.testing.assert_array_equal(both.block(slice(None)), whole)
+    np.testing.assert_array_equal(
+        both.take([4, 1, 2]).take_rows([3, 0]).block([2, 0]), whole[np.ix_([3, 0], [2, 4])]
+    )
+    with pytest.raises(ValueError, match="Got 4 and 5 samples"):
+        JoinedDesign(left, zeronorm.as_design(noise(5)))
+
+
+@pytest.mark.parametrize(("n_probes", "p"), [(1200, 3), (513, 4), (2, 5)])
+def test_probes_come_from_all_columns_equally_often(n_probes, p):
+    X = noise(9, p)
+    probes = probe_selector.draw_probes(as_design(X), n_probes, "permuted", np.random.default_rng(0))
+    assert probes.shape == (9, n_probes)
+    sources = {tuple(np.sort(column)): k for k, column in enumerate(X.T)}
+    drawn = np.bincount([sources[tuple(np.sort(probe))] for probe in probes.T], minlength=p)
+    assert drawn.max() - drawn.min() <= 1
+    assert len({tuple(probe) for probe in probes.T}) > 0.9 * n_probes
+    normal = probe_selector.draw_probes(
+        as_design(X * 10.0 + 50.0), 60 * p, "gaussian", np.random.default_rng(0)
+    )
+    np.testing.assert_allclose(normal.mean(axis=0).mean(), (X * 10.0 + 50.0).mean(), atol=3.0)
+    np.testing.assert_allclose(normal.std(axis=0).mean() / (10.0 * X.std(axis=0)).mean(), 1.0, atol=0.15)
+
+
+def test_columns_in_random_order_are_scored_in_their_own():
+    X, y = noise(30, 5) + np.eye(5)[2] * (np.arange(30) % 2)[:, None], np.arange(30) % 2
+    selector = zeronorm.ProbeSelector(FisherScore())
+    path, scores, position = selector._fit_shuffled(as_design(X), y, np.random.default_rng(3))
+    alone = FisherScore().fit(X, y)
+    np.testing.assert_allclose(scores, alone.path_.scores)
+    assert np.argsort(position).tolist() == alone.path_.order.tolist()
+    assert path.order.tolist() != alone.path_.order.tolist()

@@ -26,10 +26,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import zeronorm
+from small_problems import problem_of
 from zeronorm import AROM, L1SVM, FisherScore, RandomSelector, SelectionPath, SelectorCV
 from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors.meta import selector_cv
+from zeronorm.selectors.meta.auto import AutoSelector
 from zeronorm.selectors.meta.selector_cv import choose_size
 
 
@@ -292,3 +296,60 @@ def test_one_warning_names_the_selector_that_stopped_early():
     assert text == (
         "SelectorCV did not converge: AROM inside it stopped early; there, raise max_iter or loosen tol."
     )
+
+
+def test_sizes_by_both_rules():
+    """Means 0.70, 0.78, 0.80, 0.80; the standard error of the best is 0.0289."""
+    spread = np.array([-0.05, 0.0, 0.05])[:, None]
+    scores = np.array([[0.70, 0.78, 0.80, 0.80]]) + spread
+    assert choose_size(scores, "best") == 2  # of equally good ones the smallest
+    assert choose_size(scores, "one_se") == 1
+    assert choose_size(scores - [[0.0, 0.01, 0.0, 0.0]], "one_se") == 2
+    assert choose_size(scores[:1], "one_se") == 2  # one fold has no standard error
+    found = selector_cv.summary(np.array([1, 2, 3, 4]), scores, [], [])
+    np.testing.assert_allclose(found["mean"], [0.70, 0.78, 0.80, 0.80])
+    np.testing.assert_allclose(found["std"], 0.05)
+    np.testing.assert_allclose(found["standard_error"], 0.05 / np.sqrt(3))
+    one = selector_cv.summary(np.array([1, 2, 3, 4]), scores[:1], [], [])
+    assert one["std"].tolist() == one["standard_error"].tolist() == [0.0] * 4
+
+
+def path_of(p, **more):
+    path = SelectionPath.from_scores(np.arange(float(p), 0.0, -1.0))
+    return path.constrained(more.get("groups"), np.asarray(more.get("kept", []), dtype=np.intp))
+
+
+def test_the_sizes_that_are_tried():
+    grid = SelectorCV(FisherScore())._sizes_to_try(path_of(5))
+    assert grid.tolist() == [1, 2, 3, 5]  # powers of the fourth root of five, rounded
+    kept = SelectorCV(FisherScore())._sizes_to_try(path_of(200, kept=[0, 1, 2]))
+    assert (kept[0], kept[-1]) == (3, 200)
+    assert len(kept) == 20
+    assert SelectorCV(FisherScore(), sizes=[4, 2, 4])._sizes_to_try(path_of(4)).tolist() == [2, 4]
+    with pytest.raises(ValueError, match="counts up to the 4 features of X"):
+        SelectorCV(FisherScore(), sizes=[5])._sizes_to_try(path_of(4))
+    own = AutoSelector()
+    assert own._sizes_to_try({"a": path_of(9)}, 4).tolist() == [4]
+    assert own._sizes_to_try({"a": path_of(9, kept=[0, 1, 2])}, 2).tolist() == [3]
+    assert AutoSelector(sizes=[9, 3])._sizes_to_try({"a": path_of(9)}, None).tolist() == [3, 9]
+    with pytest.raises(ValueError, match="counts up to the 9 features of X"):
+        AutoSelector(sizes=[10])._sizes_to_try({"a": path_of(9)}, None)
+    paths = {"a": path_of(1100, kept=[0]), "b": path_of(1100, kept=[0, 1])}
+    grid = own._sizes_to_try(paths, None)
+    assert (grid[0], grid[-1]) == (2, 1000)
+    assert own._sizes_to_try({"a": path_of(3)}, None).tolist() == [1, 2, 3]
+
+
+def test_sizes_are_scored_as_the_chooser_says():
+    problem = problem_of([0, 1, 0, 1], sample_groups=np.arange(4))
+    chooser = zeronorm.SelectorCV(FisherScore(), scoring="accuracy")
+    plan = selector_cv.plan_of_sizes(chooser, problem, "X", problem.y, np.array([1, 3]), 5)
+    assert (plan.X, plan.sizes, plan.seed, plan.is_strict, plan.lifts_sizes) == ("X", (1, 3), 5, True, True)
+    assert plan.y is problem.y
+    assert plan.groups is problem.sample_groups
+    assert [metric.name for metric in plan.metrics] == ["accuracy"]
+    given = zeronorm.SelectorCV(FisherScore(), sizes=[2], estimator=LogisticRegression())
+    plan = selector_cv.plan_of_sizes(given, problem, "X", problem.y, np.array([2]), 5)
+    assert plan.estimator is given.estimator
+    assert plan.unset_in_estimator == ["random_state"]
+    assert not plan.lifts_sizes

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import zeronorm
 from zeronorm import FisherScore, StabilitySelection
 from zeronorm.engines.error_control import draw_halves, false_selection_bound
 
@@ -156,3 +157,16 @@ def test_under_a_shared_factor_the_bound_holds_for_what_it_counts():
     assert kept[:, counted].sum(axis=1).mean() <= bound
     assert kept[:, :10].sum(axis=1).mean() > bound
     assert f"below {selector.subset_size_}/{p}" in selector.assumption_
+
+
+def test_subsets_of_stability_selection_have_at_most_all_features():
+    fisher = FisherScore()
+    assert zeronorm.StabilitySelection(fisher, subset_size=5)._size_of_subsets(5) == 5
+    with pytest.raises(ValueError, match="at most the number of features of X, 5"):
+        zeronorm.StabilitySelection(fisher, subset_size=6)._size_of_subsets(5)
+    # With q of p features and threshold 3/4 the bound is 2 q² / p: six of a hundred allow 0.72, ten allow 2.
+    for allowed, size in ((2.0, 10), (1.99, 9), (0.02, 1)):
+        chosen = zeronorm.StabilitySelection(fisher, threshold=0.75, false_selections=allowed)
+        assert chosen._size_of_subsets(100) == size
+    with pytest.raises(ValueError, match=r"even subsets of one feature allow 0\.02 false selections"):
+        zeronorm.StabilitySelection(fisher, threshold=0.75, false_selections=0.019)._size_of_subsets(100)

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
+from small_problems import noise
 from zeronorm import L1SVM, AdaptiveScaling, MarginLP
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, SoftMargin
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.factor_descent.criterion import ScaledCriterion
+from zeronorm.selectors.scaling import adaptive_scaling
 from zeronorm.selectors.scaling.adaptive_scaling import NormedFactors
 
 
@@ -152,3 +154,15 @@ def test_with_squares_all_factors_start_equal(sigma_norm, norm):
     objective = SimpleNamespace(design=SimpleNamespace(n_features=5))
     columns, factors, found = AdaptiveScaling(q=2.0, sigma_norm=sigma_norm)._start(objective)
     assert (columns.tolist(), factors.tolist(), found) == ([0, 1, 2, 3, 4], [1.0] * 5, norm)
+
+
+def test_the_norm_of_factors_by_default_is_half_way():
+    """Between one factor of length √m and m factors of one, in the logarithm."""
+    for m, q in ((9, 1.0), (16, 0.5), (25, 2.0)):
+        ends = np.sqrt(m), m ** (1.0 / q)
+        assert adaptive_scaling.default_norm(m, q) == pytest.approx(np.sqrt(ends[0] * ends[1]))
+    design = as_design(noise(6, 3))
+    factors = adaptive_scaling.NormedFactors(SimpleNamespace(design=design), 0.5, 7.0)
+    scale = np.sqrt(factors.scale_sq(np.array([1.5, 0.5, 1.0])))
+    assert (scale**0.5).sum() ** 2 == pytest.approx(7.0)
+    np.testing.assert_allclose(scale**0.5 / (scale**0.5).sum(), [0.5, 1 / 6, 1 / 3])

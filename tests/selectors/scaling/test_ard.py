@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ARDRegression
 
 from oracles.sparse_bayes import gaussian_log_evidence, laplace_mode
+from small_problems import INF
 from zeronorm import ARD
 from zeronorm.selectors.scaling import ard
 
@@ -265,3 +267,17 @@ def test_sparse_columns_of_many_samples_take_seconds():
     assert selector.converged_
     assert selector.get_support(indices=True).tolist() == [0, 1]
     assert time.process_time() - start < 10.0  # one pass over dense columns after the other takes minutes
+
+
+# -- scores ----------------------------------------------------------------------------------------------
+
+
+def test_relevant_columns_stand_before_all_others():
+    solution = SimpleNamespace(
+        precision=np.array([4.0, INF, 0.25, INF]),
+        active=np.array([0, 2]),
+        relevance=np.array([0.0, 3.0, 0.0, 1.0]),
+    )
+    np.testing.assert_allclose(ard.relevance_scores(solution), [0.5, 0.1875, 2.0, 0.125])
+    solution.precision, solution.active = np.full(4, INF), np.empty(0, dtype=int)
+    np.testing.assert_allclose(ard.relevance_scores(solution), [0.0, 0.375, 0.0, 0.25])

@@ -11,10 +11,13 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+import zeronorm
+from small_problems import noise, problem_of
 from zeronorm import JCFO
 from zeronorm.criteria import make_kernel
 from zeronorm.datasets.generators import make_linear_toy, make_nonlinear_toy
 from zeronorm.design import as_design
+from zeronorm.selectors.scaling import jcfo
 from zeronorm.selectors.scaling.jcfo import _FARTHEST, _START_RIDGE, SparseProbit, _order_of_leaving, _ratio
 
 KERNELS = ("linear", "poly", "rbf")
@@ -259,3 +262,98 @@ def test_growth_in_one_step_is_limited_and_a_change_of_sign_is_none():
 def test_what_stays_longer_comes_first_then_what_was_larger():
     found = _order_of_leaving(np.array([1.0, 4.0, 4.0, 2.0]), np.array([9.0, 0.5, 1.0, 0.0]))
     np.testing.assert_allclose(found, [1.9 / 5, (4 + 1 / 3) / 5, 4.5 / 5, 2 / 5])
+
+
+def probit(scale, penalties=(0.1, 1.0)):
+    X = noise(20, 4)
+    design = as_design(X)
+    y = np.where(X[:, 1] > 0.0, 1.0, -1.0)
+    return SparseProbit(design, y, make_kernel("linear", design=design), np.asarray(scale), penalties, 5)
+
+
+def test_negligible_factors_leave_unless_the_likelihood_would_fall():
+    model = probit([0.5, 1.0, 0.0009, 0.0])
+    assert model.features.tolist() == [0, 1, 2]
+    before = model.objective
+    assert model.prune()
+    assert (model.features.tolist(), model.scale.tolist()) == ([0, 1], [0.5, 1.0])
+    assert model.objective == pytest.approx(model._objective(model.beta, model.bias, model.K, model.scale))
+    assert model.objective >= before
+    assert not model.prune()  # nothing is negligible
+    falling = probit([0.5, 1.0, 0.0009, 0.0])
+    falling.objective += 1.0
+    assert not falling.prune()
+    assert falling.features.size == 3
+    empty = probit(np.zeros(4))
+    assert not empty.prune()
+    assert empty.climb(1e-3)
+
+
+def test_factors_of_zero_take_their_columns_along():
+    model = probit([0.5, 1.0, 0.25, 0.1])
+    model._set_scale(np.array([0.0, 2.0, 0.0, 0.3]))
+    assert (model.features.tolist(), model.scale.tolist()) == ([1, 3], [2.0, 0.3])
+    Z = noise(20, 4)[:, [1, 3]] * [2.0, 0.3]
+    np.testing.assert_allclose(model.K, Z @ Z.T)
+    model._set_scale(np.array([1.0, 1.0]))
+    assert model.features.tolist() == [1, 3]
+
+
+class Falling:
+    """A model that loses features at known iterations and comes to rest."""
+
+    def __init__(self, rises, leaving):
+        self.rises, self.leaving = iter(rises), leaving
+        self.features, self.objective, self.n_steps, self.n_climbs = np.arange(4), -10.0, 0, 0
+
+    @property
+    def scale(self):
+        return 1.0 + self.features + 0.1 * self.n_steps
+
+    def step(self):
+        self.n_steps += 1
+        rise = next(self.rises)
+        self.objective += rise
+        return rise
+
+    def prune(self):
+        gone = self.leaving.get(self.n_steps)
+        self.features = self.features[self.features != gone] if gone is not None else self.features
+        return gone is not None
+
+    def climb(self, tol):
+        self.n_climbs += 1
+        self.objective += 1.0
+        return True
+
+
+def test_an_iteration_ends_where_nothing_rises_and_nothing_leaves():
+    """A rise of 0.009 or less at an objective of about -8 with the tolerance 0.001."""
+    selector = zeronorm.JCFO(tol=1e-3, max_iter=9)
+    model = Falling([1.0, 1.0, 0.001, 0.02, 0.008], {1: 0, 3: 3})
+    left_at, converged = selector._iterate(model, problem_of([0, 1], noise(2, 4)))
+    assert (converged, model.n_steps, model.n_climbs) == (True, 5, 1)
+    np.testing.assert_allclose(np.diff(selector.objective_), [1.0, 1.0, 0.001, 0.02, 0.008, 1.0])
+    scale = np.array([1.0, 2.5, 3.5, 4.2])
+    np.testing.assert_allclose(left_at, (np.array([1, 6, 6, 3]) + scale / (1.0 + scale)) / 7.0)
+    short = zeronorm.JCFO(tol=1e-3, max_iter=2)
+    model = Falling([1.0, 1.0], {1: 0})
+    left_at, converged = short._iterate(model, problem_of([0, 1], noise(2, 4)))
+    assert (converged, model.n_climbs, len(short.objective_)) == (False, 0, 3)
+    scale = np.array([1.0, 2.1, 3.1, 4.1])
+    np.testing.assert_allclose(left_at, (np.array([1, 2, 2, 2]) + scale / (1.0 + scale)) / 3.0)
+
+
+def test_a_climb_that_never_rests_says_so(monkeypatch):
+    X = noise(20, 4)
+    design = as_design(X)
+    y = np.where(X[:, 1] > 0.0, 1.0, -1.0)
+    kernel = make_kernel("linear", design=design)
+    model = jcfo.SparseProbit(design, y, kernel, np.full(4, 0.5), (0.1, 1.0), 5)
+    before = model.objective
+    monkeypatch.setattr(jcfo, "_CLIMB_RESTARTS", 0)
+    assert model.climb(1e-3) is False
+    assert model.objective == before
+    monkeypatch.setattr(jcfo, "_CLIMB_RESTARTS", 50)
+    assert model.climb(1e-3) is True
+    assert model.objective > before

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from small_problems import noise
 from zeronorm import AROM, KernelMultiplicativeUpdate
-from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel
+from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling.iteration import multiplicative, rescale_until_sparse
 from zeronorm.engines.rescaling.machines import GramMachine, Part
+from zeronorm.selectors.scaling import kernel_multiplicative_update
 from zeronorm.selectors.scaling.kernel_multiplicative_update import (
     SingleFeatureMachine,
     constant_sum_rule,
@@ -194,3 +198,21 @@ def test_constant_and_identical_data_give_finite_results():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         KernelMultiplicativeUpdate(**parameters).fit(*data())
+
+
+def test_iterates_with_fewer_features_are_forgotten_but_for_the_first():
+    sizes = (3, 5, 4, 2)
+    result = SimpleNamespace(iterates=[(np.arange(size), size) for size in sizes])
+    kernel_multiplicative_update._forget_smaller(result, 4)
+    assert [size for _, size in result.iterates] == [3, 5, 4]
+
+
+@pytest.mark.parametrize("coef0", [0.0, 0.5])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_forms_of_a_polynomial_kernel_of_one_feature(coef0, degree):
+    """Double sums of v with itself; the coefficients of each v sum to zero."""
+    kernel = make_kernel("poly", gamma=0.7, degree=degree, coef0=coef0, design=as_design(np.eye(3)))
+    block, V = noise(9, 4), noise(9, 2, 1)
+    V = V - V.mean(axis=0)
+    wanted = [[v @ (0.7 * np.outer(x, x) + coef0) ** degree @ v for v in V.T] for x in block.T]
+    np.testing.assert_allclose(kernel_multiplicative_update._polynomial_forms(kernel, block, V), wanted)

@@ -11,6 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from small_problems import problem_of
 from zeronorm import MaxEntropyDiscrimination
 from zeronorm.design import as_design
 from zeronorm.solvers.max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
@@ -218,3 +219,18 @@ def test_an_empty_answer_is_reported():
     X, y = rng.normal(size=(30, 5)), np.arange(30) % 2
     with pytest.warns(UserWarning, match="selects no feature by its own rule.*raise inclusion_prior"):
         MaxEntropyDiscrimination(C=1.5, inclusion_prior=1e-4).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "unit"),
+    [({}, [1.0, 3.0, 5.0, 7.0], 5.0**0.5), ({"standardize": False}, [1.0, 3.0, 5.0, 7.0], 1.0), ({}, [2.0] * 4, 1.0)],
+)  # fmt: skip
+def test_the_unit_of_a_target_is_its_deviation(params, y, unit):
+    selector = MaxEntropyDiscrimination(task="regression", epsilon=0.5, C=2.0, **params)
+    _, centre, found = selector._terms(problem_of(y, task="regression"), np.ones(4))
+    assert (centre, found) == (np.mean(y), pytest.approx(unit))
+    weighted = np.array([3.0, 1.0, 0.5, 0.5])
+    _, centre, found = selector._terms(problem_of(y, task="regression", sample_weight=weighted), weighted)
+    assert centre == pytest.approx(np.average(y, weights=weighted))
+    labels = selector._terms(problem_of([0, 1, 0, 1]), np.ones(4))
+    assert labels[1:] == (0.0, 1.0)

@@ -9,6 +9,8 @@ import pytest
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
+import zeronorm
+from small_problems import noise, problem_of
 from zeronorm import AdaptiveScaling, FisherScore, MarginLP, RadiusMarginScaling
 from zeronorm.criteria import RadiusMargin, RBFKernel, Summed
 from zeronorm.datasets.generators import make_nonlinear_toy
@@ -257,3 +259,42 @@ def test_mirrored_columns_and_complements_get_one_factor(method, kernel):
     assert selector.representative_.tolist() == [0, 1, 2, 3, 4, 0, 1, 7]
     assert selector.scale_[[5, 6]].tolist() == [0.0, 0.0]
     assert set(selector.path_.order[-2:].tolist()) == {5, 6}
+
+
+# -- folds of a validation bound -------------------------------------------------------------------------
+
+
+def test_folds_of_a_validation_bound_hold_all_classes():
+    selector = zeronorm.RadiusMarginScaling(bound="validation", cv=4)
+    assert len(selector._splits(problem_of([0, 1] * 4))) == 4
+    assert len(selector._splits(problem_of([0, 1, 1, 0, 1, 1]))) == 2  # no more than a class has samples
+    with pytest.raises(ValueError, match="Got a class with one sample"):
+        selector._splits(problem_of([0, 1, 1, 1]))
+    rows, four = np.arange(4), problem_of([0, 1, 0, 1], classes=np.arange(2))
+    for train, valid, is_right in (
+        (rows, rows, True),
+        (rows[:2], rows[2:], True),
+        (rows[[0, 2]], rows[2:], False),
+        (rows, rows[:0], False),
+    ):
+        own = zeronorm.RadiusMarginScaling(bound="validation", cv=[(train, valid)])
+        if is_right:
+            assert len(own._splits(four)) == 1
+        else:
+            with pytest.raises(ValueError, match="must leave samples of every class"):
+                own._splits(four)
+
+
+def test_validation_folds_of_groups_hold_every_class():
+    """Eight groups of one class each: of two folds each tests two groups of either class."""
+    y, groups = np.repeat(np.arange(8) % 2, 3), np.repeat(np.arange(8), 3)
+    X = noise(24)
+    for seed in range(6):
+        problem = problem_of(
+            y, X, classes=np.arange(2), sample_groups=groups, rng=np.random.default_rng(seed)
+        )
+        splits = zeronorm.RadiusMarginScaling(bound="validation", cv=2)._splits(problem)
+        assert len(splits) == 2
+        for train, valid in splits:
+            assert not set(groups[train]) & set(groups[valid])
+            assert np.bincount(y[valid]).tolist() == [6, 6]

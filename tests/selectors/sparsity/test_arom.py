@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -11,9 +12,12 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+import zeronorm
 from oracles.multiclass_qp import primal_weston_watkins
 from oracles.qp import PRECISE, primal_svm, primal_svr
-from zeronorm import AROM
+from small_problems import INF, noise, problem_of
+from zeronorm import AROM, FisherScore
+from zeronorm.selectors.sparsity import arom
 
 
 def planted(n=40, p=60, *, seed=0, gap=0.4):
@@ -319,3 +323,65 @@ def test_an_empty_answer_is_reported():
     with pytest.warns(UserWarning, match="AROM selects no feature by its own rule.*raise C"):
         AROM(norm="l1", C=1e-4).fit(X, y)
     AROM(2, norm="l1", C=1e-4).fit(X, y)
+
+
+# -- where it starts, what it refuses and says -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "price", "is_correlated"),
+    [
+        ({}, 1.0, True),
+        ({}, INF, False),
+        ({"norm": "l1"}, 1.0, False),
+        ({"scaling": "paper"}, 1.0, False),
+        ({"start": "equal"}, 1.0, False),
+        ({"start": "correlation", "norm": "l1"}, INF, True),
+    ],
+)
+@pytest.mark.parametrize(
+    ("multi_class", "pairing"), [("coupled", "one_vs_rest"), ("one_vs_one", "one_vs_one")]
+)
+def test_where_rescaling_starts(params, price, is_correlated, multi_class, pairing, monkeypatch):
+    asked = []
+    monkeypatch.setattr(arom, "correlated_start", lambda *given: asked.append(given))
+    selector = zeronorm.AROM(multi_class=multi_class, **params)
+    selector.C_ = price
+    assert selector._start("problem", "units", 3) is None
+    assert asked == ([("problem", "units", pairing, 3)] if is_correlated else [])
+
+
+def test_several_labels_are_labels():
+    X = noise(20)
+    y = np.column_stack([X[:, 0] > 0.0, X[:, 1] > 0.0, X[:, 0] > 0.5]).astype(int)
+    selector = zeronorm.AROM().fit(X, y)
+    assert selector.coef_.shape == (3, 3)
+    with pytest.raises(ValueError, match="label type"):
+        selector.fit(X, X)
+    with pytest.raises(ValueError, match=r"1d array|bad input shape|label type"):
+        FisherScore().fit(X, y)
+
+
+def test_words_of_a_price_that_must_be_finite():
+    with pytest.raises(ValueError, match="finite with task='regression'"):
+        zeronorm.AROM(C=INF, task="regression")._validate_params()
+    with pytest.raises(ValueError, match="finite with slack_norm=0"):
+        zeronorm.AROM(C=INF, slack_norm=0)._validate_params()
+
+
+@pytest.mark.parametrize(("task", "has_tube"), [("classification", False), ("regression", True)])
+def test_an_empty_answer_of_rescaling_names_the_tube_where_there_is_one(task, has_tube, monkeypatch):
+    empty = SimpleNamespace(
+        iterates=[], status=SimpleNamespace(check=lambda what: None), trained=np.arange(0), fallback=None
+    )
+    monkeypatch.setattr(arom, "rescale_until_sparse", lambda *given, **more: empty)
+    told = []
+    monkeypatch.setattr(arom, "warn_of_empty_answer", lambda selector, problem, remedy: told.append(remedy))
+    y = np.arange(6) % 2 if task == "classification" else noise(6, 1)[:, 0]
+    problem = problem_of(y, noise(6), "binary" if task == "classification" else task)
+    selector = zeronorm.AROM(task=task, start="equal")
+    selector.representative_, selector.C_ = np.arange(3), 1.0
+    machine = SimpleNamespace(weights=np.zeros((0, 1)), bias=np.array([0.5]))
+    assert selector._run(problem, machine) is empty
+    assert told == ["raise C or lower epsilon" if has_tube else "raise C"]
+    assert (selector.coef_.tolist(), selector.intercept_.tolist()) == ([[0.0, 0.0, 0.0]], [0.5])

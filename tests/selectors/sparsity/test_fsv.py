@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+import zeronorm
 from oracles.linear_programs import l1_machine
+from small_problems import INF, noise, problem_of
 from zeronorm import FSV, L1SVM
+from zeronorm.selectors.sparsity import fsv
+from zeronorm.solvers.status import Status
 
 
 def separable(seed, n=40, p=100, relevant=2):
@@ -195,3 +202,66 @@ def test_regression_finds_the_same_features_in_any_unit(sparsity, unit):
         assert rest.max() <= selector.epsilon_ * (1 + 1e-6)
     else:
         assert np.median(rest) < 0.2 * unit
+
+
+def test_supports_of_programs_in_the_order_of_their_end():
+    def program(size):
+        return SimpleNamespace(size=np.asarray(size))
+
+    steps = [program([4.0, 2.0, 1.0, 0.0]), program([0.0, 1.0, 2.0, 1e-12])]
+    path = fsv._path_of_programs(steps, np.array([1.0, 1.0, 1.0, 0.5]), False)
+    np.testing.assert_allclose(path.scores, [1.5, 2.25, 2.5, 0.25])
+    assert path.order.tolist() == [2, 1, 0, 3]
+    assert (path.own_size, path.n_iter, path.converged) == (2, 2, False)
+    nothing = fsv._path_of_programs([program(np.zeros(4))], np.array([1.0, 4.0, 2.0, 0.0]), True)
+    np.testing.assert_allclose(nothing.scores, [0.125, 0.5, 0.25, 0.0])
+    assert (nothing.own_size, nothing.converged) == (0, True)
+
+
+def test_prices_of_errors_are_means_within_both_sides():
+    y = np.array([0, 0, 0, 1])
+    price = fsv._price(problem_of(y), np.array([-1.0, -1.0, -1.0, 1.0]), 0.25)
+    np.testing.assert_allclose(price, [0.25, 0.25, 0.25, 0.75])
+    weighted = problem_of(y, sample_weight=np.array([1.0, 2.0, 1.0, 5.0]))
+    np.testing.assert_allclose(fsv._price(weighted, 2.0 * y - 1.0, 0.25), [0.1875, 0.375, 0.1875, 0.75])
+    real = problem_of([0.5, 1.0, -2.0, 3.0], task="regression")
+    np.testing.assert_allclose(fsv._price(real, real.y, 0.2), 0.2)
+    assert fsv._price(problem_of(y), 2.0 * y - 1.0, None).tolist() == [INF] * 4
+
+
+@pytest.mark.parametrize(
+    ("task", "words"), [("classification", "can separate"), ("regression", "meets up to epsilon")]
+)
+def test_programs_without_a_solution(task, words):
+    selector = zeronorm.FSV(task=task)
+    selector._check_solution(Status.CONVERGED)
+    with pytest.raises(ValueError, match=words):
+        selector._check_solution(Status.INFEASIBLE)
+    with pytest.raises(RuntimeError, match="a linear program was not solved"):
+        selector._check_solution(Status.FAILED)
+
+
+def test_costs_of_features_follow_their_weights_and_grow(monkeypatch):
+    """The weights rest after the second program; with the concave sum twice as steep they rest for good."""
+    costs = []
+
+    class Programs:
+        def __init__(self, problem, sparsity, epsilon, unit):
+            self.rate, self.first_pull = 0.5, np.ones(3)
+
+        def solve(self, cost):
+            costs.append(cost)
+            size = np.array([1.0, 0.0, 0.25])
+            return fsv._Step(size[None, :], np.array([0.5]), size, 2.0, Status.CONVERGED)
+
+    monkeypatch.setattr(fsv, "_SharedPrograms", Programs)
+    selector = zeronorm.FSV(alpha=3.0, growth=2.0, standardize=False).fit(noise(8), np.arange(8) % 2)
+    size = np.array([1.0, 0.0, 0.25])
+    np.testing.assert_allclose(costs, [[3.0] * 3, 3.0 * np.exp(-3.0 * size), 6.0 * np.exp(-6.0 * size)])
+    saved = 2.0 + 0.5 * (1.0 - np.exp(-np.multiply.outer([3.0, 3.0, 6.0], size))).sum(axis=1)
+    np.testing.assert_allclose(selector.objective_, saved)
+    assert (selector.n_iter_, selector.converged_, selector.n_features_) == (3, True, 2)
+    costs.clear()
+    assert zeronorm.FSV(alpha=3.0, growth=1.0).fit(noise(8), np.arange(8) % 2).n_iter_ == 2
+    with pytest.warns(ConvergenceWarning):
+        zeronorm.FSV(alpha=3.0, growth=2.0, max_iter=2).fit(noise(8), np.arange(8) % 2)

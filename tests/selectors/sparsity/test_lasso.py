@@ -10,6 +10,8 @@ from sklearn.datasets import make_regression
 from sklearn.linear_model import Lasso, MultiTaskLasso, lars_path
 from sklearn.preprocessing import StandardScaler
 
+import zeronorm
+from small_problems import noise
 from zeronorm import LassoSelector
 from zeronorm.design.sparse import SparseDesign
 from zeronorm.selectors.sparsity import lasso
@@ -316,3 +318,13 @@ def test_the_path_is_cut_where_its_norm_meets_the_bound():
     assert cut.penalty == 7.0
     assert (cut.columns.tolist(), cut.weights.tolist()) == ([0, 2], [-0.25, 1.25])
     assert lasso._cut_at_bound(steps, 5.0) is steps
+
+
+def test_of_several_targets_a_feature_enters_with_the_first():
+    X, y = noise(40, 4), np.arange(40) % 3
+    X[:, 1] += y == 1
+    X[:, 2] += 2.0 * (y == 2)
+    whole = zeronorm.LassoSelector(method="lars").fit(X, y).path_
+    each = [zeronorm.LassoSelector(method="lars").fit(X, y == c).path_.scores for c in range(3)]
+    np.testing.assert_allclose(whole.scores, np.max(each, axis=0))
+    assert (whole.own_size, whole.n_iter) == (4, 5)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
+import zeronorm
 from oracles.logistic import l1_logistic
+from small_problems import problem_of
 from zeronorm import LogisticLasso
 from zeronorm.selectors.sparsity import logistic_lasso
 from zeronorm.solvers.lasso import penalty_at_bound
@@ -150,3 +154,55 @@ def test_the_path_ends_when_many_more_features_than_asked_for_have_entered(monke
     assert whole.penalty_ < twice.penalty_ < cut.penalty_
     n = np.count_nonzero(cut.coef_)
     np.testing.assert_array_equal(cut.path_.order[:n], whole.path_.order[:n])
+
+
+def walk_of_norms(norm_at):
+    """A walk along penalties whose machines have a known norm."""
+    machines = SimpleNamespace(
+        n_features=2,
+        support=np.array([0]),
+        largest_penalty=1.0,
+        loss=0.5,
+        loss_without_features=1.0,
+        absolute_weights=lambda: np.ones(2),
+    )
+
+    def solve(penalties):
+        machines.norm = norm_at(penalties[0])
+
+    machines.solve = solve
+    return logistic_lasso._PenaltyWalk(machines, np.arange(2), 2)
+
+
+def test_when_a_walk_along_penalties_ends():
+    walk = walk_of_norms(lambda penalty: 1.0 - penalty)
+    walk.visit(0.5)
+    assert [walk.ends(bound, None) for bound in (0.4, 0.5, 0.6)] == [True, True, False]
+    assert not walk.ends(None, None)
+    for loss, is_end in ((0.011, False), (0.009, True)):
+        walk.machines.loss = loss
+        assert walk.ends(None, None) is is_end
+        assert walk.ends(None, 3) is is_end
+    walk.machines.loss = 1.0
+    for n_found, asked, is_end in ((500, 3, True), (499, 3, False), (599, 300, False), (600, 300, True)):
+        walk.supports[-1] = np.arange(n_found)
+        assert walk.ends(None, asked) is is_end
+        assert not walk.ends(None, None)
+
+
+def test_a_walk_along_penalties_meets_its_bound():
+    walk = walk_of_norms(lambda penalty: 1.0 - penalty)
+    for penalty in (1.0, 0.7, 0.4, 0.1):
+        walk.visit(penalty)
+    walk.meet(0.5)
+    np.testing.assert_allclose(walk.penalties, [1.0, 0.7, 0.5], atol=1e-6)
+    np.testing.assert_allclose(walk.norms, [0.0, 0.3, 0.5], atol=1e-6)
+    assert len(walk.supports) == len(walk.strengths) == 3
+    walk = walk_of_norms(lambda penalty: 1.0 - penalty)
+    walk.visit(0.5)
+    walk.meet(0.5)  # as large as the bound is not beyond it
+    np.testing.assert_allclose(walk.penalties, [0.5, 0.5], atol=1e-6)
+    grid = zeronorm.LogisticLasso(n_alphas=3)._grid
+    wide, square = (problem_of([0, 1, 0], np.zeros((3, p))) for p in (4, 3))
+    np.testing.assert_allclose(grid(wide, 2.0), [2.0, 0.2, 0.02])
+    np.testing.assert_allclose(grid(square, 2.0), 2.0 * np.geomspace(1.0, 1e-3, 3))

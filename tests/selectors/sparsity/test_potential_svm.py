@@ -8,8 +8,11 @@ import pytest
 from sklearn.linear_model import Lasso
 from sklearn.preprocessing import StandardScaler
 
+import zeronorm
 from oracles.qp import PRECISE
 from zeronorm import PotentialSVM
+from zeronorm.selectors.sparsity import potential_svm
+from zeronorm.solvers.lasso import BoxLassoSolution
 
 
 def regression(seed, n=50, p=80):
@@ -112,3 +115,26 @@ def test_of_copies_the_first_carries_as_much_as_it_may(seed):
         assert third == 0.0 or second == pytest.approx(C)
         position = found.path_.position()
         assert position[2] < position[5] < position[7]
+
+
+def test_tolerances_of_a_potential_machine_fall_below_the_entry_of_the_first_feature():
+    grid = zeronorm.PotentialSVM(n_steps=2)._grid
+    np.testing.assert_allclose(grid(5.0), [0.5, 0.05])
+    given = zeronorm.PotentialSVM(epsilon=0.2, n_steps=2)._grid
+    np.testing.assert_allclose(given(5.0), [1.0, 0.2])
+    np.testing.assert_allclose(given(0.1), [0.2, 0.2])
+
+
+def test_copies_fill_up_in_order():
+    solution = BoxLassoSolution(
+        np.array([0, 1, 2, 4]), np.array([1.0, -0.7, 2.0, -0.5]), None, np.array([1.0, -1, 1, 1, -1]), True
+    )
+    same = potential_svm._filled_in_order(solution, [], 2.0)
+    assert (same.columns.tolist(), same.weights.tolist()) == ([0, 1, 2, 4], [1.0, -0.7, 2.0, -0.5])
+    found = potential_svm._filled_in_order(solution, [np.array([1, 3, 4]), np.array([0, 2])], 1.0)
+    assert found.columns.tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(found.weights, [1.0, -1.0, 1.0, 0.2])
+    exact = potential_svm._filled_in_order(
+        BoxLassoSolution(np.array([1]), np.array([1.0]), None, np.ones(3), True), [np.arange(3)], 1.0
+    )
+    assert (exact.columns.tolist(), exact.weights.tolist()) == ([0], [1.0])

@@ -13,7 +13,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
+from small_problems import noise, problem_of
 from zeronorm import SparseKernelFisher, as_design
+from zeronorm.selectors.sparsity import sparse_kernel_fisher
 from zeronorm.selectors.sparsity import sparse_kernel_fisher as module
 from zeronorm.selectors.sparsity.sparse_kernel_fisher import _Fisher
 
@@ -201,3 +203,44 @@ def test_many_samples_reach_the_constraint(monkeypatch):
     assert selector.support_[:4].all()
     errors = X @ (selector.coef_ / np.sqrt(X.power(2).mean(axis=0) - X.mean(axis=0) ** 2))
     assert errors[y == 1].mean() - errors[y == 0].mean() == pytest.approx(2.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("home", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_within_the_classes(home, weighted):
+    X, y = np.round(noise(20, 4)), np.arange(20) % 2
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 20) if weighted else None
+    fisher = _Fisher(problem_of(y, home(X), sample_weight=weight))
+    w = np.ones(20) if weight is None else weight
+    means = np.array([np.average(X[y == c], axis=0, weights=w[y == c]) for c in (0, 1)])
+    Z = np.sqrt(w)[:, None] * (X - means[y])
+    np.testing.assert_allclose(fisher.within(X), Z, atol=1e-12)
+    v = noise(20, 1, 3)[:, 0]
+    np.testing.assert_allclose(fisher.adjoint(v), Z.T @ v, atol=1e-12)
+    np.testing.assert_allclose(fisher.mean_difference, means[1] - means[0], atol=1e-12)
+    for columns in ([3, 1], [1], [1, 3], [2, 1], [3], [0, 1, 2, 3]):
+        part = Z[:, columns]
+        np.testing.assert_allclose(fisher._products_of(np.array(columns)), part.T @ part, atol=1e-11)
+    solution = SimpleNamespace(columns=np.array([2, 0]), weights=np.array([0.5, -2.0]))
+    assert fisher.bias(solution) == pytest.approx(1.0 - 0.5 * means[1, 2] + 2.0 * means[1, 0])
+    assert fisher.full(solution).tolist() == [-2.0, 0.0, 0.5, 0.0]
+
+
+def test_of_columns_with_equally_distant_means_the_first_begins():
+    x = np.array([0.0, 1.0, 4.0, 6.0])
+    y = np.array([0, 0, 1, 1])
+    fisher = _Fisher(problem_of(y, np.column_stack([np.ones(4), 0.5 * x, -x, x])))
+    assert fisher.first == 2
+    alone = _Fisher(problem_of(y, x[:, None]))  # no second one: a number in proportion to the spread within
+    assert alone.entry_of_second() == pytest.approx(
+        2.0 * (2.0 / 4.5) * 4.0
+    )  # four samples have more than 2.5
+
+
+def test_rounds_that_do_not_suffice_are_told(monkeypatch):
+    problem = problem_of(np.arange(20) % 2, noise(20, 4) + (np.arange(20) % 2)[:, None])
+    fisher = sparse_kernel_fisher._Fisher(problem)
+    assert fisher.solve(0.5, 1e-9, 1000).converged
+    monkeypatch.setattr(sparse_kernel_fisher, "MAX_ROUNDS", 1)
+    other = sparse_kernel_fisher._Fisher(problem)
+    assert not other.solve(0.5, 1e-9, 1000).converged

@@ -1,0 +1,289 @@
+"""The candidates of AutoSelector: which methods compete, how they are configured and compared."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import zeronorm
+from small_problems import problem_of
+from zeronorm import RFE, AutoSelector, FisherScore, Relief
+from zeronorm.datasets import make_linear_toy
+from zeronorm.selection.path import SelectionPath
+from zeronorm.selectors.meta import auto
+from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method
+from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
+
+
+@pytest.mark.parametrize(
+    ("gain", "sizes", "n_splits", "is_told"),
+    [
+        ([0.2, 0.2, 0.2], (2, 50, 51), 3, True),
+        ([0.06, 0.06, 0.06], (2, 50, 51), 3, True),
+        ([0.04, 0.04, 0.04], (2, 50, 51), 3, False),
+        ([0.1, 0.2, 0.3], (2, 50, 51), 3, True),  # 3.5 standard errors
+        ([0.05, 0.2, 0.3], (2, 50, 51), 3, False),  # 2.5 of them
+        ([0.2, 0.2, 0.2], (51, 60, 70), 3, False),
+        ([0.2], (2, 50, 51), 1, False),
+    ],
+)
+def test_curves_are_told_of_where_they_are_clearly_better(gain, sizes, n_splits, is_told, monkeypatch):
+    @np.vectorize
+    def chosen(fold, size):
+        return 0.5 if size <= 50 else 9.0
+
+    class Plan(SimpleNamespace):
+        pass
+
+    monkeypatch.setattr(auto, "replace", lambda plan, **given: Plan(**given))
+    asked = []
+
+    def score_folds(self, plan, ranked, splits, progress):
+        asked.append((plan.sizes, [list(paths) for paths in ranked]))
+        return {"relief": 0.5 + np.asarray(gain)[splits][:, None] + np.zeros((1, len(plan.sizes)))}, {}
+
+    monkeypatch.setattr(auto.AutoSelector, "_score_folds", score_folds)
+    splits = list(range(n_splits))
+    scores = chosen(np.arange(n_splits)[:, None], np.asarray(sizes))
+    ranked = [{"relief": None, "fisher": None}] * n_splits
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        auto.AutoSelector()._warn_of_curves(Plan(sizes=sizes), ranked, splits, scores)
+    assert bool(caught) is is_told
+    if sizes[0] == 2 and n_splits > 1:
+        assert asked == [((size,), [["relief"]]) for size in (2, 50) for _ in range(n_splits)]
+    else:
+        assert asked == []
+    if is_told:
+        mean = 0.5 + np.mean(gain)
+        assert f"(mean score {mean:.2f})" in str(caught[0].message)
+        assert "(0.50)" in str(caught[0].message)
+
+
+def test_what_an_automatic_selector_asks_of_its_consensus(monkeypatch):
+    asked = []
+
+    class Recorder:
+        def __init__(self, members, **params):
+            self.members, self.params = members, params
+
+        def fit(self, design, target, groups=None):
+            asked.append((self.params, design.shape, np.asarray(target).tolist(), groups))
+            return self
+
+    monkeypatch.setattr(auto, "Consensus", Recorder)
+    members = [("fisher", FisherScore()), ("relief", zeronorm.Relief())]
+    problem = problem_of(
+        [0, 1, 0, 1, 1],
+        feature_groups=np.array([0, 0, 1]),
+        always_keep=np.array([2]),
+        sample_groups=np.array([5, 6, 7, 8, 9]),
+    )
+    target, rows = np.array(list("abcde")), np.array([1, 3])
+    auto.AutoSelector()._fitted(members, problem, target, rows, 17)
+    params, shape, labels, groups = asked[0]
+    assert (shape, labels, groups.tolist()) == ((2, 3), ["b", "d"], [6, 8])
+    assert params.pop("feature_groups") is problem.feature_groups
+    assert params.pop("always_keep") is problem.always_keep
+    assert params == {
+        "task": "classification",
+        "n_features_to_select": 1.0,
+        "weights": [1.0, 0.0],
+        "refine": 100,
+        "random_state": 17,
+    }
+    given = auto.AutoSelector(selectors=("fisher", "relief"))
+    given._fitted(members, replace(problem, always_keep=np.arange(0), sample_groups=None), target, rows, 17)
+    params, _, _, groups = asked[1]
+    assert (params["always_keep"], params["refine"], params["weights"], groups) == (None, 0, [1.0, 1.0], None)
+
+
+def test_paths_of_the_methods_and_of_their_consensus():
+    problem = problem_of([0, 1, 0, 1], feature_groups=None, always_keep=np.array([1]))
+    whole = SelectionPath(order=np.array([2, 0, 1]), n_iter=7, converged=False, remedy="wait")
+    fitted = SimpleNamespace(ranks_=np.array([[1, 2, 3], [3, 2, 1]]), path_=whole)
+    members = [("a", None), ("b", None)]
+    found = auto.AutoSelector()._paths(members, fitted, problem)
+    assert {name: path.order.tolist() for name, path in found.items()} == {
+        "a": [1, 0, 2],
+        "b": [1, 2, 0],
+        "consensus": [1, 2, 0],
+    }
+    assert {(path.n_iter, path.converged, path.remedy) for path in found.values()} == {(7, False, "wait")}
+    alone = auto.AutoSelector()._paths(
+        members[:1], SimpleNamespace(ranks_=fitted.ranks_[:1], path_=whole), problem
+    )
+    assert list(alone) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("selectors", "is_sparse", "has_gaps"),
+    [
+        (("fisher", "golub"), True, False),
+        (("relief",), True, True),
+        (("relief", "fisher"), True, False),
+        (("interval", "fisher"), False, False),
+    ],
+)
+def test_a_choice_takes_what_all_its_methods_take(selectors, is_sparse, has_gaps):
+    selector = auto.AutoSelector(selectors=selectors)
+    assert (selector._accepts_sparse, selector._allow_nan) == (is_sparse, has_gaps)
+
+
+def known_path():
+    return auto.KnownPath(SelectionPath(order=np.arange(3)))
+
+
+def test_methods_are_configured_as_the_whole():
+    selector = auto.AutoSelector(task="regression", always_keep=[1], feature_groups=[0, 0, 1])
+    copy = selector._configured(zeronorm.LassoSelector(n_alphas=5))
+    assert (copy.task, copy.always_keep, copy.feature_groups, copy.n_alphas) == (
+        "regression",
+        [1],
+        [0, 0, 1],
+        5,
+    )
+    with pytest.raises(ValueError, match="'feature_groups' parameter of AutoSelector needs methods"):
+        selector._configured(known_path())
+    assert isinstance(auto.AutoSelector()._configured(known_path()), auto.KnownPath)
+    classes = problem_of([0, 1, 2, 0], task="multiclass", classes=np.arange(3))
+    both = auto.AutoSelector(selectors=("golub", "fisher", ("own", known_path())))
+    assert [name for name, _ in both._candidates(classes)] == ["fisher", "own"]
+    with pytest.raises(ValueError, match=r"holds no method for a multiclass target\. Got \['golub'\]"):
+        auto.AutoSelector(selectors=("golub",))._candidates(classes)
+
+
+def test_the_consensus_stays_unless_a_method_is_better_by_more_than_a_standard_error():
+    base = np.array([0.5, 0.6, 0.7, 0.6])
+    gain = np.array([0.0, 0.2, 0.1, 0.1])  # mean 0.1, standard error 0.0408
+    scores = {"a": base + gain, "consensus": base}
+    assert choose_method(scores) == "a"
+    one_error = gain - gain.mean() + np.std(gain, ddof=1) / 2.0
+    assert choose_method({"a": base + one_error, "consensus": base}) == "consensus"
+    assert choose_method({"a": base + one_error + 1e-3, "consensus": base}) == "a"
+    assert choose_method({"a": base - 0.1, "consensus": base}) == "consensus"
+    assert choose_method({"a": base, "b": base + 0.1}) == "b"
+    assert choose_method({"a": np.array([0.7]), "consensus": np.array([0.6])}) == "a"  # one fold has no error
+    assert choose_method({"a": np.array([0.6]), "consensus": np.array([0.6])}) in ("a", "consensus")
+
+
+@pytest.mark.parametrize(
+    ("counts", "neighbours"), [((30, 22), 10), ((30, 21), 9), ((30, 4), 1), ((30, 3), None)]
+)
+def test_relief_has_as_many_neighbours_as_there_are(counts, neighbours, monkeypatch):
+    y = np.repeat([0, 1], counts)
+    members = [("fisher", FisherScore()), ("relief", zeronorm.Relief())]
+    found = dict(auto._with_neighbours_at_hand(members, problem_of(y)))
+    assert "fisher" in found
+    assert getattr(found.get("relief"), "n_neighbors", None) == neighbours
+    work = float(y.size) ** 2 * 3
+    monkeypatch.setattr(auto, "MOST_DISTANCES", work - 1)
+    assert "relief" not in dict(auto._with_neighbours_at_hand(members, problem_of(y)))
+    monkeypatch.setattr(auto, "MOST_DISTANCES", work)
+    assert ("relief" in dict(auto._with_neighbours_at_hand(members, problem_of(y)))) is (
+        neighbours is not None
+    )
+    real = problem_of(np.arange(float(sum(counts))), task="regression")
+    assert dict(auto._with_neighbours_at_hand(members, real))["relief"].n_neighbors == 10
+
+
+def test_subsets_that_were_named_before_are_judged_where_they_were_named_first():
+    paths = {
+        "a": SelectionPath(order=np.array([0, 1, 2, 3])),
+        "b": SelectionPath(order=np.array([1, 0, 3, 2])),
+    }
+    found = auto.first_to_name(paths, (1, 2, 3, 4))
+    assert found == {
+        "a": [("a", 0), ("a", 1), ("a", 2), ("a", 3)],
+        "b": [("b", 0), ("a", 1), ("b", 2), ("a", 3)],
+    }
+    kept = {"a": paths["a"].constrained(None, np.array([2, 3]))}
+    assert auto.first_to_name(kept, (1, 2, 3)) == {"a": [("a", 0), ("a", 0), ("a", 2)]}
+
+
+def test_only_the_usual_methods_outside_the_consensus_have_no_voice():
+    members = [("fisher", FisherScore()), ("relief", zeronorm.Relief()), ("gram-schmidt", None)]
+    assert zeronorm.AutoSelector()._weights(members) == [1.0, 0.0, 1.0]
+    assert zeronorm.AutoSelector(task="regression")._weights(members) == [1.0, 1.0, 0.0]
+    assert zeronorm.AutoSelector(selectors=("fisher", "relief"))._weights(members) == [1.0] * 3
+
+
+def problem(seed=0, n_samples=60, n_features=20):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    return X, (X[:, 0] + X[:, 1] > 0).astype(int)
+
+
+def test_relief_competes_without_a_voice_in_the_consensus():
+    X, y = problem(n_samples=40)
+    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
+    assert [*auto.method_scores_] == ["fisher", "arom", "l1-svm", "rfe", "relief", "consensus"]
+    np.testing.assert_allclose(auto.selector_.weights_, [0.25, 0.25, 0.25, 0.25, 0.0])
+
+
+def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_long(monkeypatch):
+    X, y = problem(n_samples=40)
+    monkeypatch.setattr("zeronorm.selectors.meta.auto.MOST_DISTANCES", 1.0)
+    monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", 1.0)
+    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
+    assert "relief" not in auto.method_scores_
+    elimination = dict(auto.selector_.selectors)["rfe"]
+    assert (elimination.step, elimination.loss) == (
+        0.1,
+        "hinge",
+    )  # forty samples and twenty features are not tall
+
+
+def test_elimination_from_tall_data_has_the_squared_loss_where_it_would_take_long(monkeypatch):
+    X, y = problem(n_samples=90, n_features=3)
+    for much, settings in ((1e9, (1, "hinge")), (1.0, (0.1, "squared"))):
+        monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", much)
+        elimination = dict(AutoSelector(cv=2, sizes=[1], random_state=0).fit(X, y).selector_.selectors)["rfe"]
+        assert (elimination.step, elimination.loss) == settings
+
+
+@pytest.mark.parametrize(
+    ("counts", "neighbours"), [((30, 40), 10), ((22, 40), 10), ((21, 40), 9), ((4, 40), 1), ((3, 9), None)]
+)
+def test_relief_has_as_many_neighbours_as_half_the_smallest_class_leaves(counts, neighbours):
+    y = np.repeat([0, 1], counts)
+    asked = SimpleNamespace(task="binary", y=y, n_samples=y.size, n_features=5)
+    found = dict(_with_neighbours_at_hand([("relief", Relief()), ("fisher", FisherScore())], asked))
+    assert "fisher" in found
+    assert (found["relief"].n_neighbors if "relief" in found else None) == neighbours
+
+
+def test_methods_that_do_not_serve_the_target_are_left_out():
+    X, _ = problem()
+    y = np.arange(60) % 3
+    auto = AutoSelector(["fisher", "golub"], cv=2).fit(X, y)
+    assert list(auto.method_scores_) == ["fisher"]
+    assert auto.verdict() == "One method (fisher) was given."
+    with pytest.raises(ValueError, match="holds no method for a multiclass target"):
+        AutoSelector(["golub"], cv=2).fit(X, y)
+
+
+def test_selectors_names_and_pairs_may_be_given():
+    X, y = make_linear_toy(40, random_state=0)[:2]
+    given = [FisherScore(), "svm-weights", ("mine", RFE())]
+    selector = AutoSelector(given, cv=2, random_state=0).fit(X, y)
+    assert set(selector.method_scores_) == {"FisherScore", "svm-weights", "mine", "consensus"}
+    with pytest.raises(
+        ValueError, match=r"different names. Got 'FisherScore' twice; give pairs \(name, selector\)"
+    ):
+        AutoSelector([FisherScore(), FisherScore()]).fit(X, y)
+
+
+def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatch):
+    X, y = problem(n_samples=30, n_features=6)
+    asked = []
+    monkeypatch.setattr(Consensus, "fit", lambda self, *args, **kwargs: asked.append(self.refine) or 1 / 0)
+    for selector, refine in ((AutoSelector(), SHORTLIST), (AutoSelector([("fisher", FisherScore())]), 0)):
+        with pytest.raises(ZeroDivisionError):
+            selector.fit(X, y)
+        assert set(asked) == {refine}
+        asked.clear()
