@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from zeronorm.workflow.files import call_text
 
 import zeronorm
 from zeronorm import RFE, FisherScore, IntervalSelector, Relief, SelectorCV, WelchScore, as_design
@@ -20,6 +19,7 @@ from zeronorm.datasets import make_polynomial_toy
 from zeronorm.datasets.table import shown
 from zeronorm.models import KernelAROM, OFWClassifier, RelevanceVectorClassifier, SparseKernelSVC
 from zeronorm.registry import all_methods
+from zeronorm.result.provenance import call_text
 from zeronorm.selectors.base import BaseSelector
 
 X = np.random.default_rng(0).normal(size=(12, 4))

@@ -9,15 +9,9 @@ import pytest
 from scipy import stats
 
 import zeronorm
+from zeronorm.result.sentences import compared_classes, effect_name
 from zeronorm.selection.path import SelectionPath
-from zeronorm.workflow.features import (
-    _direction,
-    _finite,
-    compared_classes,
-    describe_selected,
-    effect_name,
-    univariate_effects,
-)
+from zeronorm.workflow.features import _direction, _finite, describe_selected, univariate_effects
 
 from .conftest import numbers, table_of
 

@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Kind:
+class OptionKind:
     """Values that are used as they are, or checked where they are used: names, arrays, tables.
 
     Parameters
@@ -42,7 +42,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class WholeNumber(Kind):
+class WholeNumber(OptionKind):
     """Whole numbers from ``least`` on, and None where it ``may_be_none``."""
 
     text: str = "number"
@@ -56,7 +56,7 @@ class WholeNumber(Kind):
         return value
 
 
-class Size(Kind):
+class Size(OptionKind):
     """A number of features, or None for "auto"."""
 
     def checked(self, name: str, value: Any) -> int | None:
@@ -73,7 +73,7 @@ class Size(Kind):
         return count
 
 
-class Permutations(Kind):
+class Permutations(OptionKind):
     """A count from 0, or "auto"."""
 
     def checked(self, name: str, value: Any) -> Any:
@@ -82,7 +82,7 @@ class Permutations(Kind):
         return value
 
 
-class Choice(Kind):
+class OneOf(OptionKind):
     """One of several texts."""
 
     def checked(self, name: str, value: Any) -> Any:
@@ -91,7 +91,7 @@ class Choice(Kind):
         return value
 
 
-class Predictor(Kind):
+class Predictor(OptionKind):
     """One of several texts, or an estimator of the scikit-learn kind."""
 
     def checked(self, name: str, value: Any) -> Any:
@@ -106,7 +106,7 @@ class Predictor(Kind):
         return value
 
 
-class Names(Kind):
+class Names(OptionKind):
     """One name or several, as a tuple."""
 
     def checked(self, name: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -115,14 +115,14 @@ class Names(Kind):
         return (value,) if isinstance(value, str) else tuple(str(each) for each in value)
 
 
-class Parameters(Kind):
+class Parameters(OptionKind):
     """Parameters of methods, as a dict."""
 
     def checked(self, name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
         return dict(value or {})
 
 
-PATH, SWITCH = Kind("path"), Kind("switch")
+PATH, SWITCH = OptionKind("path"), OptionKind("switch")
 
 
 def _is_count(value: Any, least: int) -> bool:
@@ -153,7 +153,7 @@ class Option:
     default_shown : what a help page tells of the default, where that is None.
     """
 
-    kind: Kind
+    kind: OptionKind
     accepts: str
     meaning: str
     help: str = ""
@@ -167,7 +167,7 @@ class Option:
         return self.flags if has_long else (f"--{name.replace('_', '-')}", *self.flags)
 
 
-def option(default: Any, kind: Kind, accepts: str, meaning: str, help: str = "", **shown: Any) -> Any:
+def option(default: Any, kind: OptionKind, accepts: str, meaning: str, help: str = "", **shown: Any) -> Any:
     """A field of a record of options."""
     return field(default=default, metadata={"option": Option(kind, accepts, meaning, help, **shown)})
 

@@ -14,10 +14,10 @@ from zeronorm._messages import Mention, Naming, OptionError, setting
 from zeronorm.workflow.kinds import (
     PATH,
     SWITCH,
-    Choice,
-    Kind,
     Names,
+    OneOf,
     Option,
+    OptionKind,
     Options,
     Parameters,
     Permutations,
@@ -29,7 +29,7 @@ from zeronorm.workflow.kinds import (
 
 PATTERNS = "a name, a pattern such as 'AFFX*', or re:REGEX; repeat for more."
 DATA = Option(
-    Kind(),
+    OptionKind(),
     "array-like, sparse matrix, data frame, Design, path or str",
     'The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard input), or the '
     "name of a known data set. Files ending in .npy or .zncols, and .parquet files with a separate target, are not "
@@ -61,7 +61,7 @@ class DataOptions(Options):
 
     target: Any = option(
         None,
-        Kind(),
+        OptionKind(),
         "str, path, array-like or None",
         "Name of a column, or an array. For data on disk also the path of a .npy file.",
         "Column to predict, or a .npy file for data that stay on disk.",
@@ -70,7 +70,7 @@ class DataOptions(Options):
     )
     task: str | None = option(
         None,
-        Kind("choice", values=("classification", "regression")),
+        OptionKind("choice", values=("classification", "regression")),
         '{"classification", "regression"} or None',
         "What the target holds. None infers it from the target; a note says so.",
         "Default: decided from the target; a note says so.",
@@ -86,7 +86,7 @@ class DataOptions(Options):
     )
     id: str | None = option(
         None,
-        Kind(),
+        OptionKind(),
         "str or None",
         "Column with the names of the samples.",
         "Column with the names of the samples.",
@@ -94,7 +94,7 @@ class DataOptions(Options):
     )
     sample_groups: Any = option(
         None,
-        Kind(),
+        OptionKind(),
         "str, array-like or None",
         "Column or array that says which samples belong together (patients, batches).",
         "Column that tells which samples belong together (patient, batch).",
@@ -145,7 +145,7 @@ class DataOptions(Options):
     )
     missing: str = option(
         "median",
-        Kind("choice", values=("median", "error", "drop-rows", "drop-columns")),
+        OptionKind("choice", values=("median", "error", "drop-rows", "drop-columns")),
         '{"median", "error", "drop-rows", "drop-columns"}',
         'What to do with missing values. "median" fills them with the median of the column, computed anew on each '
         "training part.",
@@ -174,7 +174,7 @@ class DataOptions(Options):
     )
     delimiter: str | None = option(
         None,
-        Kind(),
+        OptionKind(),
         "str or None",
         "Character between two cells of a text file. None: the one that fits the file.",
         "Separator of a text file, such as ';' or tab. Default: detected.",
@@ -189,7 +189,7 @@ class DataOptions(Options):
     )
     encoding: str | None = option(
         None,
-        Kind(),
+        OptionKind(),
         "str or None",
         'Encoding of text files, such as "gb18030". None: detected from the content.',
         "Encoding of text files, such as gb18030. Default: detected.",
@@ -205,7 +205,7 @@ class DataOptions(Options):
     )
     memory_budget: int | None = option(
         None,
-        Kind("size"),
+        OptionKind("size"),
         "int or None",
         "Bytes that blocks of data on disk may take in each process. None: 512 MiB.",
         "Memory for data that stay on disk, such as 512M or 2G.",
@@ -238,7 +238,7 @@ class Settings(DataOptions):
     )
     rule: str = option(
         "one_se",
-        Choice("choice", values=("one_se", "best")),
+        OneOf("choice", values=("one_se", "best")),
         '{"one_se", "best"}',
         'How "auto" chooses the number of features: the best mean score, or the fewest features within one standard '
         "error of it.",
@@ -246,7 +246,7 @@ class Settings(DataOptions):
     )
     metric: str | None = option(
         None,
-        Kind(),
+        OptionKind(),
         "str or None",
         'What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse", "mae", '
         '"r2", the name of a registered ``Metric`` or of a scikit-learn scorer. None: the balanced error rate, or the '
@@ -292,7 +292,7 @@ class Settings(DataOptions):
     )
     n_jobs: int | None = option(
         None,
-        Kind("number", least=-1),
+        OptionKind("number", least=-1),
         "int or None",
         "Number of processes. None decides by the amount of work. The result does not depend on it.",
         "Number of processes: -1 uses all cores, 0 decides from the amount of work.",
@@ -312,7 +312,7 @@ class RunOptions(Settings):
 
     device: str | None = option(
         None,
-        Kind(),
+        OptionKind(),
         "str or None",
         'Device to which the features are copied in blocks and where methods compute, such as "cuda"; needs torch or '
         "CuPy. None: where the data are.",
@@ -321,7 +321,7 @@ class RunOptions(Settings):
     )
     dask: str | None = option(
         None,
-        Kind(),
+        OptionKind(),
         "str or None",
         "Address of a Dask scheduler whose workers do what runs side by side. None: processes of this machine.",
         "Address of a Dask scheduler whose workers do the work.",
@@ -354,7 +354,7 @@ class SelectOptions(RunOptions):
 
     method: str | None = option(
         None,
-        Kind(),
+        OptionKind(),
         "str or None",
         'Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the selector '
         'named in ``params``. None or "auto": a few methods and their consensus are compared inside the training '
@@ -395,7 +395,7 @@ class CompareOptions(RunOptions):
 
     methods: Any = option(
         None,
-        Kind(),
+        OptionKind(),
         "str, list of str or None",
         'Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods. None: '
         "fisher and rfe.",
