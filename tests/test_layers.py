@@ -35,9 +35,8 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 BESIDE_DESIGN = {"design", "registry", *LAYERS[0], "_messages", "_lazy"}  # all that datasets may import
 FAMILIES = ("filters", "greedy", "meta", "scaling", "sparsity", "stochastic")
-FILES = sorted(
-    f for f in PACKAGE.rglob("*.py") if f.parent != PACKAGE or f.stem not in ("__init__", "_index")
-)
+ABOUT_THE_INDEX = (("_index",), ("registry",))  # the list of public names, and what writes it
+FILES = sorted(f for f in PACKAGE.rglob("*.py") if f.parent != PACKAGE or f.stem != "__init__")
 
 
 @cache

@@ -1,8 +1,8 @@
-"""Messages that mention options of a run, in the words of Python or of another interface.
+"""Messages that mention options of a run, as parameters of Python or as flags of the command line.
 
 An option is mentioned with ``parameter`` or ``setting`` inside a text, and the text becomes a ``Message`` or the
-message of an ``OptionError``. Both read in the words of Python; ``worded`` says the same with the flags of the command
-line, without looking for names in the text.
+message of an ``OptionError``. Both name parameters of Python; ``rendered`` names the options as another interface
+does, without searching the text for names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Mention:
     text: str = ""
 
     def in_python(self) -> str:
-        """The mention in the words of Python."""
+        """The mention as a parameter of Python."""
         if self.value:
             return f"{self.form} {self.name}={self.value}".lstrip()
         forms = {"subject": "The {!r} parameter", "object": "the {!r} parameter", "name": "parameter {!r}"}
@@ -62,7 +62,7 @@ def setting(name: str, value: Any, verb: str = "") -> str:
 
 
 class Message(str):
-    """A text that mentions options, in the words of Python.
+    """A text that mentions options, as parameters of Python.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class Message(str):
         return message
 
 
-def worded(text: str, naming: Naming) -> str:
-    """The text with its mentions as ``naming`` says them; plain text as it is."""
+def rendered(text: str, naming: Naming) -> str:
+    """The text with its mentions as ``naming`` gives them; plain text as it is."""
     return _filled(marked_text(text), naming)
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from zeronorm._messages import Message, OptionError, parameter, setting, worded
+from zeronorm._messages import Message, OptionError, parameter, rendered, setting
 from zeronorm.cli.main import run
 from zeronorm.cli.options import in_flags
 from zeronorm.workflow import training
@@ -28,7 +28,7 @@ def test_parameters_of_the_library_are_options_here():
         str(error)
         == f"The 'sample_groups' parameter is odd. Set cv=3, or set force=True (parameter 'random_state'): {column}."
     )
-    told = worded(error.message, in_flags)
+    told = rendered(error.message, in_flags)
     assert told == f"--groups is odd. Set --cv 3, or pass --force (--seed): {column}."
 
 
@@ -44,7 +44,7 @@ def test_parameters_of_the_library_are_options_here():
     ],
 )
 def test_a_mention_of_an_option(mention, python, flag):
-    assert (Message(mention), worded(Message(mention), in_flags)) == (python, flag)
+    assert (Message(mention), rendered(Message(mention), in_flags)) == (python, flag)
 
 
 def test_help_shows_whole_sentences(capsys):

@@ -13,7 +13,7 @@ from functools import cache
 from types import FrameType
 from typing import Any, NoReturn
 
-from zeronorm._messages import worded
+from zeronorm._messages import rendered
 
 FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 LONGEST_LINE = 600
@@ -102,7 +102,7 @@ def _explain(error: Exception, caller: Any) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "zeronorm")
         return _complain(f"{_sentence(message())} Try `{command} --help`.", INVALID)
     if isinstance(error, ValueError) or type(error).__name__ == "DataFileError":
-        return _complain(worded(getattr(error, "message", str(error)), caller.naming), INVALID)
+        return _complain(rendered(getattr(error, "message", str(error)), caller.naming), INVALID)
     if isinstance(error, ModuleNotFoundError) and error.name in ("polars", "jinja2", "markupsafe", "rich"):
         return _complain(
             f"This command needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",

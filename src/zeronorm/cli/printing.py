@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zeronorm._messages import worded
+from zeronorm._messages import rendered
 from zeronorm.cli.options import in_flags
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def print_comparison(result: ResultData, folder: Path) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """What was decided about the data."""
     for note in notes:
-        say(f"note: {worded(note, in_flags)}")
+        say(f"note: {rendered(note, in_flags)}")
 
 
 def _print_end(result: ResultData, folder: Path) -> None:

@@ -43,13 +43,15 @@ def make_splits(
     seed: int,
     repeats: int = 1,
 ) -> list[Split]:
-    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers.
+    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers; those made here as they are.
 
     A number of folds means shuffled folds, stratified for classification, that keep the sample
     groups together where there are any. A splitter is used on a copy, so its random state does not
     move, and an unset random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next
     seed; they must differ.
     """
+    if isinstance(cv, list) and cv and all(isinstance(split, Split) for split in cv):
+        return cv
     n_samples = len(y)
     placeholder = np.zeros((n_samples, 1))
     splits: list[Split] = []

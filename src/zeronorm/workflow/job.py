@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zeronorm._messages import OptionError, worded
+from zeronorm._messages import OptionError, rendered
 from zeronorm._types import written
 from zeronorm.result import files
 from zeronorm.result.folder import output_folder
@@ -64,9 +64,9 @@ class Job:
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 
-    def worded(self, messages: Iterable[str]) -> list[str]:
-        """The messages in the words of the caller."""
-        return [worded(message, self.caller.naming) for message in messages]
+    def rendered(self, messages: Iterable[str]) -> list[str]:
+        """The messages with options named as the caller names them."""
+        return [rendered(message, self.caller.naming) for message in messages]
 
 
 def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = None) -> Result:
@@ -285,14 +285,14 @@ def _selection_result(
         procedure=found,
         selected=selected,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
-        notes=job.worded([*table.notes, *_notes(job, fitted, selected)]),
+        notes=job.rendered([*table.notes, *_notes(job, fitted, selected)]),
         provenance=job.provenance({fitted.label: fitted.procedure}),
         figures=figures,
         records=records,
         model=model,
     )
     own = measured.result_warnings(found, result.size)
-    return replace(result, warnings=job.worded([*checks.data_warnings(table), *own, *messages]))
+    return replace(result, warnings=job.rendered([*checks.data_warnings(table), *own, *messages]))
 
 
 def _rule_of(method: str, settings: Settings) -> str:
@@ -364,14 +364,14 @@ def compare_methods(job: Job) -> Result:
         },
         table=rows,
         names=_names_in_figures(table, records, list(built)),
-        notes=job.worded(
+        notes=job.rendered(
             [
                 *table.notes,
                 *procedures.predictor_notes(settings),
                 *([comparison.verdict] if comparison is not None else []),
             ]
         ),
-        warnings=job.worded([*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)]),
+        warnings=job.rendered([*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)]),
         provenance=job.provenance(built),
         records=records,
     )

@@ -145,7 +145,7 @@ class Option:
     Parameters
     ----------
     kind : which values it takes.
-    accepts : these values in the words of a docstring.
+    accepts : these values, for a docstring.
     meaning : what it does, for Python.
     help : the same for the command line; empty for what only Python has.
     flags : its flags; without a long one, ``--name`` comes first.
