@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 
 import zeronorm
 from zeronorm.result import files
-from zeronorm.result.files import _described, load, method_rows, write_table
+from zeronorm.result.files import described_records, load, method_rows, write_table
 from zeronorm.result.provenance import Clock, call_text, file_checksum, provenance
 from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.result import Result
@@ -198,7 +198,7 @@ def test_cells_of_figures_have_types(tmp_path):
 
 
 def test_records_that_lack_something_are_refused(tmp_path):
-    columns = {name: [1] for name in files.NEEDED} | {"selected": [[1]], "method": ["a"]}
+    columns = {name: [1] for name in files.NEEDED} | {"selected": [[1]], "truth": [[1]], "method": ["a"]}
     frame = pl.DataFrame(columns)
     frame.write_parquet(tmp_path / "records.parquet")
     found = Result.load(tmp_path)
@@ -244,15 +244,16 @@ def test_records_alone_tell_what_they_can():
             "selected": [[3, 7], None],
             "n_train": [8, 8],
             "n_test": [2, 2],
+            "truth": [["p", "q"], ["q", "q"]],
             "error_rate": [0.1, 0.2],
         }
     )
-    found = _described(records, Path("place/records.parquet"))
+    found = described_records(records, "place/records.parquet")
     data = found["data"]
     assert (data["n_samples"], data["n_features"], data["task"]) == (10, 8, "classification")
     assert (found["kind"], found["chosen_method"]) == ("comparison", None)
     assert [method["name"] for method in found["methods"]] == ["a", "b"]
-    one = _described(records.head(1).rename({"error_rate": "mse"}), Path("place/records.parquet"))
+    one = described_records(records.head(1).rename({"error_rate": "mse"}), "place/records.parquet")
     assert (one["kind"], one["chosen_method"], one["data"]["task"]) == ("selection", "a", "regression")
 
 

@@ -38,7 +38,9 @@ def test_the_signature_is_the_declaration(function, record):
 def test_the_docstring_describes_every_option(function, record):
     text = " ".join(inspect.getdoc(function).split())
     for name, option in options_of(record).items():
-        assert f" {name} : {option.accepts}, default={defaults_of(record)[name]!r} {option.meaning}" in text
+        assert (
+            f" {name} : {option.kind.accepts}, default={defaults_of(record)[name]!r} {option.meaning}" in text
+        )
 
 
 def test_what_the_command_line_offers_is_what_tables_know():

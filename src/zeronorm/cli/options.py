@@ -75,7 +75,6 @@ def _annotated(name: str, found: Option, default: Any) -> Any:
         help=found.help,
         metavar="N" if is_number else found.metavar,
         min=kind.least if is_number else None,
-        show_default=found.default_shown or True,
         autocompletion=COMPLETIONS.get(name),
     )
     return Annotated[type_ if default not in (None, ()) else type_ | None, about]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from zeronorm.evaluation.records import columns_of
 from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
+from zeronorm.result.files import described_records
 from zeronorm.result.record import ResultData
 from zeronorm.result.sentences import compared_classes, effect_name
 
@@ -100,32 +100,8 @@ def render_report(result: ResultData, records: Any) -> str:
 
 def facts_of(records: Any, *, names: Sequence[str] | None = None, n_features: int | None = None) -> Facts:
     """What can be said about records alone."""
-    columns = columns_of(records)
-    methods = list(dict.fromkeys(columns["method"]))
-    indices = {int(i) for row in columns["selected"] if row is not None for i in row}
-    n_known = len(names) if names is not None else max(indices, default=0) + 1
-    truths = [value for row in columns["truth"] for value in row]
-    is_regression = "mse" in columns or "r2" in columns or all(isinstance(v, float) for v in truths)
-    data: dict[str, Any] = {
-        "source": "records of an evaluation",
-        "target": "",
-        "task": "regression" if is_regression else "classification",
-        "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
-        "n_features": n_features or n_known,
-        "class_counts": {},
-        "sha256": None,
-    }
-    described = [
-        {"name": name, "label": name, "class": "", "reference": "", "parameters": {}} for name in methods
-    ]
-    result = ResultData(
-        kind="comparison" if len(methods) > 1 else "selection",
-        data=data,
-        methods=described,
-        chosen_method=methods[0] if len(methods) == 1 else None,
-        names={i: str(names[i]) for i in sorted(indices)} if names is not None else {},
-    )
-    return Facts(result, records)
+    known = described_records(records, "records of an evaluation", names=names, n_features=n_features)
+    return Facts(ResultData(**known), records)
 
 
 def _page(facts: Facts) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from zeronorm._messages import OptionError, setting
+from zeronorm.evaluation.records import columns_of
 from zeronorm.resampling.splits import dense_columns
 from zeronorm.result.models import LinearModel
 from zeronorm.result.plain import PLACES, figure_cells, figures_from
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="ResultData")
 
+RECORDS_ALONE = (
+    "There is no result.json beside the records, so names of features and details of the run are missing."
+)
 NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
 # Also the wide forms of East Asian text; a mark of byte order or NUL in front is dropped by spreadsheets.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -200,7 +204,10 @@ def load(cls: type[R], path: Path) -> R:
             "Give the records.parquet of a run."
         )
     beside = file.parent / "result.json"
-    result = cls.read(beside) if beside.is_file() else cls(**_described(records, file))
+    if beside.is_file():
+        result = cls.read(beside)
+    else:
+        result = cls(**described_records(records, str(file)), notes=[RECORDS_ALONE])
     return replace(
         result,
         records=records,
@@ -237,28 +244,30 @@ def _model_beside(folder: Path) -> Any:
     return LinearModel.load(folder) if (folder / "model.json").is_file() else None
 
 
-def _described(records: Any, file: Path) -> dict[str, Any]:
-    """What can be said about records alone."""
-    methods = records["method"].unique(maintain_order=True).to_list()
-    indices = [i for row in records["selected"].to_list() if row for i in row]
-    is_regression = "mse" in records.columns
-    data: dict[str, Any] = {
-        "source": str(file),
-        "target": "",
-        "task": "regression" if is_regression else "classification",
-        "n_samples": int(records["n_train"][0]) + int(records["n_test"][0]),
-        "n_features": max(indices, default=0) + 1,
-        "class_counts": {},
-        "sha256": None,
-    }
+def described_records(
+    records: Any, source: str, *, names: Sequence[str] | None = None, n_features: int | None = None
+) -> dict[str, Any]:
+    """The fields of a result that records alone can fill, with the names or the number of all features if known."""
+    columns = columns_of(records)
+    methods = list(dict.fromkeys(columns["method"]))
+    indices = {int(i) for row in columns["selected"] if row is not None for i in row}
+    n_known = len(names) if names is not None else max(indices, default=0) + 1
+    has_numbers = all(isinstance(value, float) for row in columns["truth"] for value in row)
+    is_regression = "mse" in columns or "r2" in columns or has_numbers
     return {
         "kind": "comparison" if len(methods) > 1 else "selection",
-        "data": data,
+        "data": {
+            "source": source,
+            "target": "",
+            "task": "regression" if is_regression else "classification",
+            "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
+            "n_features": n_features or n_known,
+            "class_counts": {},
+            "sha256": None,
+        },
         "methods": [
             {"name": name, "label": name, "class": "", "reference": "", "parameters": {}} for name in methods
         ],
         "chosen_method": methods[0] if len(methods) == 1 else None,
-        "notes": [
-            "There is no result.json beside the records, so names of features and details of the run are missing."
-        ],
+        "names": {i: str(names[i]) for i in sorted(indices)} if names is not None else {},
     }

@@ -27,83 +27,76 @@ class OptionKind:
 
     Parameters
     ----------
+    accepts : the values, for a docstring.
     text : what the command line reads: "text", "path", "switch", "number", "choice", "names", "size" or "parameters".
     least : the smallest number.
     values : the texts to choose from.
     """
 
+    accepts: str
     text: str = "text"
     least: int = 0
     values: tuple[str, ...] = ()
 
     def checked(self, name: str, value: Any) -> Any:
         """The value as it is used, or an ``OptionError``."""
+        must_be = self._must_be(value)
+        if must_be is not None:
+            from zeronorm._types import written
+
+            raise OptionError(f"must be {must_be}. Got {written(value)} instead.", name)
         return value
 
+    def _must_be(self, value: Any) -> str | None:
+        """What a value that cannot be used must be; None for all others."""
+        return None
 
-@dataclass(frozen=True)
+
 class WholeNumber(OptionKind):
-    """Whole numbers from ``least`` on, and None where it ``may_be_none``."""
+    """Whole numbers from ``least`` on, and None where the values that are accepted name it."""
 
-    text: str = "number"
-    may_be_none: bool = False
-
-    def checked(self, name: str, value: Any) -> Any:
-        if not (value is None and self.may_be_none) and not _is_count(value, self.least):
-            raise OptionError(
-                f"must be a whole number of at least {self.least}. Got {_written(value)}.", name
-            )
-        return value
+    def _must_be(self, value: Any) -> str | None:
+        is_right = _is_count(value, self.least) or (value is None and "None" in self.accepts)
+        return None if is_right else f"a whole number of at least {self.least}"
 
 
 class Size(OptionKind):
     """A number of features, or None for "auto"."""
 
     def checked(self, name: str, value: Any) -> int | None:
-        if value is None or value == "auto":
-            return None
+        return None if value is None or value == "auto" else int(super().checked(name, value))
+
+    def _must_be(self, value: Any) -> str | None:
         try:
-            count = int(value)
+            is_right = 1 <= int(value) == float(value)
         except (ValueError, TypeError):
-            count = 0
-        if count < 1 or count != float(value):
-            raise OptionError(
-                f"must be a count of at least 1, or 'auto'. Got {_written(value)} instead.", name
-            )
-        return count
+            is_right = False
+        return None if is_right else "a count of at least 1, or 'auto'"
 
 
 class Permutations(OptionKind):
     """A count from 0, or "auto"."""
 
-    def checked(self, name: str, value: Any) -> Any:
-        if value != "auto" and not _is_count(value, 0):
-            raise OptionError(f"must be a count (0 for none) or 'auto'. Got {_written(value)} instead.", name)
-        return value
+    def _must_be(self, value: Any) -> str | None:
+        return None if value == "auto" or _is_count(value, 0) else "a count (0 for none) or 'auto'"
 
 
 class OneOf(OptionKind):
     """One of several texts."""
 
-    def checked(self, name: str, value: Any) -> Any:
-        if value not in self.values:
-            raise OptionError(f"must be one of {self.values}. Got {_written(value)} instead.", name)
-        return value
+    def _must_be(self, value: Any) -> str | None:
+        return None if isinstance(value, str) and value in self.values else f"one of {self.values}"
 
 
-class Predictor(OptionKind):
+class Predictor(OneOf):
     """One of several texts, or an estimator of the scikit-learn kind."""
 
-    def checked(self, name: str, value: Any) -> Any:
-        is_estimator = not isinstance(value, type) and all(
-            hasattr(value, part) for part in ("fit", "predict", "get_params")
-        )
-        if not is_estimator and (not isinstance(value, str) or value not in self.values):
-            raise OptionError(
-                f"must be one of {self.values} or an estimator with fit and predict. Got {_written(value)} instead.",
-                name,
-            )
-        return value
+    def _must_be(self, value: Any) -> str | None:
+        methods = [hasattr(value, part) for part in ("fit", "predict", "get_params")]
+        must_be = super()._must_be(value)
+        if must_be is None or (all(methods) and not isinstance(value, type)):
+            return None
+        return f"{must_be} or an estimator with fit and predict"
 
 
 class Names(OptionKind):
@@ -122,17 +115,8 @@ class Parameters(OptionKind):
         return dict(value or {})
 
 
-PATH, SWITCH = OptionKind("path"), OptionKind("switch")
-
-
 def _is_count(value: Any, least: int) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _written(value: Any) -> str:
-    from zeronorm._types import written
-
-    return written(value)
 
 
 # -- Options ------------------------------------------------------------------------------------------
@@ -145,31 +129,31 @@ class Option:
     Parameters
     ----------
     kind : which values it takes.
-    accepts : these values, for a docstring.
     meaning : what it does, for Python.
     help : the same for the command line; empty for what only Python has.
-    flags : its flags; without a long one, ``--name`` comes first.
-    metavar : what stands for the value on a help page.
-    default_shown : what a help page tells of the default, where that is None.
+    usage : its flags and what stands for the value on a help page; without a long flag, ``--name`` comes first.
     """
 
     kind: OptionKind
-    accepts: str
     meaning: str
     help: str = ""
-    flags: tuple[str, ...] = ()
-    metavar: str | None = None
-    default_shown: str | None = None
+    usage: str = ""
 
-    def flags_of(self, name: str) -> tuple[str, ...]:
+    def flags_of(self, name: str) -> list[str]:
         """All flags, the one that messages mention first."""
-        has_long = any(flag.startswith("--") for flag in self.flags)
-        return self.flags if has_long else (f"--{name.replace('_', '-')}", *self.flags)
+        flags = [word for word in self.usage.split() if word.startswith("-")]
+        has_long = any(flag.startswith("--") for flag in flags)
+        return flags if has_long else [f"--{name.replace('_', '-')}", *flags]
+
+    @property
+    def metavar(self) -> str | None:
+        """What stands for the value on a help page."""
+        return next((word for word in self.usage.split() if not word.startswith("-")), None)
 
 
-def option(default: Any, kind: OptionKind, accepts: str, meaning: str, help: str = "", **shown: Any) -> Any:
+def option(default: Any, kind: OptionKind, meaning: str, help: str = "", usage: str = "") -> Any:
     """A field of a record of options."""
-    return field(default=default, metadata={"option": Option(kind, accepts, meaning, help, **shown)})
+    return field(default=default, metadata={"option": Option(kind, meaning, help, usage)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +183,7 @@ def documents(record: type[Options], data: Option) -> Callable[[F], F]:
         lines = []
         for name, parameter in inspect.signature(function).parameters.items():
             default = "" if parameter.default is parameter.empty else f", default={parameter.default!r}"
-            lines.append(f"{name} : {declared[name].accepts}{default}")
+            lines.append(f"{name} : {declared[name].kind.accepts}{default}")
             lines.append(textwrap.indent(textwrap.fill(declared[name].meaning, DOC_WIDTH), "    "))
         listing = textwrap.indent("\n".join(lines), "    ")
         function.__doc__ = (function.__doc__ or "").replace("    {parameters}", listing)

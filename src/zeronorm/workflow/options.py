@@ -12,8 +12,6 @@ from typing import Any
 
 from zeronorm._messages import Mention, Naming, OptionError, setting
 from zeronorm.workflow.kinds import (
-    PATH,
-    SWITCH,
     Names,
     OneOf,
     Option,
@@ -27,17 +25,17 @@ from zeronorm.workflow.kinds import (
     option,
 )
 
+SWITCH, NAMES = OptionKind("bool", "switch"), Names("str or list of str", "names")
 PATTERNS = "a name, a pattern such as 'AFFX*', or re:REGEX; repeat for more."
 DATA = Option(
-    OptionKind(),
-    "array-like, sparse matrix, data frame, Design, path or str",
+    OptionKind("array-like, sparse matrix, data frame, Design, path or str"),
     'The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard input), or the '
     "name of a known data set. Files ending in .npy or .zncols, and .parquet files with a separate target, are not "
     "loaded into memory as a whole; nor are .zarr folders, and .h5ad files that are larger than 512 MiB or for which a "
     "memory budget is given.",
     "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; a Zarr "
     "folder; - for standard input; or a name from `zeronorm datasets`.",
-    metavar="DATA",
+    "DATA",
 )
 
 
@@ -61,92 +59,81 @@ class DataOptions(Options):
 
     target: Any = option(
         None,
-        OptionKind(),
-        "str, path, array-like or None",
+        OptionKind("str, path, array-like or None"),
         "Name of a column, or an array. For data on disk also the path of a .npy file.",
         "Column to predict, or a .npy file for data that stay on disk.",
-        flags=("-t",),
-        metavar="COLUMN",
+        "-t COLUMN",
     )
     task: str | None = option(
         None,
-        OptionKind("choice", values=("classification", "regression")),
-        '{"classification", "regression"} or None',
+        OptionKind(
+            '{"classification", "regression"} or None', "choice", values=("classification", "regression")
+        ),
         "What the target holds. None infers it from the target; a note says so.",
         "Default: decided from the target; a note says so.",
     )
     samples: Any = option(
         None,
-        PATH,
-        "path, data frame or None",
+        OptionKind("path, data frame or None", "path"),
         "A second table with one row per sample that holds the target. It is joined by the names of the samples. Its "
         "other columns become features only if ``keep``, ``only`` or ``categorical`` name them.",
         "Second file with the target, one row per sample; --id names its column of samples.",
-        metavar="FILE",
+        "FILE",
     )
     id: str | None = option(
         None,
-        OptionKind(),
-        "str or None",
+        OptionKind("str or None"),
         "Column with the names of the samples.",
         "Column with the names of the samples.",
-        metavar="COLUMN",
+        "COLUMN",
     )
     sample_groups: Any = option(
         None,
-        OptionKind(),
-        "str, array-like or None",
+        OptionKind("str, array-like or None"),
         "Column or array that says which samples belong together (patients, batches).",
         "Column that tells which samples belong together (patient, batch).",
-        flags=("--groups", "--sample-groups"),
-        metavar="COLUMN",
+        "--groups --sample-groups COLUMN",
     )
     feature_groups: Any = option(
         None,
-        PATH,
-        "list, dict, path or None",
+        OptionKind("list, dict, path or None", "path"),
         "One label per feature, a dict from feature to group, or the path of a file. The features of a group are "
         "selected together or not at all.",
         "CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
-        metavar="FILE",
+        "FILE",
     )
     keep: tuple[str, ...] = option(
         (),
-        Names("names"),
-        "str or list of str",
+        NAMES,
         "Features that must be selected. Like ``ignore``, ``only`` and ``categorical`` also patterns such as "
         '"AFFX*" and regular expressions such as "re:^AFFX".',
         f"Columns that must be selected: {PATTERNS}",
-        metavar="NAME",
+        "NAME",
     )
     ignore: tuple[str, ...] = option(
-        (),
-        Names("names"),
-        "str or list of str",
-        "Columns to leave out.",
-        f"Columns to leave out: {PATTERNS}",
-        metavar="NAME",
+        (), NAMES, "Columns to leave out.", f"Columns to leave out: {PATTERNS}", "NAME"
     )
     only: tuple[str, ...] = option(
         (),
-        Names("names"),
-        "str or list of str",
+        NAMES,
         "The columns to use as features. Empty: all.",
         f"Columns to use as features: {PATTERNS}",
-        metavar="NAME",
+        "NAME",
     )
     categorical: tuple[str, ...] = option(
         (),
-        Names("names"),
-        "str or list of str",
+        NAMES,
         "Columns whose numbers are codes of categories.",
         "Column whose numbers are codes of categories; repeat for more.",
-        metavar="COLUMN",
+        "COLUMN",
     )
     missing: str = option(
         "median",
-        OptionKind("choice", values=("median", "error", "drop-rows", "drop-columns")),
-        '{"median", "error", "drop-rows", "drop-columns"}',
+        OptionKind(
+            '{"median", "error", "drop-rows", "drop-columns"}',
+            "choice",
+            values=("median", "error", "drop-rows", "drop-columns"),
+        ),
         'What to do with missing values. "median" fills them with the median of the column, computed anew on each '
         "training part.",
         "What to do with missing values. median: fill in the median of each training part.",
@@ -154,63 +141,51 @@ class DataOptions(Options):
     drop_unlabelled: bool = option(
         False,
         SWITCH,
-        "bool",
         "Whether to leave out samples without a value in the target. Otherwise they are an error.",
         "Leave out samples without a value in the target.",
     )
     min_class_size: int = option(
         0,
-        WholeNumber(),
-        "int",
+        WholeNumber("int", "number"),
         "Classes with fewer samples are left out.",
         "Leave out classes with fewer samples.",
     )
     transpose: bool = option(
         False,
         SWITCH,
-        "bool",
         "Whether the samples of a file are in columns.",
         "Samples are in columns, as in gene tables.",
     )
     delimiter: str | None = option(
         None,
-        OptionKind(),
-        "str or None",
+        OptionKind("str or None"),
         "Character between two cells of a text file. None: the one that fits the file.",
         "Separator of a text file, such as ';' or tab. Default: detected.",
-        metavar="CHARACTER",
+        "CHARACTER",
     )
     decimal_comma: bool = option(
-        False,
-        SWITCH,
-        "bool",
-        "Whether decimals of a text file are written with a comma.",
-        "Numbers are written 1,5.",
+        False, SWITCH, "Whether decimals of a text file are written with a comma.", "Numbers are written 1,5."
     )
     encoding: str | None = option(
         None,
-        OptionKind(),
-        "str or None",
+        OptionKind("str or None"),
         'Encoding of text files, such as "gb18030". None: detected from the content.',
         "Encoding of text files, such as gb18030. Default: detected.",
-        metavar="NAME",
+        "NAME",
     )
     random_state: int = option(
         0,
-        WholeNumber(),
-        "int",
+        WholeNumber("int", "number"),
         "Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.",
         "Seed of the random numbers.",
-        flags=("--seed",),
+        "--seed",
     )
     memory_budget: int | None = option(
         None,
-        OptionKind("size"),
-        "int or None",
+        OptionKind("int or None", "size"),
         "Bytes that blocks of data on disk may take in each process. None: 512 MiB.",
-        "Memory for data that stay on disk, such as 512M or 2G.",
-        metavar="SIZE",
-        default_shown="512M",
+        "Memory for data that stay on disk, such as 512M or 2G. Default: 512M.",
+        "SIZE",
     )
 
 
@@ -220,44 +195,37 @@ class Settings(DataOptions):
 
     features: Any = option(
         "auto",
-        Size(),
-        'int or "auto"',
+        Size('int or "auto"'),
         'Number of features. "auto" chooses it inside the folds.',
         "Number of features, or auto to choose it inside the folds.",
-        flags=("-k",),
-        metavar="N|auto",
+        "-k N|auto",
     )
     params: Mapping[str, Any] = option(
         None,
-        Parameters("parameters"),
-        "dict or None",
+        Parameters("dict or None", "parameters"),
         "Parameters of the method.",
         "Parameter of the method, such as C=10; repeat for more.",
-        flags=("--param", "-p"),
-        metavar="NAME=VALUE",
+        "--param -p NAME=VALUE",
     )
     rule: str = option(
         "one_se",
-        OneOf("choice", values=("one_se", "best")),
-        '{"one_se", "best"}',
+        OneOf('{"one_se", "best"}', "choice", values=("one_se", "best")),
         'How "auto" chooses the number of features: the best mean score, or the fewest features within one standard '
         "error of it.",
         "How auto chooses the number of features.",
     )
     metric: str | None = option(
         None,
-        OptionKind(),
-        "str or None",
+        OptionKind("str or None"),
         'What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse", "mae", '
         '"r2", the name of a registered ``Metric`` or of a scikit-learn scorer. None: the balanced error rate, or the '
         "mean squared error.",
         "What to measure: auc, error_rate, r2 … or any scorer of scikit-learn.",
-        metavar="NAME",
+        "NAME",
     )
     predictor: Any = option(
         "linear",
-        Predictor("choice", values=("linear", "gaussian")),
-        '{"linear", "gaussian"} or estimator',
+        Predictor('{"linear", "gaussian"} or estimator', "choice", values=("linear", "gaussian")),
         "What predicts the target from the selected features, inside the folds and at the end: a linear support "
         "vector machine or ridge regression, a machine with a Gaussian kernel (for curved boundaries; its time grows "
         "with the square of the number of samples), or an estimator of the scikit-learn kind.",
@@ -265,40 +233,39 @@ class Settings(DataOptions):
     )
     max_features: int | None = option(
         None,
-        WholeNumber(least=1, may_be_none=True),
-        "int or None",
+        WholeNumber("int or None", "number", least=1),
         "Largest number of features to try. None: 128.",
         "Largest number of features to try.",
     )
     cv: int = option(
-        5, WholeNumber(least=2), "int", "Number of outer folds.", "Number of folds of the cross-validation."
+        5,
+        WholeNumber("int", "number", least=2),
+        "Number of outer folds.",
+        "Number of folds of the cross-validation.",
     )
     repeats: int = option(
         1,
-        WholeNumber(least=1),
-        "int",
+        WholeNumber("int", "number", least=1),
         "How often the folds are drawn anew.",
         "How many times to repeat the outer cross-validation, with new folds.",
     )
     permutations: int | str = option(
         "auto",
-        Permutations(),
-        'int or "auto"',
+        Permutations('int or "auto"'),
         'Number of permuted targets on which the whole procedure is repeated, for a p-value. "auto": up to 99 if that '
         "is estimated to take less than 20 seconds, otherwise none; 19 in up to two minutes where the metric has no "
         "interval, so that nothing else can test the result.",
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
-        metavar="N|auto",
+        "N|auto",
     )
     n_jobs: int | None = option(
         None,
-        OptionKind("number", least=-1),
-        "int or None",
+        OptionKind("int or None", "number", least=-1),
         "Number of processes. None decides by the amount of work. The result does not depend on it.",
         "Number of processes: -1 uses all cores, 0 decides from the amount of work.",
-        flags=("--jobs", "-j"),
+        "--jobs -j",
     )
-    verbose: bool = option(False, SWITCH, "bool", "Show progress.")
+    verbose: bool = option(False, SWITCH, "Show progress.")
 
     @property
     def has_own_groups(self) -> bool:
@@ -312,37 +279,30 @@ class RunOptions(Settings):
 
     device: str | None = option(
         None,
-        OptionKind(),
-        "str or None",
+        OptionKind("str or None"),
         'Device to which the features are copied in blocks and where methods compute, such as "cuda"; needs torch or '
         "CuPy. None: where the data are.",
         "Device on which to compute, such as cuda.",
-        metavar="NAME",
+        "NAME",
     )
     dask: str | None = option(
         None,
-        OptionKind(),
-        "str or None",
+        OptionKind("str or None"),
         "Address of a Dask scheduler whose workers do what runs side by side. None: processes of this machine.",
         "Address of a Dask scheduler whose workers do the work.",
-        metavar="ADDRESS",
+        "ADDRESS",
     )
     out: Any = option(
         None,
-        PATH,
-        "path or None",
+        OptionKind("path or None", "path"),
         "Folder for the results. It also keeps finished parts if the run is interrupted.",
         "Folder for the results.",
-        flags=("-o",),
-        metavar="FOLDER",
+        "-o FOLDER",
     )
-    force: bool = option(
-        False, SWITCH, "bool", "Whether to replace results in ``out``.", "Replace existing results."
-    )
+    force: bool = option(False, SWITCH, "Whether to replace results in ``out``.", "Replace existing results.")
     resume: bool = option(
         False,
         SWITCH,
-        "bool",
         "Whether to continue with the finished parts in ``out``.",
         "Continue an interrupted run; its finished parts are not computed again.",
     )
@@ -354,29 +314,25 @@ class SelectOptions(RunOptions):
 
     method: str | None = option(
         None,
-        OptionKind(),
-        "str or None",
+        OptionKind("str or None"),
         'Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the selector '
         'named in ``params``. None or "auto": a few methods and their consensus are compared inside the training '
         "parts, which takes up to ten times as long as one method, more with small tables.",
         "A name from `zeronorm methods`. Default: auto, which compares a few; up to ten times as long.",
-        flags=("-m",),
-        metavar="NAME",
+        "-m NAME",
     )
     save_model: bool = option(
         False,
         SWITCH,
-        "bool",
         "Whether to write the predictor on the selected features to ``out``, as model.json.",
         "Write model.json, for `zeronorm apply`.",
     )
     write_table: Any = option(
         None,
-        PATH,
-        "path or None",
+        OptionKind("path or None", "path"),
         "File (.csv or .parquet) for the target and the selected columns.",
         "CSV or Parquet file for the selected columns and the target.",
-        metavar="FILE",
+        "FILE",
     )
 
     def __post_init__(self) -> None:
@@ -395,28 +351,23 @@ class CompareOptions(RunOptions):
 
     methods: Any = option(
         None,
-        OptionKind(),
-        "str, list of str or None",
+        OptionKind("str, list of str or None"),
         'Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods. None: '
         "fisher and rfe.",
         "Names of methods, separated by commas; or all-fast. Default: fisher,rfe.",
-        flags=("-m",),
-        metavar="NAMES",
+        "-m NAMES",
     )
     params: Mapping[str, Any] = option(
         None,
-        Parameters("parameters"),
-        "dict or None",
+        Parameters("dict or None", "parameters"),
         'Parameters by method, such as ``{"rfe": {"C": 3}}``.',
         "Parameter of one method, such as rfe.C=3; repeat for more.",
-        flags=("--param", "-p"),
-        metavar="METHOD.NAME=VALUE",
+        "--param -p METHOD.NAME=VALUE",
     )
     permutations: int | str = option(
         0,
-        Permutations(),
-        "int",
+        Permutations("int"),
         "Number of permuted targets for a p-value of each method.",
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
-        metavar="N|auto",
+        "N|auto",
     )
