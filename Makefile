@@ -16,23 +16,22 @@ OLDEST = 'highspy==1.7.*' 'joblib==1.3.*' 'numba==0.60.*' 'numpy==1.26.*' 'sciki
 # Where the tests on a GPU run: an interpreter with torch for CUDA or CuPy.
 GPU_PYTHON ?= $(BIN)/python
 
-.PHONY: demo test test-oldest test-slow test-gpu mutation bench docs docs-quick release-check lint format index warmup browser clean
+.PHONY: demo test test-oldest test-slow test-gpu mutation house bench docs docs-quick release-check lint format index warmup browser clean
 
-$(VENV)/.dev: pyproject.toml
+$(VENV)/.dev: pyproject.toml studies/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip --version > /dev/null 2>&1 || $(BIN)/python -m ensurepip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e ./studies
 	touch $@
 
 # Only what the commands and the report need, by the pip that is there, where there is one: an own pip takes
-# five seconds. Modules are compiled when they are first used, not all before. From 0.29 on typer needs pydantic,
-# whose long index alone takes pip five seconds.
+# five seconds. Modules are compiled when they are first used, not all before.
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	if $(PYTHON) -m pip --python $(BIN)/python --version > /dev/null 2>&1; \
 	then pip="$(PYTHON) -m pip --python $(BIN)/python"; \
 	else $(BIN)/python -m ensurepip > /dev/null; pip="$(BIN)/python -m pip"; fi; \
-	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]' 'typer<0.29'
+	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
@@ -66,6 +65,9 @@ test-gpu: $(VENV)/.dev  ## the operations and methods on a CUDA device; skipped,
 mutation: $(VENV)/.dev  ## faults put in one at a time, each of which a test should notice
 	$(TEST_THREADS) $(BIN)/python tests/mutation/run.py
 
+house: $(VENV)/.dev  ## how simple the package is: files, functions and depth of a fit, classes, constants, lines
+	$(BIN)/python tools/house.py
+
 bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
 	$(BIN)/python benchmarks/run.py
 
@@ -81,11 +83,16 @@ release-check: $(VENV)/.dev  ## build, check contents and README, install in a c
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
 	rm -rf dist build/release
 	$(BIN)/python -m build --outdir dist .
-	$(BIN)/python -m twine check --strict dist/*
-	$(BIN)/python docs/check_wheel.py dist
+	$(BIN)/python -m build --outdir dist/studies studies
+	$(BIN)/python -m twine check --strict dist/*.* dist/studies/*
+	$(BIN)/python docs/check_wheel.py dist src
+	$(BIN)/python docs/check_wheel.py dist/studies studies/src
 	$(PYTHON) -m venv build/release
 	build/release/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[app]"
 	cd build && release/bin/zeronorm --version && release/bin/zeronorm methods --task regression
+	cd build && ! release/bin/zeronorm study --list
+	build/release/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/studies/*.whl
+	cd build && release/bin/zeronorm study --list
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

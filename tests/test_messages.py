@@ -65,7 +65,7 @@ MESSAGES = {
     "rare class, intervals": (lambda: IntervalSelector().fit(X, ONE_Q), "class 'q'"),
     "parameter": (lambda: RFE(C=np.float64(-1.0)).fit(X, Y), "Got -1.0 instead"),
     "size": (lambda: RFE(n_features_to_select=np.int64(0)).fit(X, Y), "Got 0 instead"),
-    "sizes": (lambda: SelectorCV(FisherScore(), sizes=[np.int64(9)]).fit(X, Y), "9"),
+    "sizes": (lambda: SelectorCV(FisherScore(), sizes=[np.int64(9)]).fit(X, Y), "Got [9] instead"),
     "column": (lambda: FisherScore(always_keep=np.array(["z"])).fit(FRAME, Y), "column 'z'"),
     "group": (lambda: FisherScore(feature_groups=[list(FRAME.columns)] * 2).fit(FRAME, Y), "column 'a'"),
     "name": (lambda: as_design(FRAME.where(FRAME < 1.0)), "column 2 ('c')"),
@@ -108,7 +108,7 @@ MESSAGES = {
     "row in evaluate": (lambda: zeronorm.evaluate(RFE(), [[1, 2], 3], [0, 1]), "no list of values: 3;"),
     "row in select": (lambda: zeronorm.select([[1, 2], 3], [0, 1]), "no list of values: 3;"),
     "fraction": (lambda: make_polynomial_toy(20, target=np.float64(1.5)), "Got 1.5 instead"),
-    "folds": (lambda: zeronorm.select(X, WORDS, cv=np.int64(1)), "1"),
+    "folds": (lambda: zeronorm.select(X, WORDS, cv=np.int64(1)), "Got 1."),
     "features": (lambda: zeronorm.select(X, WORDS, features=np.int64(0)), "Got 0 instead"),
     "seed": (lambda: zeronorm.evaluate(FisherScore(), X, Y, random_state=np.int64(-1)), "Got -1"),
 }

@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 import zeronorm
-from zeronorm.registry import all_methods, generated_files, get_method, parameters_of, register
+from zeronorm.registry import (
+    all_methods,
+    generated_files,
+    get_method,
+    names_in_sources,
+    parameters_of,
+    register,
+)
 
 PACKAGE = Path(zeronorm.__file__).parent
 
@@ -19,6 +26,11 @@ PACKAGE = Path(zeronorm.__file__).parent
 def test_generated_index_is_fresh():
     for file, text in generated_files(PACKAGE).items():
         assert file.read_text(encoding="utf-8") == text, f"{file.name} is stale: run `make index`"
+
+
+def test_the_index_names_every_method_of_the_package():
+    own = [method for method in all_methods() if method.cls.__module__.startswith("zeronorm.")]
+    assert names_in_sources() == sorted(method.name for method in own)
 
 
 def test_every_public_name_resolves():

@@ -177,17 +177,6 @@ def test_memory_of_long_vectors_is_used_again(monkeypatch):
     assert third.sum() == 420
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_each_part_is_read_once_and_in_turn(ahead):
-    for n_parts in range(5):
-        read = []
-        parts = read_in_turn(
-            lambda place, read=read: read.append(place) or -place, range(n_parts), ahead=ahead
-        )
-        assert list(parts) == [-place for place in range(n_parts)]
-        assert read == list(range(n_parts))
-
-
 def test_after_an_error_nothing_more_is_read():
     """An error in the first of a thousand parts must not wait for the others, nor an interrupt."""
     read = []
@@ -235,15 +224,6 @@ def test_parts_come_in_their_order(ahead, n):
 
     assert list(read_in_turn(place, list(range(n)), ahead=ahead)) == [10 * k for k in range(n)]
     assert read == list(range(n))
-
-
-def test_the_next_part_is_read_while_one_is_used():
-    read = []
-    parts = read_in_turn(lambda k: read.append(k) or k, [0, 1, 2], ahead=True)
-    assert next(parts) == 0
-    assert next(parts) == 1
-    assert set(read) >= {0, 1}
-    assert list(parts) == [2]
 
 
 def test_several_parts_are_worked_on_side_by_side():

@@ -6,7 +6,8 @@ method run ``make index``. A test fails when the index is stale.
 
 A package outside adds methods by decorating its classes with ``@register`` and naming them, or the modules
 they are in, as entry points of the group ``zeronorm.selectors``. Modules that enter something else (a chart, a
-metric, a file format, a backend, a loss) are named in the group ``zeronorm.extensions``.
+metric, a file format, a backend, a loss) are named in the group ``zeronorm.extensions``, functions that add a command
+to a ``typer.Typer`` in the group ``zeronorm.commands``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ T = TypeVar("T", bound=type)
 KINDS = ("selector", "meta", "model", "transformer")
 ENTRY_POINTS = "zeronorm.selectors"
 EXTENSIONS = "zeronorm.extensions"
+COMMANDS = "zeronorm.commands"
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,9 @@ def _full_name(cls: type) -> str:
 
 def all_methods(kind: str | None = None) -> list[MethodInfo]:
     """All registered methods, by family and name."""
-    from zeronorm._index import MODULES
+    from zeronorm._index import METHODS
 
-    for module in MODULES:
+    for module in dict.fromkeys(METHODS.values()):
         importlib.import_module(module)
     outside = _methods_of_other_packages()
     methods = [m for m in _METHODS.values() if m.cls.__module__.startswith("zeronorm.") or m.name in outside]
@@ -123,23 +124,16 @@ def all_methods(kind: str | None = None) -> list[MethodInfo]:
 
 def names_in_sources() -> list[str]:
     """Names of the methods of this package, without the time that importing them takes."""
-    from zeronorm._index import MODULES
+    from zeronorm._index import METHODS
 
-    package = Path(__file__).resolve().parent
-    files = [package.joinpath(*module.split(".")[1:]).with_suffix(".py") for module in MODULES]
-    found = (re.findall(r'^@register\(\s*"([^"]+)"', file.read_text("utf-8"), re.MULTILINE) for file in files)
-    return sorted(name for names in found for name in names)
+    return sorted(METHODS)
 
 
 @cache
 def _methods_of_other_packages() -> frozenset[str]:
-    """Names of the methods that installed packages announce; a package that is broken only loses its own."""
+    """Names of the methods that installed packages announce."""
     found: set[str] = set()
-    for point in metadata.entry_points(group=ENTRY_POINTS):
-        try:
-            found |= _announced(point.load())
-        except Exception as error:  # whatever another package does wrong must not stop this one
-            _warn_of_broken(point, "the method", error)
+    use_entry_points(ENTRY_POINTS, "method", lambda point: found.update(_announced(point.load())))
     return frozenset(found)
 
 
@@ -149,21 +143,22 @@ def load_extensions() -> None:
 
     Whoever looks up a chart, a metric, a file format, a backend or a loss by name calls this first.
     """
-    for point in metadata.entry_points(group=EXTENSIONS):
+    use_entry_points(EXTENSIONS, "extension", lambda point: point.load())
+
+
+def use_entry_points(group: str, kind: str, use: Callable[[metadata.EntryPoint], Any]) -> None:
+    """Hand each entry point of a group to ``use``; a package that is broken only loses its own, with a warning."""
+    for point in metadata.entry_points(group=group):
         try:
-            point.load()
-        except Exception as error:  # as above
-            _warn_of_broken(point, "the extension", error)
-
-
-def _warn_of_broken(point: metadata.EntryPoint, kind: str, error: Exception) -> None:
-    package = point.dist.name if point.dist is not None else point.value
-    warnings.warn(
-        f"The package {package!r} adds {kind} {point.name!r} to zeronorm, but it cannot be loaded "
-        f"({type(error).__name__}: {error}). Update or remove that package.",
-        RuntimeWarning,
-        stacklevel=4,
-    )
+            use(point)
+        except Exception as error:  # whatever another package does wrong must not stop this one
+            package = point.dist.name if point.dist is not None else point.value
+            warnings.warn(
+                f"The package {package!r} adds the {kind} {point.name!r} to zeronorm, but it cannot be loaded "
+                f"({type(error).__name__}: {error}). Update or remove that package.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
 
 def _announced(found: Any) -> set[str]:
@@ -247,8 +242,8 @@ HOME_OF_KIND = {
 }
 
 
-def _registered_classes(source: str) -> list[tuple[str, str]]:
-    """(class name, kind) of the registered classes in a source text."""
+def _registered_classes(source: str) -> list[tuple[str, str, str]]:
+    """(class name, name of the method, kind) of the registered classes in a source text."""
     found = []
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef):
@@ -257,27 +252,30 @@ def _registered_classes(source: str) -> list[tuple[str, str]]:
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "register":
                 kinds = [k.value for k in call.keywords if k.arg == "kind"]
                 kind = ast.literal_eval(kinds[0]) if kinds else "selector"
-                found.append((node.name, kind))
+                found.append((node.name, ast.literal_eval(call.args[0]), kind))
     return found
 
 
-def scan_exports(package: Path) -> dict[str, dict[str, str]]:
-    """Public names by package, read from the sources without importing them."""
+def scan_sources(package: Path) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """Public names by package, and the module of each method, read from the sources without importing them."""
     exports: dict[str, dict[str, str]] = {home: {} for home in sorted(set(HOME_OF_KIND.values()))}
+    methods = {}
     for folder in ("selectors", "models", "transformers"):
         for file in sorted((package / folder).rglob("*.py")):
             module = ".".join(("zeronorm", *file.relative_to(package).with_suffix("").parts))
-            for name, kind in _registered_classes(file.read_text(encoding="utf-8")):
-                exports[HOME_OF_KIND[kind]][name] = module
+            for cls, method, kind in _registered_classes(file.read_text(encoding="utf-8")):
+                exports[HOME_OF_KIND[kind]][cls] = module
+                methods[method] = module
     for home, names in EXTRA_EXPORTS.items():
         for name, module in names.items():
             relative = Path(*module.split(".")[1:])
             if (package / relative).with_suffix(".py").exists() or (package / relative).is_dir():
                 exports[home][name] = module
-    return {home: dict(sorted(names.items())) for home, names in exports.items()}
+    sorted_exports = {home: dict(sorted(names.items())) for home, names in exports.items()}
+    return sorted_exports, dict(sorted(methods.items(), key=lambda item: item[1]))
 
 
-def render_index(exports: dict[str, dict[str, str]]) -> str:
+def render_index(exports: dict[str, dict[str, str]], methods: dict[str, str]) -> str:
     """Text of ``_index.py``."""
     lines = ['"""Where public names live. Generated by `make index`; do not edit."""', ""]
     lines += ["EXPORTS: dict[str, dict[str, str]] = {"]
@@ -289,13 +287,10 @@ def render_index(exports: dict[str, dict[str, str]]) -> str:
         lines += [f'        "{name}": "{module}",' for name, module in names.items()]
         lines.append("    },")
     lines += ["}", ""]
-    registered = sorted({m for names in exports.values() for m in names.values() if _is_method_module(m)})
-    lines += ["MODULES: tuple[str, ...] = ("] + [f'    "{m}",' for m in registered] + [")", ""]
+    lines += ["METHODS: dict[str, str] = {"]
+    lines += [f'    "{name}": "{module}",' for name, module in methods.items()]
+    lines += ["}", ""]
     return "\n".join(lines)
-
-
-def _is_method_module(module: str) -> bool:
-    return module.split(".")[1] in ("selectors", "models", "transformers") and module.count(".") > 1
 
 
 def render_stub(home: str, names: dict[str, str]) -> str:
@@ -310,8 +305,8 @@ def render_stub(home: str, names: dict[str, str]) -> str:
 
 def generated_files(package: Path) -> dict[Path, str]:
     """All generated files with their texts."""
-    exports = scan_exports(package)
-    files = {package / "_index.py": render_index(exports)}
+    exports, methods = scan_sources(package)
+    files = {package / "_index.py": render_index(exports, methods)}
     for home, names in exports.items():
         folder = package.joinpath(*home.split(".")[1:])
         files[folder / "__init__.pyi"] = render_stub(home, names)

@@ -13,7 +13,6 @@ import pytest
 
 import zeronorm
 from zeronorm.cli.main import run
-from zeronorm.selection.problem import Progress, RunBar
 from zeronorm.workflow.result import Result
 
 from .conftest import QUICK, select, selected_names, small_rows, write_csv
@@ -42,6 +41,7 @@ def test_result_json_says_where_the_result_comes_from(data_file, tmp_path):
     assert result.data["n_features"] == 12
     assert len(result.data["sha256"]) == 64
     assert result.provenance["seed"] == 5
+    assert result.provenance["command"].startswith(f"zeronorm select {data_file} --target label")
     X = np.asarray([row[:-1] for row in small_rows()])
     for feature in result.selected:
         assert feature.column == int(feature.name[1:])
@@ -246,20 +246,6 @@ def test_the_headline_and_chance_are_printed(data_file, tmp_path, capsys):
     assert "2 of 12 features predict label." in printed
     assert "Without any feature it is 50.0 %." in printed
     assert "p = 0.05" in printed
-
-
-def test_the_progress_bar_names_method_and_fold_and_starts_at_once(data_file, tmp_path, monkeypatch):
-    said = []
-    monkeypatch.setattr(RunBar, "_update", lambda _self, **changes: said.append(changes))
-    arguments = {"method": "fisher", "features": 2, "cv": 3, "permutations": 2, "verbose": True}
-    zeronorm.select(data_file, "label", **arguments)
-    texts = [change["description"] for change in said if "description" in change]
-    assert texts[:3] == ["fisher, all samples", "fisher, fold 1 of 3", "fisher, fold 2 of 3"]
-    assert "permutation 2 of 2, fisher, fold 3 of 3" in texts
-    total = next(change["total"] for change in said if "total" in change)
-    assert sum(change.get("advance", 0) for change in said) == total == 1 + 3 * 3
-    with Progress(True).whole("Reading") as bar:
-        assert bar._display.tasks[0].description == "Reading"
 
 
 def test_the_installed_program_selects(data_file, tmp_path):

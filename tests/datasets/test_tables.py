@@ -333,16 +333,11 @@ def test_a_name_is_proposed_once():
     )
 
 
-def saved(tmp_path, text):
-    file = tmp_path / "table.csv"
-    file.write_text(text, encoding="utf-8")
-    return file
-
-
 def test_a_target_that_is_a_row_asks_to_transpose(tmp_path):
     """Tables of genes have a sample in each column."""
     header = "gene," + ",".join(f"S{place}" for place in range(60))
-    file = saved(tmp_path, "\n".join([header, "status," + ",".join(STATES), "G1," + ",".join(A)]) + "\n")
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join([header, "status," + ",".join(STATES), "G1," + ",".join(A)]) + "\n")
     with pytest.raises(
         DataError, match=r"no such column\. A row is called so; if samples are in columns, set transpose"
     ):

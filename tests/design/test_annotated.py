@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from zeronorm import as_design
-from zeronorm.design import DataFileError, SparseDesign, annotated, pack
+from zeronorm.design import DataFileError, SparseDesign, pack
 from zeronorm.design.annotated import DenseBands, SparseBands, StoredDense, _cut
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.design.sparse import SparseFileDesign
@@ -245,21 +245,3 @@ def test_lines_are_cut_by_their_stored_values():
     assert list(_cut(bounds, 2)) == [range(1), range(1, 3), range(3, 4), range(4, 5), range(5, 6)]
     assert list(_cut(bounds, 100)) == [range(6)]
     assert list(_cut(np.array([0]), 4)) == []
-
-
-@pytest.mark.parametrize("values", ["plain", "masked", "categories"])
-def test_entries_of_a_column_of_a_table(values):
-    if values == "plain":
-        assert annotated._entries(np.array(["a", "b"])).tolist() == ["a", "b"]
-    elif values == "masked":
-        column = {"values": np.array(["a", "b"]), "mask": np.array([False, False])}
-        assert annotated._entries(column).tolist() == ["a", "b"]
-        column["mask"][1] = True
-        assert annotated._entries(column) is None
-        assert annotated._entries({"values": np.array(["a"])}).tolist() == ["a"]
-    else:
-        column = {"categories": np.array(["a", "b"]), "codes": np.array([1, 0, 1])}
-        assert annotated._entries(column).tolist() == ["b", "a", "b"]
-        column["codes"][2] = -1
-        assert annotated._entries(column) is None
-        assert annotated._entries({}) is None

@@ -146,7 +146,8 @@ def test_what_a_design_does_where_nothing_else_is_asked_for():
     pairs = as_design(xp.asarray(X)).distances(np.ones(9))
     np.testing.assert_allclose(pairs, np.abs(X[:, None] - X[None]).sum(axis=2), atol=1e-10)
     assert as_design(X).distances(np.ones(9)) is None
-    assert not StandardizedDesign(as_design(X), np.zeros(9), np.ones(9))._unit_variance
+    plain = StandardizedDesign(as_design(X), np.zeros(9), np.ones(9))
+    np.testing.assert_allclose(plain.squared_norms(), (X**2).sum(axis=0))
 
 
 def test_too_large_matrices_are_refused_before_they_are_computed(monkeypatch):

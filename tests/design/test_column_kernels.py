@@ -11,28 +11,42 @@ from zeronorm.design import column_kernels
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_sums_of_outer_squares_in_parts_do_not_depend_on_the_number_of_threads(order, monkeypatch):
-    """Several parts of unequal size, each summed by one thread, columns of large mean, weights with zeros."""
-    monkeypatch.setattr(column_kernels, "_PAIRS_PER_PART", 20_000)
+@pytest.mark.parametrize("shape", [(200, 14_001), (600, 900)])
+def test_gram_matrices_do_not_depend_on_the_number_of_threads(order, shape, monkeypatch):
+    """Parts of the sum of unequal size, each by one thread, or tiles of the matrix; large means, weights with zeros."""
     rng = np.random.default_rng(0)
-    X = np.array(rng.normal(size=(31, 901)) + 5.0, dtype=np.float32, order=order)
-    columns, rows = np.arange(901) % 4 / 3, np.arange(31) % 3 / 2
-    assert len(column_kernels.outer_square_parts(31, 901)) == 16
-    assert len(column_kernels.outer_square_parts(901, 31)) > 1
+    n, p = shape
+    X = np.array(rng.normal(size=shape) + 5.0, dtype=np.float32, order=order)
+    columns = np.arange(p) % 4 / 3
+    in_parts = len(column_kernels.outer_square_parts(n, p)) > 1
+    assert in_parts != column_kernels.suits_tiles(n, p)
+    results = []
+    for n_threads in (1, 3):
+        for module in ("base", "column_kernels"):
+            monkeypatch.setattr(f"zeronorm.design.{module}.available_threads", lambda n=n_threads: n)
+        design = as_design(X)
+        results.append((design.gram(), design.standardized().gram(columns)))
+    exact = X.astype(float)
+    Z = (exact - exact.mean(axis=0)) / exact.std(axis=0)
+    for one, three, right in zip(*results, (exact @ exact.T, (Z * columns) @ Z.T), strict=True):
+        assert np.array_equal(one, three)
+        np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-8)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_features_do_not_depend_on_the_number_of_threads(order, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(14_001, 200)) + 5.0, dtype=np.float32, order=order)
+    rows = np.arange(14_001) % 3 / 2
+    assert len(column_kernels.outer_square_parts(200, 14_001)) > 1
     results = []
     for n_threads in (1, 3):
         monkeypatch.setattr(column_kernels, "available_threads", lambda n=n_threads: n)
-        design = as_design(X)
-        standardized = design.standardized()
-        results.append(
-            (design.gram(), design.gram(columns), standardized.gram(columns), standardized.sandwich(rows))
-        )
+        results.append(as_design(X).standardized().sandwich(rows))
     exact = X.astype(float)
     Z = (exact - exact.mean(axis=0)) / exact.std(axis=0)
-    wanted = (exact @ exact.T, (exact * columns) @ exact.T, (Z * columns) @ Z.T, (Z.T * rows) @ Z)
-    for one, three, right in zip(*results, wanted, strict=True):
-        assert np.array_equal(one, three)
-        np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-9)
+    assert np.array_equal(*results)
+    np.testing.assert_allclose(results[0], (Z.T * rows) @ Z, rtol=1e-10, atol=1e-7)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from types import SimpleNamespace
 
 import numpy as np
@@ -131,36 +130,21 @@ def test_data_with_a_backend_of_their_own():
         base.BACKENDS.pop()
 
 
-def test_small_data_are_gathered_and_large_ones_stay(monkeypatch):
+def test_small_data_are_gathered_and_large_ones_stay():
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(6, 8)))
     part = as_design(X, feature_names=list("abcdefgh")).take([5, 1, 2])
-    together = gathered(part)
-    assert isinstance(together, DenseDesign)
-    assert together._array.flags.c_contiguous
-    np.testing.assert_array_equal(together._array, X[:, [5, 1, 2]])
-    assert together.feature_names.tolist() == ["f", "b", "c"]
-    n_bytes = 8 * 6 * 3
-    for limit, stays in ((n_bytes, False), (n_bytes - 1, True)):
-        monkeypatch.setattr(convert, "SMALL_COPY_BYTES", limit)
-        assert (gathered(part) is part) == stays
-    thin = as_design(sparse.csr_array(X))
-    for limit, stays in ((8 * 48, False), (8 * 48 - 1, True)):
-        monkeypatch.setattr(base, "SMALL_COPY_BYTES", limit)
-        assert (thin.resident() is thin) == stays
-    resident = part.resident()
-    np.testing.assert_array_equal(resident.block(slice(None)), X[:, [5, 1, 2]])
-    assert resident.feature_names.tolist() == ["f", "b", "c"]
-
-
-def test_modules_that_enter_a_backend_are_loaded(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text("import x\n\n@register_backend(is_mine)\ndef from_mine(): ...\n")
-    (tmp_path / "plain.py").write_text("text = '@register_backend('\n")
-    loaded = []
-    monkeypatch.setattr(convert, "__file__", str(tmp_path / "convert.py"))
-    monkeypatch.setattr(importlib, "import_module", loaded.append)
-    monkeypatch.setattr(convert, "load_extensions", lambda: loaded.append("extensions"))
-    convert._find_backends.__wrapped__()
-    assert loaded == ["zeronorm.design.mine", "extensions"]
+    for together in (gathered(part), part.resident()):
+        np.testing.assert_array_equal(together.block(slice(None)), X[:, [5, 1, 2]])
+        assert together.feature_names.tolist() == ["f", "b", "c"]
+        assert together is not part
+    assert gathered(part)._array.flags.c_contiguous
+    columns = np.arange(1 << 16)[::-1]  # with 64 samples 32 MiB
+    large = as_design(np.zeros((65, columns.size)), check_finite=False).take(columns)
+    thin = as_design(sparse.csr_array((65, columns.size)), check_finite=False)
+    for n_samples, stays in ((64, False), (65, True)):
+        wide, sparse_rows = (design.take_rows(slice(0, n_samples)) for design in (large, thin))
+        assert (gathered(wide) is wide) == stays
+        assert (sparse_rows.resident() is sparse_rows) == stays
 
 
 def test_what_is_a_table():
@@ -174,13 +158,11 @@ def test_what_is_a_table():
     ):
         assert not convert._is_frame(SimpleNamespace(**parts))
     frame = pd.DataFrame(index=range(3))
-    assert not convert._is_sparse_frame(frame)
     with pytest.raises(ValueError, match="at least one row and one column"):
         as_design(frame)
     thin = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0], fill_value=0.0)})
-    assert convert._is_sparse_frame(thin)
-    assert not convert._is_sparse_frame(thin.assign(b=[1.0, 2.0]))
-    assert not convert._is_sparse_frame(SimpleNamespace(dtypes=thin.dtypes))
+    assert as_design(thin).is_sparse
+    assert not as_design(thin.assign(b=[1.0, 2.0])).is_sparse
 
 
 def test_names_belong_to_features_not_to_samples():

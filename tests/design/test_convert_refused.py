@@ -19,8 +19,8 @@ VALUES = np.array([[1.0, 0.5], [2.0, 1.5], [3.0, 2.5]])
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.ones(3), "two-dimensional"),
-        (np.ones((2, 2, 2)), "two-dimensional"),
+        (np.ones(3), "two-dimensional.*1 dimension"),
+        (np.ones((2, 2, 2)), "two-dimensional.*3 dimension"),
         (np.ones((0, 2)), "at least one row and one column"),
         (np.ones((2, 0)), "at least one row and one column"),
         (sparse.csr_array((0, 2)), "at least one row and one column"),
@@ -49,37 +49,12 @@ def test_selections_that_do_not_exist(columns, message):
         as_design(VALUES).take(columns)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"y": [0.0, 1.0, 1.0]}, "integer class codes"),
-        ({"y": [0, -1, 1]}, "must not be negative"),
-        ({"sample_weight": [0, 0, 0]}, "not all zero"),
-        ({"sample_weight": [1, -1, 1]}, "not negative"),
-        ({"sample_weight": [1, np.nan, 1]}, "finite"),
-    ],
-)
-def test_statistics_refuse_wrong_classes_and_weights(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        as_design(VALUES).column_stats(**arguments)
-
-
 def test_a_cell_that_holds_several_numbers_is_named():
     X = np.empty((3, 2), dtype=object)
     X[:] = 1.0
     X[1, 0] = [1.0, 2.0]
     with pytest.raises(ValueError, match=r"Row 1, column 0 holds \[1.0, 2.0\]; give one number per cell"):
         FisherScore().fit(X, [0, 1, 0])
-
-
-def test_complex_numbers_and_words_are_refused():
-    with pytest.raises(ValueError, match="Complex data"):
-        as_design(np.ones((2, 2), dtype=complex))
-    with pytest.raises(ValueError, match="X must be numeric"):
-        as_design(np.array([["a", "b"], ["c", "d"]]))
-    for shape, said in (((3,), "1 dimension"), ((2, 2, 2), "3 dimension")):
-        with pytest.raises(ValueError, match=said):
-            as_design(np.ones(shape))
 
 
 def test_tables_without_one_number_and_one_name_per_column():

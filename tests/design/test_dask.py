@@ -164,7 +164,7 @@ def test_tall_arrays_are_used_by_rows():
 
 def test_an_operation_reads_each_chunk_once_and_only_those_it_needs(monkeypatch):
     """Also after selections of selections, in any order, which copy nothing."""
-    monkeypatch.setattr("zeronorm.design.dask._KEPT_SHARE", 0.0)
+    monkeypatch.setattr("zeronorm.design.dask.available_bytes", lambda: 0)  # nothing is kept
     X = np.random.default_rng(0).normal(size=(12, 40))
     seen = []
 

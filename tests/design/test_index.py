@@ -154,29 +154,32 @@ def test_the_moves_of_an_insertion_are_counted():
     assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # up to the first that is in its place
 
 
+LONG = (1 << 18) + 23
+
+
 @pytest.fixture
 def many_parts(monkeypatch):
-    """Every vector counts as long, and threads take parts of it of uneven size."""
+    """Threads take parts of uneven size of a long vector."""
 
     def in_parts(function, size):
-        bounds = [0, *range(3, size, 5), size]
+        bounds = [0, *range(3, size, 50_001), size]
         for first, last in itertools.pairwise(bounds):
             function(first, last)
 
-    monkeypatch.setattr(index, "_LONG", 2)
     monkeypatch.setattr(index, "in_threads", in_parts)
 
 
-def test_operations_on_long_vectors(many_parts):
+@pytest.mark.parametrize("size", [23, LONG])
+def test_operations_on_vectors(many_parts, size):
     rng = np.random.default_rng(0)
-    left, right = rng.normal(size=23), rng.normal(size=23)
+    left, right = rng.normal(size=size), rng.normal(size=size)
     np.testing.assert_array_equal(index.each(np.multiply, left, right), left * right)
     np.testing.assert_array_equal(index.each(np.divide, left, 3.0), left / 3.0)
     above = index.each(np.greater, left, 0.1, bool)
     assert above.dtype == bool
     np.testing.assert_array_equal(above, left > 0.1)
     np.testing.assert_array_equal(index.roots(left**2), np.abs(left))
-    np.testing.assert_array_equal(index.rising(23), np.arange(23))
+    np.testing.assert_array_equal(index.rising(size), np.arange(size))
     for values in (left.copy(), np.column_stack([left, right])):
         expected = np.abs(values)
         assert index.made_absolute(values) is values
@@ -185,13 +188,14 @@ def test_operations_on_long_vectors(many_parts):
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("mark", [True, False])
-def test_marked_numbers_of_a_long_vector(many_parts, share, mark):
+def test_marked_numbers_of_a_vector(many_parts, share, mark):
     rng = np.random.default_rng(1)
-    mask = rng.random(23) < share
-    for values in (rng.normal(size=23), np.arange(23), np.broadcast_to(2.5, 23)):
-        found = index.marked(values, mask, mark)
-        assert found.dtype == values.dtype
-        np.testing.assert_array_equal(found, values[mask == mark])
+    for size in (23, LONG):
+        mask = rng.random(size) < share
+        for values in (rng.normal(size=size), np.arange(size), np.broadcast_to(2.5, size)):
+            found = index.marked(values, mask, mark)
+            assert found.dtype == values.dtype
+            np.testing.assert_array_equal(found, values[mask == mark])
 
 
 @pytest.mark.parametrize("n_threads", [1, 3, 4, 16])

@@ -23,8 +23,7 @@ from zeronorm.testing import check_design
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_contract(tmp_path, dtype, monkeypatch):
-    monkeypatch.setattr("zeronorm.design.packing._PIECE_BYTES", 500)
+def test_the_contract(tmp_path, dtype):
     X = numbers(dtype=dtype)
     path = pack(X, tmp_path / "x.zncols")
     check_design(lambda: as_design(path), X)

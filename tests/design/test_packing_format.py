@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import zlib
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from design.arrays import data, numbers
 from zeronorm.design import as_design, packing
-from zeronorm.design.chunked import DataFileError, open_files
+from zeronorm.design.chunked import DataFileError
 from zeronorm.design.packing import PackedFile, pack
 
 
@@ -25,16 +26,20 @@ def test_every_cut_is_noticed_when_the_file_is_opened(tmp_path):
         pack(numbers(), path)
 
 
+@pytest.fixture(scope="module")
+def two_pieces(tmp_path_factory):
+    """A packed file whose columns have two checksums."""
+    return pack(numbers((50_000, 12)), tmp_path_factory.mktemp("packed") / "x.zncols").read_bytes()
+
+
 @pytest.mark.parametrize("seed", range(30))
-def test_every_changed_byte_is_noticed(tmp_path, seed, monkeypatch):
-    monkeypatch.setattr("zeronorm.design.packing._PIECE_BYTES", 500)
-    path = pack(numbers(), tmp_path / "x.zncols")
-    content = bytearray(path.read_bytes())
-    place = int(np.random.default_rng(seed).choice([k for k in range(len(content)) if not 28 <= k < 64]))
+def test_every_changed_byte_is_noticed(tmp_path, seed, two_pieces):
+    rng, content = np.random.default_rng(seed), bytearray(two_pieces)
+    place = int(rng.integers(HEAD_BYTES, len(content)) if seed % 3 else rng.integers(HEAD.size))
     content[place] ^= 0x40
-    path.write_bytes(content)
+    (tmp_path / "x.zncols").write_bytes(content)
     with pytest.raises((ValueError, DataFileError), match="pack the data again"):
-        as_design(path).gram()
+        as_design(tmp_path / "x.zncols").column_stats()
 
 
 def test_a_file_that_changes_while_it_is_used_is_noticed(tmp_path):
@@ -65,15 +70,15 @@ def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
     X = np.random.default_rng(0).normal(size=(6, 40))
     path = pack(X, tmp_path / "x.zncols")
     content = path.read_bytes()
-    _, place, length, _ = packing._HEAD.unpack(content[: packing._HEAD.size])
+    _, place, length, _ = HEAD.unpack(content[: HEAD.size])
     index = json.loads(content[place : place + length])
     assert len(index.pop("sums")) == 1
-    index["checksums"] = [zlib.crc32(content[packing._HEAD_BYTES : place])]
+    index["checksums"] = [zlib.crc32(content[HEAD_BYTES:place])]
     text = json.dumps(index).encode()
-    head = packing._HEAD.pack(packing._MAGIC, place, len(text), zlib.crc32(text))
+    head = HEAD.pack(MAGIC, place, len(text), zlib.crc32(text))
     for damage in (b"", b"\x01"):
-        data = bytearray(head.ljust(packing._HEAD_BYTES, b"\0") + content[packing._HEAD_BYTES : place] + text)
-        data[packing._HEAD_BYTES : packing._HEAD_BYTES + len(damage)] = damage
+        data = bytearray(head.ljust(HEAD_BYTES, b"\0") + content[HEAD_BYTES:place] + text)
+        data[HEAD_BYTES : HEAD_BYTES + len(damage)] = damage
         path.write_bytes(data)
         design = as_design(path)
         if damage:
@@ -83,13 +88,17 @@ def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
             np.testing.assert_array_equal(design.block(slice(None)), X)
 
 
+# The format, which files that were written before have too: magic, place and length of the index, its checksum.
+HEAD, HEAD_BYTES, MAGIC = struct.Struct("<8sQQI"), 64, b"ZNCOLS1\n"
+
+
 def changed_index(path, **changes):
     """The same file with other entries in its index, and a checksum that is right."""
     content = path.read_bytes()
-    magic, place, length, _ = packing._HEAD.unpack(content[: packing._HEAD.size])
+    magic, place, length, _ = HEAD.unpack(content[: HEAD.size])
     index = {**json.loads(content[place : place + length]), **changes}
     text = json.dumps({key: value for key, value in index.items() if value != "left out"}).encode()
-    head = packing._HEAD.pack(magic, place, len(text), zlib.crc32(text))
+    head = HEAD.pack(magic, place, len(text), zlib.crc32(text))
     path.write_bytes(head + content[len(head) : place] + text)
     return path
 
@@ -134,26 +143,43 @@ def test_a_head_that_is_cut_or_of_another_file(tmp_path):
             PackedFile(path)
 
 
-def test_a_piece_has_one_column_at_least(tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "_PIECE_BYTES", 1)
-    monkeypatch.setattr(packing, "_BLOCK_BYTES", 1)
-    X = data((3, 4))
+def test_a_piece_has_one_column_at_least(tmp_path):
+    X = data((600_000, 3))
     file = PackedFile(pack(X, tmp_path / "x.zncols"))
-    assert (file._width, len(file._checksums)) == (1, 4)
-    np.testing.assert_array_equal(file.read(range(3), range(4)), X)
+    assert file.columns_at_once == 1
+    np.testing.assert_array_equal(file.read(range(600_000), range(3)), X)
 
 
-def test_pieces_of_a_packed_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "_PIECE_BYTES", 3 * 5 * 8)
-    monkeypatch.setattr(packing, "_BLOCK_BYTES", 7 * 5 * 8)
-    X = data((5, 11))
+def test_a_damaged_piece_is_noticed_where_its_columns_are_read(tmp_path, monkeypatch):
+    """Columns of 1.6 MB, two in each piece; written in two blocks."""
+    n = 200_000
+    monkeypatch.setattr(packing, "_BLOCK_BYTES", 7 * n * 8)
+    X = data((n, 11))
     path = pack(X, tmp_path / "x.zncols", about={"target": [1, 2]})
-    file = open_files(path)._files[0]
-    assert (file._width, len(file._checksums), file.about) == (3, 4, {"target": [1, 2]})
-    assert file.known_finite
-    assert file.names is None
+    file = PackedFile(path)
+    assert (file.columns_at_once, file.about, file.known_finite, file.names) == (
+        2,
+        {"target": [1, 2]},
+        True,
+        None,
+    )
     for columns in (range(2, 8), np.array([10, 0]), range(11), range(9, 11)):
-        fresh = open_files(path)._files[0]
-        np.testing.assert_array_equal(fresh.read(range(5), columns), X[:, columns])
-        assert fresh._checked == {int(c) // 3 for c in columns}
+        fresh = PackedFile(path)
+        np.testing.assert_array_equal(fresh.read(range(n), columns), X[:, columns])
         np.testing.assert_array_equal(fresh.read(np.array([3, 1]), columns), X[[3, 1]][:, columns])
+    with path.open("r+b") as stream:
+        stream.seek(HEAD_BYTES + 8 * 5 * n)
+        stream.write(b"\xff")
+    for columns, is_damaged in (
+        (range(4), False),
+        (range(6, 11), False),
+        (np.array([4]), True),
+        (np.array([10, 5]), True),
+        (range(3, 5), True),
+    ):
+        fresh = PackedFile(path)
+        if is_damaged:
+            with pytest.raises(DataFileError, match="damaged"):
+                fresh.read(range(n), columns)
+        else:
+            np.testing.assert_array_equal(fresh.read(range(n), columns), X[:, columns])

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import StandardizedDesign, standardized
+from zeronorm.design import StandardizedDesign
 
 
 def make_dense(X, order):
@@ -165,41 +165,6 @@ def test_norms_of_other_samples_are_computed():
         np.testing.assert_allclose(view.squared_norms(), (view.block(slice(None)) ** 2).sum(axis=0))
 
 
-def test_methods_that_share_a_design_get_one_view_of_it(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(12, 30)) + 3.0
-    design, products = as_design(X), []
-    compute = StandardizedDesign._scaled_gram
-    monkeypatch.setattr(
-        StandardizedDesign, "_scaled_gram", lambda self, s: products.append(s) or compute(self, s)
-    )
-    with design.standardized_once() as shared:
-        first, second = shared.standardized(), shared.standardized()
-        assert first is second
-        np.testing.assert_array_equal(first.gram(), second.gram())
-        assert len(products) == 1
-        weight = np.arange(12.0)
-        weighted = shared.standardized(sample_weight=weight)
-        np.testing.assert_array_equal(weighted.mean, design.standardized(sample_weight=weight).mean)
-        assert not shared.standardized(with_mean=False).mean.any()
-        np.testing.assert_array_equal(shared.standardized(with_scale=False).scale, 1.0)
-    assert shared.standardized() is not first  # it keeps nothing when the methods are done
-    assert design.standardized() is not design.standardized()
-    np.testing.assert_array_equal(first.gram(), design.standardized().gram())
-
-
-def test_what_methods_share_is_given_up_when_one_fails():
-    views = []
-
-    def fail():
-        with as_design(np.eye(3)).standardized_once() as shared:
-            views.extend([shared, shared.standardized()])
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert views[0].standardized() is not views[1]
-
-
 @pytest.mark.parametrize("with_mean", [True, False])
 @pytest.mark.parametrize("with_scale", [True, False])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
@@ -250,10 +215,6 @@ def test_a_rescaled_view_keeps_constant_columns_at_zero():
     np.testing.assert_allclose(rows.squared_norms(), (Z[[0, 4, 4]] ** 2).sum(axis=0), atol=1e-12)
     plain = StandardizedDesign(as_design(X), X.mean(axis=0), np.ones(9))
     np.testing.assert_allclose(plain.squared_norms(), 12 * X.var(axis=0), atol=1e-9)
-    weighted = as_design(X).standardized(sample_weight=np.arange(12) + 1.0)
-    assert not weighted._unit_variance
-    assert not as_design(X).standardized(with_mean=False)._unit_variance
-    assert not as_design(X).standardized(with_scale=False)._unit_variance
 
 
 def test_stored_columns_tell_what_is_to_be_taken_off():
@@ -305,23 +266,3 @@ def test_a_view_without_samples_or_features(make):
     assert not nothing.gram().any()
     again = as_design(make(data())).take([]).standardized()
     assert (again.shape, again.mean.shape) == ((12, 0), (0,))
-
-
-def test_bands_of_a_matrix_that_are_changed_at_a_time(monkeypatch):
-    for entries, n, height in ((30, 10, 3), (39, 10, 3), (1, 4, 1), (100, 4, 25)):
-        monkeypatch.setattr(standardized, "_BAND_ENTRIES", entries)
-        bands = list(standardized._bands(n))
-        assert [band.start for band in bands] == list(range(0, n, height))
-        assert [band.stop for band in bands] == [min(start + height, n) for start in range(0, n, height)]
-    assert list(standardized._bands(0)) == []
-
-
-def test_moments_come_in_pieces(monkeypatch):
-    monkeypatch.setattr(standardized, "_BAND_ENTRIES", 4)
-    view = as_design(data()).standardized()
-    places = list(view._moments.slices())
-    assert places == [slice(0, 4), slice(4, 8), slice(8, 9)]
-    for place in places:
-        part = view._moments.piece(place)
-        np.testing.assert_array_equal(part.mean, view.mean[place])
-        np.testing.assert_array_equal(part.factor, 1.0 / view.scale[place])

@@ -269,10 +269,13 @@ def test_codes_and_weights_that_are_refused():
     for y in ([0, 1], [[0, 1, 1]], [0.0, 1.0, 1.0], ["a", "b", "a"]):
         with pytest.raises(ValueError, match="'y' must hold 3 integer class codes"):
             design.column_stats(y)
+    with pytest.raises(ValueError, match="must not be negative"):
+        design.column_stats([0, -1, 1])
     for weight, said in (
         ([1.0, 1.0], "must have length 3"),
         ([1.0, -1e-300, 1.0], "finite and not negative"),
         ([np.inf, 1.0, 1.0], "finite and not negative"),
+        ([np.nan, 1.0, 1.0], "finite and not negative"),
         ([0.0, 0.0, 0.0], "not all zero"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -117,11 +117,9 @@ def test_r2_has_an_interval_around_its_value():
 
 def test_intervals_of_other_metrics_count_the_overlap_of_training_parts():
     """By hand: the variance of the mean is s² (1/J + n_test/n_train + 0.35) with the J parts of one pass."""
-    from zeronorm.evaluation.significance.pooled import _interval_of_parts
-
     for passes in (1, 3):
         values = np.tile([0.1, 0.2, 0.15, 0.3, 0.25], passes)
-        rows = [{"n_test": 20, "n_train": 80}] * values.size
+        rows = [{"mse": value, "n_test": 20, "n_train": 80} for value in values]
         half = stats.t.ppf(0.975, 4) * values.std(ddof=1) * np.sqrt(1 / 5 + 20 / 80 + 0.35)
-        low, high = _interval_of_parts(rows, values, 0.95)
+        low, high = metric_interval(METRICS["mse"], rows)
         np.testing.assert_allclose([low, high], [values.mean() - half, values.mean() + half])

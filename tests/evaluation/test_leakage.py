@@ -24,6 +24,15 @@ METHODS = [method for kind in ("selector", "meta") for method in all_methods(kin
 EVERY_INSTANCE = [instance for method in METHODS for instance in method.instances()]
 
 
+def task_of(instance: Any) -> str:
+    """ "classification" or "regression"."""
+    return str(instance._task_name())
+
+
+def name_of(instance: Any) -> str:
+    return f"{instance._method.name}-{task_of(instance)}"
+
+
 def _first_per_task() -> list[Any]:
     """One instance per method and task, in large steps where it takes steps: enough for the quick version."""
     chosen = {}
@@ -31,7 +40,7 @@ def _first_per_task() -> list[Any]:
         for instance in method.instances():
             in_steps = "step" in instance.get_params(deep=False)
             quick = clone(instance).set_params(step=0.5) if in_steps else instance
-            chosen.setdefault((method.name, instance._task_name()), quick)
+            chosen.setdefault((method.name, task_of(instance)), quick)
     return list(chosen.values())
 
 
@@ -39,9 +48,10 @@ QUICK_INSTANCES = _first_per_task()
 # SelectorCV treats all selectors alike: one of each family shows that it keeps rows apart. Not the one that
 # cross-validates several others itself, which takes as long as the rest together.
 ONE_PER_FAMILY = {
-    i._method.family: i
-    for i in reversed(QUICK_INSTANCES)
-    if i._task_name() == "classification" and i._method.name != "auto"
+    method.family: instance
+    for method in reversed(METHODS)
+    for instance in QUICK_INSTANCES
+    if name_of(instance) == f"{method.name}-classification" != "auto-classification"
 }
 
 
@@ -147,21 +157,17 @@ def _maker(instance: Any) -> SelectorMaker:
     return lambda X, y: clone(instance)
 
 
-def _name(instance: Any) -> str:
-    return f"{instance._method.name}-{instance._task_name()}"
-
-
 @pytest.mark.parametrize("instance", EVERY_INSTANCE, ids=lambda i: repr(i).replace("\n", ""))
 def test_held_out_rows_do_not_matter(instance):
-    check_held_out_rows_do_not_matter(_maker(instance), instance._task_name())
+    check_held_out_rows_do_not_matter(_maker(instance), task_of(instance))
 
 
-@pytest.mark.parametrize("instance", QUICK_INSTANCES, ids=_name)
+@pytest.mark.parametrize("instance", QUICK_INSTANCES, ids=name_of)
 def test_permuted_labels_give_chance_through_evaluate(instance):
-    check_chance_through_evaluate(_maker(instance), instance._task_name(), n_datasets=3)
+    check_chance_through_evaluate(_maker(instance), task_of(instance), n_datasets=3)
 
 
-@pytest.mark.parametrize("instance", ONE_PER_FAMILY.values(), ids=_name)
+@pytest.mark.parametrize("instance", ONE_PER_FAMILY.values(), ids=name_of)
 def test_permuted_labels_give_chance_through_selector_cv(instance):
     check_chance_through_selector_cv(_maker(instance), n_datasets=3)
 
@@ -169,7 +175,7 @@ def test_permuted_labels_give_chance_through_selector_cv(instance):
 @pytest.mark.slow
 @pytest.mark.parametrize("instance", EVERY_INSTANCE, ids=lambda i: repr(i).replace("\n", ""))
 def test_permuted_labels_give_chance_in_full(instance):
-    task = instance._task_name()
+    task = task_of(instance)
     check_chance_through_evaluate(_maker(instance), task, n_datasets=35, p=150)
     if task == "classification":
         check_chance_through_selector_cv(_maker(instance), n_datasets=35, p=150)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
+from evaluation.made_rows import records_with_errors
 from evaluation.published import AUC, VARIANTS
-from zeronorm import FisherScore, evaluate
 from zeronorm.evaluation.significance import (
     critical_difference,
     friedman,
@@ -110,46 +109,9 @@ def test_score_matrix_of_paper_004():
     assert matrix.n_folds == 3
 
 
-def _records():
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
-    X = rng.normal(size=(60, 8))
-    X[:, 7] += 1.5 * y
-    selectors = {"fisher": FisherScore(), "reversed": _Reversed(), "again": FisherScore()}
-    return evaluate(selectors, X, y, cv=5, sizes=[1, 2])
-
-
-class _Reversed(FisherScore):
-    """The worst features first."""
-
-    def _select(self, problem):
-        from zeronorm import SelectionPath
-
-        return SelectionPath(order=super()._select(problem).order[::-1].copy())
-
-
-def _records_with_errors(*counts):
-    """One test part of 60 samples, and a method for each number of errors."""
-    return pl.DataFrame(
-        [
-            {
-                "split": 0, "method": str(n_wrong), "size": None, "truth": [0] * 60, "error_rate": n_wrong / 60,
-                "predictions": [1] * n_wrong + [0] * (60 - n_wrong), "test_rows": list(range(60)),
-                "n_train": 60, "n_test": 60,
-            }
-            for n_wrong in counts
-        ]
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def records():
-    return _records()
-
-
 def test_a_score_needs_a_difference_at_the_level():
     """Two errors against none, one-sided: p = 0.079."""
-    records = _records_with_errors(0, 2)
+    records = records_with_errors(0, 2)
     assert score_matrix_of_records(records).scores.tolist() == [[0, 0], [0, 0]]
     assert score_matrix_of_records(records, level=0.1).scores.tolist() == [[0, 1], [-1, 0]]
     test = mcnemar(*_predictions(only_a=0, only_b=2, both=0, neither=8))

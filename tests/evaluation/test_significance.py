@@ -6,15 +6,14 @@ import inspect
 from unittest.mock import patch
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from evaluation.made_rows import records_of_three, records_with_errors
 from evaluation.published import AUC
-from zeronorm import FisherScore, evaluate
 from zeronorm.evaluation import significance, stability
 from zeronorm.evaluation.significance import (
     adjust_p_values,
@@ -31,27 +30,9 @@ from zeronorm.evaluation.significance import (
 )
 
 
-def _records():
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
-    X = rng.normal(size=(60, 8))
-    X[:, 7] += 1.5 * y
-    selectors = {"fisher": FisherScore(), "reversed": _Reversed(), "again": FisherScore()}
-    return evaluate(selectors, X, y, cv=5, sizes=[1, 2])
-
-
-class _Reversed(FisherScore):
-    """The worst features first."""
-
-    def _select(self, problem):
-        from zeronorm import SelectionPath
-
-        return SelectionPath(order=super()._select(problem).order[::-1].copy())
-
-
 @pytest.fixture(scope="module")
 def records():
-    return _records()
+    return records_of_three()
 
 
 BAD_CALLS = {
@@ -192,7 +173,7 @@ def _paired_p_value(records, a, b):
 
 
 def test_comparison_of_records():
-    records = _records()
+    records = records_of_three()
     table = compare_methods(records, "error_rate", size=1)
     assert table["method"].to_list() == ["fisher", "fisher", "reversed"]
     assert table["reference"].to_list() == ["reversed", "again", "again"]
@@ -214,23 +195,9 @@ def test_comparison_of_records():
     assert matrix.scores[0, 2] == 0
 
 
-def _records_with_errors(*counts):
-    """One test part of 60 samples, and a method for each number of errors."""
-    return pl.DataFrame(
-        [
-            {
-                "split": 0, "method": str(n_wrong), "size": None, "truth": [0] * 60, "error_rate": n_wrong / 60,
-                "predictions": [1] * n_wrong + [0] * (60 - n_wrong), "test_rows": list(range(60)),
-                "n_train": 60, "n_test": 60,
-            }
-            for n_wrong in counts
-        ]
-    )  # fmt: skip
-
-
 def test_comparisons_are_corrected_by_holm_and_not_more():
     """Methods with 0, 4 and 14 errors of 60: three different p-values."""
-    table = compare_methods(_records_with_errors(0, 4, 14), "error_rate")
+    table = compare_methods(records_with_errors(0, 4, 14), "error_rate")
     holm, bonferroni = (multipletests(table["p_value"], method=m)[1] for m in ("holm", "bonferroni"))
     np.testing.assert_allclose(table["adjusted_p_value"], holm)
     assert np.max(np.abs(holm - bonferroni)) > 0.01

@@ -52,18 +52,27 @@ def test_a_cross_validated_error_varies_more_than_independent_samples(simulate):
 
 
 def test_tests_keep_their_size_in_a_small_simulation(simulate):
-    for row in simulate.size(sets=60, seed=1, quick=True):
-        assert row["rejected"] == "refused" or rejected_at_most(row["rejected"], 0.05, 60), row
+    rows = list(simulate.size(sets=60, seed=1, quick=True))
+    tested = [row for row in rows if row["rejected"] != "refused"]
+    assert {row["test"] for row in tested} == {row["test"] for row in rows}
+    for row in tested:
+        assert rejected_at_most(row["rejected"], 0.05, 60), row
 
 
 def test_unstable_methods_keep_their_size_and_clear_differences_are_found(simulate):
-    for row in simulate.size_unstable(sets=25, seed=1, quick=True):
+    unstable, many = (
+        list(table(sets=25, seed=1, quick=True)) for table in (simulate.size_unstable, simulate.many_folds)
+    )
+    assert unstable
+    assert many
+    for row in unstable:
         assert rejected_at_most(row["rejected"], 0.05, 25), row
-    for row in simulate.many_folds(sets=25, seed=1, quick=True):
+    for row in many:
         assert rejected_at_most(row["rejected"], 0.05, 25), row
         assert rejected_at_most(1 - row[FITTED], 0.05, 25), row
     rows = [row for row in simulate.power(sets=25, seed=1, quick=True) if row["metric"] == "error_rate"]
-    assert all(row["rejected"] > 0.3 for row in rows if row["test"] == "paired")
+    paired = [row["rejected"] for row in rows if row["test"] == "paired"]
+    assert min(paired) > 0.3
     assert rows[1]["test"] == "corrected t"
     assert rows[1]["rejected"] > 0.1
 
@@ -75,7 +84,9 @@ def test_the_verdict_is_true_in_a_small_simulation(simulate):
 
 
 def test_stability_covers_in_a_small_simulation(simulate):
-    for row in simulate.stability(sets=150, seed=1, quick=True):
+    rows = list(simulate.stability(sets=150, seed=1, quick=True))
+    assert rows
+    for row in rows:
         assert rejected_at_most(1 - row["covered"], 0.05, 150), row
 
 
@@ -99,8 +110,10 @@ def test_scorers_are_covered_in_a_small_simulation(simulate):
     """F1, Matthews' correlation and others from predictions, log loss and others from the test parts."""
     rows = list(simulate.other_metrics(sets=40, seed=1, quick=True))
     assert {row["metric"] for row in rows} == {*simulate.RATIOS, *simulate.MODEL_METRICS}
-    for row in rows:
-        assert row[FITTED] == "refused" or rejected_at_most(1 - row[FITTED], 0.05, 40), row
+    covered = [row for row in rows if row[FITTED] != "refused"]
+    assert {row["metric"] for row in covered} >= {*simulate.RATIOS}
+    for row in covered:
+        assert rejected_at_most(1 - row[FITTED], 0.05, 40), row
 
 
 @pytest.mark.parametrize(("n", "share"), [(20, 0.0), (20, 0.05), (40, 0.3), (100, 0.01)])
@@ -193,5 +206,6 @@ def test_full_tables(simulate, name):
         elif name == "stability":
             assert among_many_rows(1 - row["covered"], 0.07, n_sets), row
     # Together the rows are known to within half a point: the mean setting is covered, and not by chance alone.
+    assert covered or rejected or name in ("verdict", "stability")
     assert np.mean(covered or [1.0]) >= 0.95
     assert np.mean(rejected or [0.0]) <= 0.05

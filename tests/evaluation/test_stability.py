@@ -90,11 +90,11 @@ def dense_correlation_stability(masks, similar):
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 1.1])
-def test_correlation_stability_matches_the_dense_definition(threshold, monkeypatch):
-    monkeypatch.setattr("zeronorm.evaluation.stability.BLOCK_WIDTH", 4)
+@pytest.mark.parametrize("p", [11, 1100])  # few columns at once, and many in blocks
+def test_correlation_stability_matches_the_dense_definition(threshold, p):
     rng = np.random.default_rng(2)
-    X = rng.normal(size=(30, 11)) + rng.normal(size=(30, 1))
-    masks = rng.random((8, 11)) < 0.4
+    X = rng.normal(size=(30, p)) + rng.normal(size=(30, 1))
+    masks = rng.random((8, p)) < 0.4
     similar = np.abs(np.corrcoef(X, rowvar=False))
     similar = np.where(similar >= threshold, similar, 0.0)
     if threshold > 1:  # only identical features are alike: then the measure is Nogueira's

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from fuzz.inputs import REFUSED, ROWS, WORKS, Case, clean_data
+from fuzz.inputs import REFUSED, ROWS, WORKS, Case, clean_data, is_regression
 from zeronorm.registry import all_methods
 
 RIGHT, CLEAR_REFUSAL, DOES_NOT_APPLY = "right", "refused", "does not apply"
@@ -49,7 +49,7 @@ def instances() -> dict[str, Any]:
 
 def attempt(selector: Any, row_name: str) -> tuple[str, str]:
     """Outcome of one case, and what was seen."""
-    regression = selector._task_name() == "regression"
+    regression = is_regression(selector)
     row = ROWS[row_name]
     case = row.make(*clean_data(regression), regression)
     selector = _told(selector, case)

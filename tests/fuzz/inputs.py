@@ -43,6 +43,10 @@ class Row:
 ROWS: dict[str, Row] = {}
 
 
+def is_regression(selector: Any) -> bool:
+    return selector._task_name() == "regression"
+
+
 def clean_data(regression: bool, n: int = N, p: int = P, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Noise with a signal in the features 1 and 4; classes have a margin, as hard margins ask."""
     rng = np.random.default_rng(seed)

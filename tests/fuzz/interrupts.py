@@ -19,7 +19,7 @@ from contextlib import suppress
 from sklearn.base import clone
 
 from fuzz.attempt import instances
-from fuzz.inputs import clean_data
+from fuzz.inputs import clean_data, is_regression
 
 SHAPES = ((120, 1_000), (300, 6_000), (800, 20_000))
 WAIT_S = 1.0
@@ -27,7 +27,7 @@ WAIT_S = 1.0
 
 def heard_after(selector, n: int, p: int) -> float | None:
     """Seconds from the signal to the KeyboardInterrupt; None where the fit ends before."""
-    X, y = clean_data(selector._task_name() == "regression", n, p)
+    X, y = clean_data(is_regression(selector), n, p)
     sent: list[float] = []
 
     def send() -> None:
@@ -52,7 +52,7 @@ def main(names: list[str]) -> None:
     warnings.simplefilter("ignore")
     selectors = instances()
     for name in names or list(selectors):
-        clone(selectors[name]).fit(*clean_data(selectors[name]._task_name() == "regression"))  # compiles
+        clone(selectors[name]).fit(*clean_data(is_regression(selectors[name])))  # compiles
         outcome: list = ["ends too soon", 0.0]
         for n, p in SHAPES:
             try:

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from fuzz.attempt import instances
-from fuzz.inputs import clean_data
+from fuzz.inputs import clean_data, is_regression
 
 SELECTORS = instances()
 # One of each kind of inner loop: compiled, linear programs, BLAS, scikit-learn's trees, folds.
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def _order(selector, seed):
-    regression = selector._task_name() == "regression"
+    regression = is_regression(selector)
     return clone(selector).fit(*clean_data(regression, n=60, p=40, seed=seed)).path_.order
 
 

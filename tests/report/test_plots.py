@@ -35,7 +35,9 @@ def line_of(ax, label):
 def test_error_chart_draws_the_curves(comparison):
     _, records = comparison
     ax = ErrorChart.from_records(records).plot().axes[0]
-    for curve in error_curves(records, "balanced_error_rate"):
+    curves = error_curves(records, "balanced_error_rate")
+    assert [curve.method for curve in curves] == ["fisher", "random", "lasso"]
+    for curve in curves:
         line = line_of(ax, curve.method)
         np.testing.assert_allclose(line.get_xdata(orig=False), [p.size for p in curve.points])
         np.testing.assert_allclose(line.get_ydata(orig=False), [p.mean for p in curve.points])
@@ -70,7 +72,9 @@ def test_path_chart():
 
 @pytest.mark.parametrize("name", ["strange_selection", "regression_selection", "comparison"])
 def test_every_chart_draws_with_small_type(request, name):
-    for chart in charts_of(Facts(*request.getfixturevalue(name))):
+    charts = charts_of(Facts(*request.getfixturevalue(name)))
+    assert len(charts) >= 3
+    for chart in charts:
         drawn = chart.plot()
         drawn.draw_without_rendering()
         assert drawn.get_size_inches()[0] <= 7.2

@@ -307,12 +307,13 @@ def test_what_the_estimator_lacks_the_selector_lacks():
 
 def test_groups_of_samples_do_not_outlive_the_fit():
     X, y = make_classification(40, 5, random_state=0)
-    selector = SelectorCV(FisherScore(), cv=2)
-    selector.fit(X, y, groups=np.arange(40) // 4)
-    assert not hasattr(selector, "_sample_groups")
+    selector, groups = SelectorCV(FisherScore(), cv=2), np.arange(40) // 4
+    before = set(vars(selector))
     with pytest.raises(ValueError, match="one label for each"):
-        selector.fit(X, y, groups=np.arange(39))
-    assert not hasattr(selector, "_sample_groups")
+        selector.fit(X, y, groups=groups[1:])
+    assert {name for name in set(vars(selector)) - before if name.startswith("_")} == set()
+    selector.fit(X, y, groups=groups)
+    assert not any(np.array_equal(value, groups) for value in vars(selector).values())
 
 
 def test_a_path_without_steps_counts_one_and_a_remedy_is_told():

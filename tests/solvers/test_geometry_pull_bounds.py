@@ -1,23 +1,21 @@
-"""Few readings of the data give the same features as a reading for every vector."""
+"""Few readings of the data give the same features as a reading for every vector.
+
+Of data with up to two million entries all are read each time; those here have more, unless a test says otherwise.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
 from solvers.problems import plain
-from zeronorm import FSV, LogisticLasso
+from zeronorm import LogisticLasso
 from zeronorm.design import as_design
-from zeronorm.solvers import geometry
-from zeronorm.solvers.geometry import PullBounds
+from zeronorm.solvers.geometry import PullBounds, may_be_beyond
+from zeronorm.solvers.l1_svm.program import L1SvmProgram
 
-
-@pytest.fixture
-def never_small(monkeypatch):
-    monkeypatch.setattr(geometry, "SMALL_DATA", 0)
+N, P = 15, 140_000
 
 
 def drifting_vectors(rng, n, count, step):
@@ -27,108 +25,121 @@ def drifting_vectors(rng, n, count, step):
         v = v + step * np.linalg.norm(v) / np.sqrt(n) * rng.normal(size=n)
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    st.integers(0, 10**6), st.sampled_from([0.0, 1e-9, 0.01, 0.1, 2.0]), st.sampled_from([np.float32, float])
-)
-def test_features_beyond_their_limit_are_those_of_the_products(seed, step, dtype):
-    rng = np.random.default_rng(seed)
-    X = (rng.normal(size=(15, 700)) * rng.uniform(0.1, 100.0, 700)).astype(dtype)
+def beyond_by_products(X, v, limit):
+    """Features with |x·v| above their limit, the largest excess first."""
+    excess = np.abs(X.T @ v) - limit
+    expected = np.flatnonzero(excess > 0.0)
+    return expected[np.argsort(-excess[expected])]
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-9, 0.01, 0.1, 2.0])
+@pytest.mark.parametrize("dtype", [np.float32, float])
+def test_features_beyond_their_limit_are_those_of_the_products(step, dtype):
+    rng = np.random.default_rng(int(1000 * step))
+    X = (rng.normal(size=(N, P)) * rng.uniform(0.1, 100.0, P)).astype(dtype)
     X[:, 5] = 0.0
-    bounds = PullBounds(as_design(X))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(geometry, "SMALL_DATA", 0)
-        for v in drifting_vectors(rng, 15, 20, step):
-            product = np.abs(X.astype(float).T @ v)
-            limit = rng.uniform(0.8, 1.2, 700) * np.linalg.norm(X, axis=0) * np.linalg.norm(v) * 0.7
-            limit[rng.integers(0, 700, 5)] = np.inf
-            excess = product - limit
-            expected = np.flatnonzero(excess > 0.0)
-            expected = expected[np.argsort(-excess[expected])]
-            assert bounds.beyond(v, limit, 700).tolist() == expected.tolist()
-            assert bounds.beyond(v, limit, 3).tolist() == expected[:3].tolist()
-    assert len(bounds._directions) <= geometry.MOST_DIRECTIONS
-    assert np.allclose(bounds._directions @ bounds._directions.T, np.eye(len(bounds._directions)), atol=1e-12)
+    bounds, exact = PullBounds(as_design(X)), X.astype(float)
+    norms = np.linalg.norm(exact, axis=0)
+    np.testing.assert_allclose(bounds.norms, norms, rtol=1e-6)
+    for v in drifting_vectors(rng, N, 20, step):
+        limit = rng.uniform(0.8, 1.2, P) * norms * np.linalg.norm(v) * 0.9
+        limit[rng.integers(0, P, 5)] = np.inf
+        expected = beyond_by_products(exact, v, limit)
+        assert expected.size > 3
+        assert bounds.beyond(v, limit, P).tolist() == expected.tolist()
+        assert bounds.beyond(v, limit, 3).tolist() == expected[:3].tolist()
+    assert bounds.n_readings >= 1
 
 
-def test_vectors_close_to_each_other_need_few_readings(never_small):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 4000))
-    bounds = PullBounds(as_design(X))
-    for v in drifting_vectors(rng, 60, 50, 0.002):
-        bounds.beyond(v, np.full(4000, 4.0 * np.linalg.norm(v)), 10)
-    assert 1 <= bounds.n_readings <= 5
-
-
-def test_a_vector_of_zeros_pulls_nothing(never_small):
-    bounds = PullBounds(as_design(np.random.default_rng(0).normal(size=(10, 300))))
-    assert bounds.beyond(np.zeros(10), np.zeros(300), 5).size == 0
-
-
-@pytest.mark.parametrize("selector", [LogisticLasso(5, n_alphas=20), FSV(5)])
-def test_methods_find_the_same_optimum_with_and_without_bounds(selector, monkeypatch):
+def test_sparse_features_and_growing_numbers_of_them():
     rng = np.random.default_rng(1)
-    y = np.arange(50) % 2
-    X = rng.normal(size=(50, 900))
-    X[:, :5] += 1.2 * y[:, None]
-    coef = []
-    for small in (geometry.SMALL_DATA, 0):
-        monkeypatch.setattr(geometry, "SMALL_DATA", small)
-        coef.append(selector.fit(X, y).coef_)
-    np.testing.assert_allclose(coef[1], coef[0], atol=1e-8)
-
-
-def test_pulls_of_many_features_from_few_readings(monkeypatch):
-    monkeypatch.setattr(geometry, "SMALL_DATA", 0)
-    monkeypatch.setattr(geometry, "TILE", 8)
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(10, 300))
-    X[:, 7] = 0.0
+    X = rng.normal(size=(N, P)) * (rng.random((N, P)) < 0.5)
     for design in (as_design(X), as_design(sparse.csc_array(X))):
-        bounds = PullBounds(design)
-        v = rng.normal(size=10)
+        bounds, v = PullBounds(design), rng.normal(size=N)
         for turn in range(15):
-            v = v + 0.05 * rng.normal(size=10)
-            pull, limit = np.abs(X.T @ v), np.full(300, np.sort(np.abs(X.T @ v))[-12] * (1 - 1e-9))
-            found = bounds.beyond(v, limit, 5 + turn)
-            wanted = np.flatnonzero(pull > limit)
-            wanted = wanted[np.argsort(-pull[wanted])][: 5 + turn]
-            assert found.tolist() == wanted.tolist()
+            v = v + 0.05 * rng.normal(size=N)
+            limit = np.full(P, np.sort(np.abs(X.T @ v))[-12] * (1 - 1e-9))
+            assert (
+                bounds.beyond(v, limit, 5 + turn).tolist()
+                == beyond_by_products(X, v, limit)[: 5 + turn].tolist()
+            )
         assert 0 < bounds.n_readings <= 15
-        assert len(bounds._directions) <= geometry.MOST_DIRECTIONS
-        np.testing.assert_allclose(
-            bounds._directions @ bounds._directions.T, np.eye(len(bounds._directions)), atol=1e-9
-        )
-        np.testing.assert_allclose(bounds.norms, np.linalg.norm(X, axis=0))
-        shares, rest, distance = bounds._split(v)
-        np.testing.assert_allclose(shares @ bounds._directions + rest, v)
-        np.testing.assert_allclose(bounds._directions @ rest, 0.0, atol=1e-12)
-        assert distance == pytest.approx(np.linalg.norm(rest))
-        many = bounds.beyond(v, np.zeros(300), 3)  # nearly all are beyond: the largest estimates are read
+        many = bounds.beyond(v, np.zeros(P), 3)  # nearly all are beyond: the largest estimates are read
         assert set(many.tolist()) <= set(np.argsort(-np.abs(X.T @ v))[:30].tolist())
 
 
-def test_the_direction_of_least_use_makes_room(monkeypatch):
-    monkeypatch.setattr(geometry, "MOST_DIRECTIONS", 2)
-    bounds = PullBounds(as_design(np.eye(4)))
-    for v in (np.eye(4)[0], np.eye(4)[1], np.array([3.0, 0.5, 1.0, 0.0])):
-        bounds._read(v)
-    assert bounds._directions.shape == (2, 4)
-    np.testing.assert_allclose(bounds._directions[0], np.eye(4)[0])
-    np.testing.assert_allclose(bounds._directions[1], np.array([0.0, 0.5, 1.0, 0.0]) / np.sqrt(1.25))
-    np.testing.assert_allclose(bounds._cosines, bounds._directions.astype(np.float32))
-    assert bounds.n_readings == 3
-    bounds._read(bounds._directions[0] * 2.0)  # nothing new in it
-    assert bounds.n_readings == 3
+def test_vectors_close_to_each_other_need_few_readings():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8000))
+    bounds = PullBounds(as_design(X))
+    for v in drifting_vectors(rng, 300, 50, 0.002):
+        bounds.beyond(v, np.full(8000, 4.0 * np.linalg.norm(v)), 10)
+    assert 1 <= bounds.n_readings <= 5
 
 
-def test_features_that_may_be_beyond_by_the_bound_itself(monkeypatch):
-    monkeypatch.setattr(geometry, "TILE", 3)
+def test_small_data_are_read_for_every_vector():
+    X = np.random.default_rng(0).normal(size=(N, 400))
+    bounds = PullBounds(as_design(X))
+    for n_readings in (1, 2):
+        limit = np.full(400, 4.0)
+        assert bounds.beyond(X[:, 0], limit, 7).tolist() == beyond_by_products(X, X[:, 0], limit)[:7].tolist()
+        assert bounds.n_readings == n_readings
+
+
+def test_a_vector_of_zeros_pulls_nothing():
+    bounds = PullBounds(as_design(np.random.default_rng(0).normal(size=(N, P))))
+    assert bounds.beyond(np.zeros(N), np.zeros(P), 5).size == 0
+
+
+def test_the_direction_of_least_use_makes_room():
+    """Of twelve known directions the one that a new vector needs least is forgotten; nothing else is read again."""
+    bounds = PullBounds(as_design(np.random.default_rng(2).normal(size=(N, P))))
+
+    def readings(v):
+        before = bounds.n_readings
+        bounds.beyond(v, np.full(P, 4.2 * np.linalg.norm(v)), 5)  # few are beyond
+        return bounds.n_readings - before
+
+    axes = np.eye(N)
+    assert [readings(axes[k]) for k in range(12)] == [1] * 12
+    assert [readings(3.0 * axes[k] - axes[11]) for k in range(11)] == [0] * 11  # nothing new in them
+    new = axes[:12].sum(axis=0) - 0.5 * axes[7] + 10.0 * axes[12]
+    assert [readings(new), readings(2.0 * new)] == [1, 0]
+    assert [readings(axes[k]) for k in range(12) if k != 7] == [0] * 11
+    assert readings(axes[7]) == 1
+
+
+def test_features_that_may_be_beyond_by_the_bound_itself():
+    """More of them than are looked at in one go."""
+    rng = np.random.default_rng(0)
     shares = np.array([2.0, -1.0], dtype=np.float32)
-    cosines = np.array([[0.5, 0.0, 0.25, -1.0], [0.0, 0.5, 0.25, 0.0]], dtype=np.float32)
-    norms = np.array([1.0, 2.0, 1.0, 1.0])
+    cosines = (rng.integers(-8, 9, size=(2, 4500)) / 8).astype(np.float32)  # products without rounding
+    norms = rng.uniform(1.0, 2.0, 4500)
     bound = (np.abs(shares @ cosines) + 0.125) * norms
-    for slack, wanted in ((0.0, []), (1e-9, [0, 1, 2, 3])):
-        found = np.empty(4, dtype=np.intp)
-        count = plain(geometry.may_be_beyond)(shares, cosines, norms, 0.125, bound - slack, found)
-        assert found[:count].tolist() == wanted
+    is_beyond = rng.random(4500) < 0.3
+    found = np.empty(4500, dtype=np.intp)
+    count = plain(may_be_beyond)(
+        shares, cosines, norms, 0.125, np.where(is_beyond, bound - 1e-9, bound), found
+    )
+    assert found[:count].tolist() == np.flatnonzero(is_beyond).tolist()
+
+
+def l1_machine(X, y):
+    return L1SvmProgram(as_design(X), 2.0 * y - 1.0, C=1.0).solve().weights
+
+
+def logistic_lasso(X, y):
+    return np.ravel(LogisticLasso(5, n_alphas=20).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("weights", [l1_machine, logistic_lasso])
+def test_features_without_a_weight_change_nothing(weights):
+    """Of many features the weights are those of a fit on a few of them, all of which are read each time."""
+    rng = np.random.default_rng(1)
+    y = np.arange(50) % 2
+    X = rng.normal(size=(50, 43_000))
+    X[:, :5] += 2.5 * y[:, None]
+    found = weights(X, y)
+    some = np.union1d(np.flatnonzero(found), np.arange(900))
+    assert found.any()
+    np.testing.assert_allclose(weights(X[:, some], y), found[some], atol=1e-8)

@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from solvers.problems import plain
-from zeronorm.solvers import geometry
 from zeronorm.solvers.geometry import project_in_place, project_on_simplex
 
 vectors = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3))
@@ -61,18 +59,3 @@ def test_one_huge_entry_is_a_corner():
 def test_refuses_what_has_no_projection(bad):
     with pytest.raises(ValueError, match="finite, non-empty vector"):
         project_on_simplex(bad)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_both_projections_on_the_simplex_agree(seed):
-    x = np.random.default_rng(seed).normal(size=7) * 10.0 ** (seed - 2)
-    found = project_on_simplex(x)
-    assert found.sum() == pytest.approx(1.0)
-    inside = found > 0
-    np.testing.assert_allclose(x[inside] - found[inside], (x[inside].sum() - 1.0) / inside.sum())
-    assert np.all(x[~inside] <= (x[inside].sum() - 1.0) / inside.sum() + 1e-12)
-    own = x.copy()
-    plain(geometry.project_in_place)(own)
-    np.testing.assert_allclose(own, found, atol=1e-12)
-    with pytest.raises(ValueError, match=r"Got shape \(0,\)"):
-        project_on_simplex([])

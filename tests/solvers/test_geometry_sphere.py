@@ -57,3 +57,11 @@ def test_the_smallest_sphere():
     sphere = solve_enclosing_sphere(X @ X.T)
     assert sphere.n_iter <= at_most(54)
     assert sphere.gap <= 1e-10
+
+
+def test_a_solution_is_a_start_that_needs_no_step():
+    X, _ = classification(200, 10, noise=2.0)
+    K = X @ X.T
+    sphere = solve_enclosing_sphere(K)
+    assert sphere.n_iter <= at_most(194)
+    assert solve_enclosing_sphere(K, warm_start=sphere).n_iter <= 2

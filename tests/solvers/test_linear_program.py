@@ -185,4 +185,4 @@ def test_bounds_of_rows_and_columns_can_be_changed():
     with pytest.raises(ValueError, match="must have 1 rows"):
         program.add_columns(1.0, [[1.0], [2.0]])
     endless = LinearProgram([-1.0], [[0.0]], 0.0, 0.0)
-    assert endless.solve().status in (Status.UNBOUNDED, Status.FAILED)
+    assert endless.solve().status is Status.UNBOUNDED

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from solvers.problems import at_most, classification
-from zeronorm.solvers import logistic
-from zeronorm.solvers.geometry import solve_enclosing_sphere
-from zeronorm.solvers.logistic import solve_logistic_dual
+from solvers.problems import classification
+from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
 from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm.joint_multiclass import solve_weston_watkins
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
@@ -39,16 +36,6 @@ def test_a_column_beside_which_the_others_are_rounding_is_fitted(scale):
     assert solve_logistic_dual(X @ X.T, y).objective < 0.5 * without_features
 
 
-def test_a_newton_point_minimises_the_quadratic_model():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(7, 3))
-    K, weight = A @ A.T, rng.uniform(0.1, 1.0, 7)
-    f, pull = rng.normal(size=7), rng.normal(size=7)
-    a, bias = logistic._newton_point(K, weight, f, pull)
-    assert a.sum() == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_allclose(K @ a + a / weight + bias, f + pull / weight, atol=1e-10)
-
-
 def test_the_dual_of_logistic_regression_ends_where_its_equation_holds():
     X, y = classification(25, 4, noise=2.0)
     K, price = X @ X.T, np.linspace(0.2, 2.0, 25)
@@ -66,20 +53,42 @@ def test_the_dual_of_logistic_regression_ends_where_its_equation_holds():
     assert 1e-8 < off <= 1e-2 * 2.0 * 1.01
 
 
-def test_a_step_that_goes_up_is_halved_and_one_that_only_goes_up_is_refused():
-    K, y, price = np.eye(2), np.array([1.0, -1.0]), np.ones(2)
-    start = np.zeros(2)
-    value = logistic._objective(start, K @ start, 0.0, y, price)
-    assert value == pytest.approx(2.0 * np.log(2.0))
-    state = (start, 0.0, K @ start, value)
-    step = np.array([16.0, -16.0])
-    a, bias, inner, objective, moved = logistic._line_search(K, y, price, state, step, 0.0)
-    assert moved
-    assert a.tolist() == [0.5, -0.5]  # 16, 8, 4, 2 and 1 cost more than nothing
-    assert (bias, inner.tolist()) == (0.0, a.tolist())
-    assert objective == pytest.approx(logistic._objective(a, a, 0.0, y, price))
-    a, _, _, objective, moved = logistic._line_search(K, y, price, state, -step, 0.0)
-    assert (moved, a.tolist(), objective) == (False, [0.0, 0.0], value)
+def newton_point(K, y, C, a, bias):
+    """Of the quadratic model: (K + 1/weight) a + b = f + slope/weight with sum a = 0, by a dense system."""
+    f, n = K @ a + bias, len(y)
+    right = expit(y * f)
+    slope, weight = C * y * (1.0 - right), C * right * (1.0 - right)
+    system = np.block([[K + np.diag(1.0 / weight), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solved = np.linalg.solve(system, np.append(f + slope / weight, 0.0))
+    return solved[:-1], solved[-1]
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.8])
+def test_an_iteration_goes_to_the_newton_point_or_halves_the_step(scale):
+    """The first of the steps 1, 1/2, 1/4 ... that does not raise the objective is taken."""
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        X = rng.normal(size=(12, 3))
+        K, y, C = X @ X.T, np.where(np.arange(12) % 2, 1.0, -1.0), rng.uniform(0.5, 2.0, 12)
+        a = scale * rng.normal(size=12)
+        a, bias = a - a.mean(), scale * rng.normal()
+
+        def value(a, bias, K=K, y=y, C=C):
+            return 0.5 * a @ K @ a + C @ np.logaddexp(0.0, -y * (K @ a + bias))
+
+        start = LogisticDual(a, bias, value(a, bias), 0, Status.CONVERGED)
+        found = solve_logistic_dual(K, y, C=C, warm_start=start, max_iter=1)
+        aim, aim_bias = newton_point(K, y, C, a, bias)
+        k = 0
+        while value(a + 0.5**k * (aim - a), bias + 0.5**k * (aim_bias - bias)) > start.objective:
+            k += 1
+        seen.add(k)
+        np.testing.assert_allclose(found.dual_coef, a + 0.5**k * (aim - a), atol=1e-6)
+        assert found.bias == pytest.approx(bias + 0.5**k * (aim_bias - bias), abs=1e-6)
+        assert found.objective == pytest.approx(value(found.dual_coef, found.bias))
+    assert min(seen) == 0
+    assert (max(seen) > 0) == (scale > 0.1)
 
 
 @pytest.mark.parametrize(("C", "taken"), [(0.1, 6), (1.0, 7), (10.0, 9)])
@@ -88,16 +97,9 @@ def test_the_logistic_dual(C, taken):
     assert solve_logistic_dual(X @ X.T, y, C=C).n_iter <= taken + 2
 
 
-def test_others_from_their_solution():
+def test_a_solution_is_a_start_that_needs_no_step():
     X, y = classification(200, 10, noise=2.0)
     K = X @ X.T
-    logistic = solve_logistic_dual(K, y, C=1.0)
-    assert logistic.n_iter <= 8
-    assert solve_logistic_dual(K, y, C=1.0, warm_start=logistic).n_iter <= 1
-    sphere = solve_enclosing_sphere(K)
-    assert sphere.n_iter <= at_most(194)
-    assert solve_enclosing_sphere(K, warm_start=sphere).n_iter <= 2
-    codes, K = np.arange(100) % 4, K[:100, :100]
-    joint = solve_weston_watkins(K, codes, 4, C=1.0)
-    assert joint.n_iter <= at_most(10)
-    assert solve_weston_watkins(K, codes, 4, C=1.0, warm_start=joint).n_iter == 1
+    found = solve_logistic_dual(K, y, C=1.0)
+    assert found.n_iter <= 8
+    assert solve_logistic_dual(K, y, C=1.0, warm_start=found).n_iter <= 1

@@ -10,7 +10,7 @@ from scipy.special import expit
 from solvers.problems import classification
 from zeronorm.design import as_design
 from zeronorm.solvers import logistic
-from zeronorm.solvers.logistic import L1Logistic, _weighted_lasso, _WorkingSet
+from zeronorm.solvers.logistic import L1Logistic, _WorkingSet
 
 
 def machine_of(n=40, p=8, make=np.asarray):
@@ -34,26 +34,76 @@ def test_without_features_the_bias_is_the_share_of_the_classes():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("batch", [1, 50])
-def test_the_machine_meets_its_conditions_for_its_own_penalties(make, batch, monkeypatch):
-    monkeypatch.setattr(logistic, "BATCH", batch)
-    X, y, share, machine = machine_of(make=make)
+@pytest.mark.parametrize("p", [8, 160])
+def test_the_machine_meets_its_conditions_for_its_own_penalties(make, p):
+    """Of 160 features more violate the conditions at the start than join at a time."""
+    X, y, share, machine = machine_of(p=p, make=make)
     found = machine.empty
     for scale in (0.5, 0.1):
-        penalty = scale * machine.largest_slope * np.linspace(0.5, 1.5, 8)
+        penalty = scale * machine.largest_slope * np.linspace(0.5, 1.5, p)
         found = machine.solve(penalty, found)
-        assert found.converged
-        w = np.zeros(8)
-        w[found.columns] = found.weights
-        f = X @ w + found.bias
-        np.testing.assert_allclose(found.residual, share * y * expit(-y * f), atol=1e-12)
-        pull = X.T @ found.residual
-        np.testing.assert_allclose(pull[w != 0], (penalty * np.sign(w))[w != 0], atol=1e-8)
-        assert np.all(np.abs(pull[w == 0]) <= penalty[w == 0] + 1e-8)
-        assert found.residual.sum() == pytest.approx(0.0, abs=1e-9)
-        assert found.loss == pytest.approx(share @ np.logaddexp(0.0, -y * f))
-        assert found.norm == pytest.approx(np.abs(w).sum())
-    assert machine.solve(2.0 * machine.largest_slope * np.ones(8), found).columns.size == 0
+        check_machine(found, X, y, share, penalty)
+    assert machine.solve(2.0 * machine.largest_slope * np.ones(p), found).columns.size == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "density"),
+    [
+        ((300, 30), 0.1),  # few entries: dense columns
+        ((40_000, 60), 0.05),  # products of the sparse columns with each other
+        ((40_000, 60), 0.3),  # hardly sparse: dense columns, and their products
+        ((9_000, 280), 0.003),  # fewer values than products: the values themselves
+    ],
+)
+def test_sparse_data_of_each_kind_have_the_machine_of_dense_ones(shape, density):
+    rng = np.random.default_rng(0)
+    values = rng.poisson(1.0, size=shape) + 1.0
+    X = sparse.csr_array(np.where(rng.random(shape) < density, values, 0.0))
+    decision = X @ rng.normal(size=shape[1]) + rng.logistic(size=shape[0])
+    y, share = np.where(decision > 0.0, 1.0, -1.0), np.full(shape[0], 1.0 / shape[0])
+    design = as_design(X).standardized()
+    Z = design.block(slice(None))
+    machine = L1Logistic(design, y, share, 1e-9)
+    penalty = 0.01 * machine.largest_slope * rng.uniform(0.5, 1.5, shape[1])
+    found = machine.solve(penalty, machine.empty)
+    assert found.columns.size > 0.8 * shape[1]
+    check_machine(found, Z, y, share, penalty)
+
+
+def check_machine(found, X, y, share, penalty):
+    """The optimality conditions, the loss and the norm by their definitions."""
+    assert found.converged
+    w = np.zeros(X.shape[1])
+    w[found.columns] = found.weights
+    f = X @ w + found.bias
+    np.testing.assert_allclose(found.residual, share * y * expit(-y * f), atol=1e-12)
+    pull = X.T @ found.residual
+    np.testing.assert_allclose(pull[w != 0], (penalty * np.sign(w))[w != 0], atol=1e-8)
+    assert np.all(np.abs(pull[w == 0]) <= penalty[w == 0] + 1e-8)
+    assert found.residual.sum() == pytest.approx(0.0, abs=1e-9)
+    assert found.loss == pytest.approx(share @ np.logaddexp(0.0, -y * f))
+    assert found.norm == pytest.approx(np.abs(w).sum())
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "n_stored", "is_sparse"),
+    [
+        (64, 1000, False),  # two million entries, of which a dense copy is made
+        (65, 1000, True),
+        (65, 65 << 13, True),  # a quarter of the entries is stored
+        (65, (65 << 13) + 1, False),
+    ],
+)
+def test_columns_of_a_working_set_are_dense_where_that_is_quicker(n_columns, n_stored, is_sparse):
+    n = 1 << 15
+    places = np.arange(n_stored, dtype=np.int64)
+    X = sparse.csc_array((np.ones(n_stored), (places // n_columns, places % n_columns)), shape=(n, n_columns))
+    every = np.arange(n_columns)
+    part = _WorkingSet.of(as_design(X), every)
+    assert part.X.is_sparse == is_sparse
+    assert (part.stored is not None) == is_sparse
+    np.testing.assert_array_equal(part.X.block([0, n_columns - 1]), X[:, [0, n_columns - 1]].toarray())
+    assert not _WorkingSet.of(as_design(X[:40].toarray()), every).X.is_sparse
 
 
 def test_the_largest_violation():
@@ -64,88 +114,6 @@ def test_the_largest_violation():
     assert logistic._violation(X, slope, np.array([0.0, 0.0, 1.0]), penalty) == pytest.approx(5.0)
     assert logistic._violation(X, slope, np.zeros(3), np.full(3, 9.0)) == 0.0
     assert logistic._violation(X, np.array([1.0, 2.0]), np.zeros(3), np.full(3, 9.0)) == 3.0
-
-
-@pytest.mark.parametrize("way", ["dense", "products", "stored"])
-def test_a_weighted_lasso_meets_its_conditions_in_each_way(way, monkeypatch):
-    rng = np.random.default_rng(2)
-    X = rng.poisson(0.6, size=(30, 6)).astype(float)
-    curvature, response = rng.uniform(0.5, 2.0, 30), X[:, 0] - X[:, 2] + rng.normal(size=30)
-    response -= np.average(response, weights=curvature)
-    mean = curvature @ X / curvature.sum()
-    penalty, start = np.linspace(1.0, 4.0, 6), np.linspace(-0.1, 0.1, 6)
-    part = _WorkingSet(as_design(X))
-    if way == "products":
-        part = _WorkingSet(as_design(sparse.csr_array(X)))
-        assert part.has_few_columns
-    elif way == "stored":
-        monkeypatch.setattr(logistic, "FEWER_VALUES", 0)
-        design = as_design(sparse.csr_array(X))
-        part = _WorkingSet(design, design.stored_columns(np.arange(6)))
-    else:
-        assert not part.has_few_columns
-    found = logistic._weighted_lasso(part, curvature, mean, response, penalty, start, 1e-11)
-    Z = X - mean
-    pull = Z.T @ (curvature * (response - Z @ found))
-    used = np.abs(found) > 1e-12
-    np.testing.assert_allclose(pull[used], (penalty * np.sign(found))[used], atol=1e-5)
-    assert np.all(np.abs(pull[~used]) <= penalty[~used] + 1e-5)
-    assert 0 < used.sum() < 6
-
-
-def test_columns_of_a_working_set_are_dense_where_that_is_quicker(monkeypatch):
-    X = sparse.random(50, 10, density=0.1, format="csr", rng=np.random.default_rng(3))
-    every = np.arange(10)
-    for limit, hardly, is_sparse in ((500, 4, False), (499, 4, True), (499, 10, True), (499, 11, False)):
-        monkeypatch.setattr(logistic, "LARGEST_DENSE_COPY", limit)
-        monkeypatch.setattr(logistic, "HARDLY_SPARSE", hardly)
-        part = _WorkingSet.of(as_design(X), every)
-        assert X.nnz == 50
-        assert part.X.is_sparse == is_sparse
-        assert (part.stored is not None) == is_sparse
-        np.testing.assert_array_equal(part.X.block(slice(None)), X.toarray())
-    assert not _WorkingSet.of(as_design(X.toarray()), every).X.is_sparse
-
-
-def test_a_working_set_is_kept_while_its_columns_are_the_same():
-    machine = machine_of()[-1]
-    first = machine._part(np.array([1, 3]))
-    assert machine._part(np.array([1, 3])) is first
-    other = machine._part(np.array([3, 1]))
-    assert other is not first
-    np.testing.assert_array_equal(other.X.block(slice(None)), first.X.block(slice(None))[:, ::-1])
-
-
-@pytest.mark.parametrize("penalty", [1e-4, 5e-3])
-def test_all_ways_to_a_quadratic_model_agree(penalty, monkeypatch):
-    """A sweep over stored values or dense columns, and the products of sparse or dense columns with each other."""
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((200, 30), density=0.1, rng=rng, format="csr")
-    design = as_design(X).standardized()
-    curvature, response = rng.uniform(0.1, 1.0, 200) / 200, rng.normal(size=200)
-    response -= np.average(response, weights=curvature)
-    mean = design.transpose_dot(curvature) / curvature.sum()
-    penalties, found = penalty * rng.uniform(0.5, 2.0, 30), []
-    for names in (
-        {"LARGEST_DENSE_COPY": 0, "HARDLY_SPARSE": 0},
-        {"FEWER_VALUES": np.inf},
-        {"HARDLY_SPARSE": np.inf},
-    ):
-        for name, value in names.items():
-            monkeypatch.setattr(f"zeronorm.solvers.logistic.{name}", value)
-        part = _WorkingSet.of(design, np.arange(30))
-        assert part.X.is_sparse == ("HARDLY_SPARSE" not in names or len(names) == 2)
-        assert part.has_few_columns
-        found.append(_weighted_lasso(part, curvature, mean, response, penalties, np.full(30, 0.1), 1e-12))
-    monkeypatch.setattr("zeronorm.solvers.logistic.LARGEST_DENSE_COPY", 6000)
-    part = _WorkingSet.of(design, np.arange(30))
-    assert not part.X.is_sparse
-    assert not part.has_few_columns
-    found.append(_weighted_lasso(part, curvature, mean, response, penalties, np.full(30, 0.1), 1e-12))
-    assert 0 < np.count_nonzero(found[0]) < 30 or penalty < 1e-3
-    for other in found[1:]:
-        np.testing.assert_array_equal(found[0] != 0.0, other != 0.0)
-        np.testing.assert_allclose(found[0], other, atol=1e-8)
 
 
 def test_logistic_machines_that_do_not_end(monkeypatch):

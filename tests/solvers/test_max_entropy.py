@@ -15,7 +15,6 @@ from zeronorm.solvers import max_entropy
 from zeronorm.solvers.max_entropy import (
     MarginTerms,
     _exponential_mean,
-    _objective,
     _search,
     inclusion_probability,
     solve_max_entropy,
@@ -76,18 +75,19 @@ def test_the_derivatives_of_the_potential(kind):
     np.testing.assert_allclose(bend, (above[1] - below[1]) / (2 * h), rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["labels", "targets"])
-def test_the_objective_and_the_fields(kind):
-    X, terms = problem_of(kind)
-    multiplier, prior = np.linspace(0.1, 1.0, terms.sign.size), 0.3
-    value, field = max_entropy._objective(as_design(X), terms, prior, multiplier)
-    u = np.zeros(9)
+def objective(X, terms, prior, multiplier):
+    """The objective by its definition, and the fields of the features."""
+    u = np.zeros(len(X))
     np.add.at(u, terms.sample, terms.sign * terms.weight * multiplier)
-    np.testing.assert_allclose(field, X.T @ u)
-    wanted = terms.weight @ (terms.linear * multiplier + terms.potential(multiplier)[0])
-    assert value == pytest.approx(wanted - np.log(0.7 + 0.3 * np.exp(field**2 / 2)).sum())
-    on = 0.3 * np.exp(field**2 / 2) / (0.7 + 0.3 * np.exp(field**2 / 2))
-    np.testing.assert_allclose(inclusion_probability(field, prior), on)
+    field = X.T @ u
+    value = terms.weight @ (terms.linear * multiplier + terms.potential(multiplier)[0])
+    return float(value - np.log(1.0 - prior + prior * np.exp(field**2 / 2)).sum()), field
+
+
+def test_the_probability_of_a_feature_is_its_share_of_the_partition_function():
+    field = np.linspace(-3.0, 3.0, 9)
+    on = 0.3 * np.exp(field**2 / 2)
+    np.testing.assert_allclose(inclusion_probability(field, 0.3), on / (0.7 + on))
 
 
 @pytest.mark.parametrize("kind", ["labels", "targets"])
@@ -96,10 +96,9 @@ def test_a_newton_step_is_that_of_the_balanced_quadratic(kind):
     X, terms = problem_of(kind)
     m, prior, barrier = terms.sign.size, 0.3, 0.05
     at = np.linspace(0.3, 1.2, m)
-    design = as_design(X)
 
     def value(multiplier):
-        own = max_entropy._objective(design, terms, prior, multiplier)[0]
+        own = objective(X, terms, prior, multiplier)[0]
         return own + barrier * terms.weight @ np.log(multiplier)
 
     h = 1e-4
@@ -117,8 +116,8 @@ def test_a_newton_step_is_that_of_the_balanced_quadratic(kind):
     border = terms.weight * terms.sign
     system = np.block([[-hessian, border[:, None]], [border[None], np.zeros((1, 1))]])
     exact = np.linalg.solve(system, np.append(gradient, 0.0))
-    field = max_entropy._objective(design, terms, prior, at)[1]
-    step, decrement, bias, is_exact = max_entropy._newton_step(design, terms, prior, at, field, barrier)
+    field = objective(X, terms, prior, at)[1]
+    step, decrement, bias, is_exact = max_entropy._newton_step(as_design(X), terms, prior, at, field, barrier)
     assert is_exact
     np.testing.assert_allclose(step, exact[:-1], rtol=1e-4, atol=1e-6)
     assert bias == pytest.approx(exact[-1], rel=1e-4)
@@ -133,13 +132,14 @@ def test_the_end_is_the_maximum(kind):
     assert found.status is Status.CONVERGED
     border = terms.weight * terms.sign
     exact = minimize(
-        lambda a: -max_entropy._objective(design, terms, 0.3, a)[0],
+        lambda a: -objective(X, terms, 0.3, a)[0],
         terms.start(),
         method="SLSQP",
         bounds=[(1e-12, 2.499)] * terms.sign.size,
         constraints={"type": "eq", "fun": lambda a: border @ a},
         options={"ftol": 1e-13, "maxiter": 500},
     )
+    assert found.objective == pytest.approx(objective(X, terms, 0.3, found.multiplier)[0], rel=1e-12)
     assert found.objective == pytest.approx(-exact.fun, abs=1e-6)
     assert found.objective >= -exact.fun - 1e-8
     np.testing.assert_allclose(found.multiplier, exact.x, atol=1e-3)
@@ -191,12 +191,12 @@ def test_the_mean_of_an_exponential_and_its_derivatives_have_no_seam():
 def test_a_step_is_halved_until_it_gains_its_share(stretch):
     """The first of the lengths s, s/2, ... that gains 1e-4 of what the slope promises; s stops short of the bounds."""
     rng = np.random.default_rng(0)
-    design = as_design(rng.normal(size=(12, 5)))
+    X = rng.normal(size=(12, 5))
     terms = MarginTerms.labels(np.where(np.arange(12) < 6, 1.0, -1.0), rng.uniform(0.5, 2.0, 12), 3.0)
     multiplier, barrier = rng.uniform(0.2, 0.8, 12), 0.05
 
     def value(at):
-        return _objective(design, terms, 0.5, at)[0] + barrier * float(terms.weight @ np.log(at))
+        return objective(X, terms, 0.5, at)[0] + barrier * float(terms.weight @ np.log(at))
 
     slope = np.array([(value(multiplier + h) - value(multiplier - h)) / 2e-6 for h in 1e-6 * np.eye(12)])
     step, size = stretch * slope, 1.0
@@ -206,7 +206,9 @@ def test_a_step_is_halved_until_it_gains_its_share(stretch):
     size = min(size, 0.99 * np.min((3.0 - multiplier[above]) / step[above], initial=np.inf))
     while value(multiplier + size * step) < value(multiplier) + 1e-4 * size * decrement:
         size /= 2
-    current = _objective(design, terms, 0.5, multiplier)
-    trial, objective, _ = _search(design, terms, 0.5, multiplier, step, decrement, barrier, current)
+    current = objective(X, terms, 0.5, multiplier)
+    trial, reached, field = _search(as_design(X), terms, 0.5, multiplier, step, decrement, barrier, current)
     np.testing.assert_allclose(trial, multiplier + size * step)
-    assert objective == pytest.approx(_objective(design, terms, 0.5, trial)[0])
+    wanted, wanted_field = objective(X, terms, 0.5, trial)
+    assert reached == pytest.approx(wanted)
+    np.testing.assert_allclose(field, wanted_field)

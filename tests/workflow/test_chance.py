@@ -17,17 +17,9 @@ from zeronorm.workflow.chance import WithBaseline, permuted_target
 from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.procedures import Settings
 
-from .conftest import numbers, table_of
+from .conftest import numbers, simulated, table_of
 
 FIXED = {"method": "fisher", "features": 3, "cv": 3}
-
-
-def simulated(seed, strength, n_samples=40, n_features=60):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_samples, n_features))
-    y = rng.permutation(np.arange(n_samples) % 2)
-    X[:, :3] += strength * y[:, None]
-    return X, y
 
 
 # -- The baseline --
@@ -192,7 +184,8 @@ def test_permutations_that_are_as_good_count(metric, p_value, monkeypatch):
     values = iter([[0.2], [0.3, None], [0.4], [], [0.5]])
     seen = []
 
-    def evaluate(built, table, settings, sizes, *, journal):
+    def evaluate(built, table, settings, sizes, *, journal, bar):
+        assert bar is None
         seen.append((list(built), table.y.tolist(), sizes, journal))
         return pl.DataFrame({metric: pl.Series(next(values), dtype=pl.Float64)})
 

@@ -10,15 +10,7 @@ from zeronorm.workflow import chance, procedures
 from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.procedures import Settings
 
-from .conftest import numbers, table_of
-
-
-def simulated(seed, strength, n_samples=40, n_features=60):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_samples, n_features))
-    y = rng.permutation(np.arange(n_samples) % 2)
-    X[:, :3] += strength * y[:, None]
-    return X, y
+from .conftest import numbers, simulated, table_of
 
 
 def _data(n_samples, n_features):

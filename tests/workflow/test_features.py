@@ -7,24 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.feature_selection import f_classif, r_regression
 
 import zeronorm
 from zeronorm.result.sentences import compared_classes, effect_name
 from zeronorm.selection.path import SelectionPath
-from zeronorm.workflow.features import _direction, _finite, describe_selected, univariate_effects
+from zeronorm.workflow.features import describe_selected, univariate_effects
+from zeronorm.workflow.inputs import DataOptions, load_data
 
 from .conftest import numbers, table_of
 
-QUICK = {"method": "fisher", "features": 3, "cv": 3}
-
 
 def test_univariate_tests_agree_with_scipy_and_scikit_learn(problem):
-    from scipy import stats
-    from sklearn.feature_selection import f_classif, r_regression
-
-    from zeronorm.workflow.features import univariate_effects
-    from zeronorm.workflow.inputs import DataOptions, load_data
-
     X, y = problem
     two = univariate_effects(load_data(X, DataOptions(target=y)))
     expected = stats.ttest_ind(X[y == "up"], X[y == "down"], equal_var=False).pvalue
@@ -41,11 +35,6 @@ def test_univariate_tests_agree_with_scipy_and_scikit_learn(problem):
     numbers = univariate_effects(load_data(X, DataOptions(target=target)))
     np.testing.assert_allclose(numbers.difference, r_regression(X, target), atol=1e-12)
     assert numbers.p_value[4] == pytest.approx(stats.pearsonr(X[:, 4], target).pvalue)
-
-
-@pytest.fixture(scope="module")
-def selection(problem):
-    return zeronorm.select(*problem, **QUICK, permutations=3)
 
 
 def test_the_table_says_direction_and_effect(selection, problem):
@@ -76,18 +65,31 @@ def test_effects_by_hand():
     assert found.kind == "correlation"
 
 
+def described(X, y, **options):
+    """All features as selected ones, in the order of their columns."""
+    path = SelectionPath.from_scores(np.arange(X.shape[1], 0.0, -1.0))
+    return describe_selected(table_of(X, y, **options), path, np.arange(X.shape[1]), {}, None)
+
+
 def test_the_direction_of_a_feature_in_words():
-    effects = SimpleNamespace(difference=np.array([0.3, -0.3, 0.0]))
-    words = [_direction(effects, None, index, []) for index in range(3)]
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=30)
+    X = np.column_stack([target, -target, np.ones(30)]) + 0.1 * rng.normal(size=(30, 1)) * [1.0, 1.0, 0.0]
+    words = [feature.direction for feature in described(X, target, task="regression")]
     assert words == ["rises with the target", "falls with the target", "none"]
-    means = [np.array([1.0, 2.0, 1.5]), np.array([3.0, 2.0, 1.0]), np.ones(3)]
-    words = [_direction(effects, one, 0, ["a", "b", "c"]) for one in means]
+    y = np.repeat(["a", "b", "c"], 10)
+    means = {"a": (1.0, 3.0, 1.0), "b": (2.0, 2.0, 1.0), "c": (1.5, 1.0, 1.0)}
+    words = [feature.direction for feature in described(np.array([means[label] for label in y]), y)]
     assert words == ["higher in b", "higher in a", "none"]
 
 
-def test_numbers_that_are_not_finite_are_left_empty():
-    assert [_finite(value) for value in (1.5, np.nan, np.inf, -np.inf)] == [1.5, None, None, None]
-    assert type(_finite(np.float32(2.0))) is float
+def test_effects_without_bound_and_ratios_of_negative_values_are_left_empty():
+    X, y = numbers(20, 3)
+    X[:, 1], X[:, 2] = y == "yes", y == "no"
+    finite, *unbounded = described(X, y)
+    assert type(finite.effect) is float
+    assert finite.fold_change is None  # some values are negative
+    assert [feature.effect for feature in unbounded] == [None, None]  # +inf and -inf
 
 
 def test_effects_of_classes_of_unequal_size_by_hand():

@@ -16,13 +16,17 @@ from sklearn.linear_model import Ridge
 
 import zeronorm
 from zeronorm.result import files
-from zeronorm.result.files import described_records, load, method_rows, write_table
+from zeronorm.result.files import method_rows, write_table
 from zeronorm.result.provenance import Clock, call_text, file_checksum, provenance
 from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.result import Result
 
 from .conftest import numbers
 
+RECORDS = {
+    "split": [0], "method": ["a"], "size": [None], "n_selected": [2], "selected": [[3, 7]], "n_train": [8],
+    "n_test": [2], "truth": [["u", "v"]], "predictions": [["u", "u"]],
+}  # fmt: skip
 QUICK = {"method": "fisher", "features": 3, "cv": 3}
 
 
@@ -36,7 +40,7 @@ def test_the_call_names_what_differs_from_its_defaults():
     assert text == "zeronorm.select(rule='best', verbose=0, X=<ndarray>, features=3)"
 
 
-def test_the_command_is_told_with_the_settings():
+def test_provenance_holds_the_call_the_time_and_what_is_added():
     found = provenance(Clock(), "zeronorm.select(cv=3)", seed=7)
     assert found["command"] == "zeronorm.select(cv=3)"
     assert (found["seed"], list(found)[-1]) == (7, "seed")
@@ -185,9 +189,10 @@ def test_a_row_of_a_comparison_in_numbers():
     assert method_rows([row | {"sizes": []}])[0]["features"] is None
 
 
-def test_cells_of_figures_have_types(tmp_path):
-    files._write_figures({"f": {"a": 1}}, tmp_path / "figures.parquet")
-    types = pl.read_parquet(tmp_path / "figures.parquet").schema
+def test_cells_of_figures_have_types_even_where_there_are_none(problem, tmp_path):
+    result = zeronorm.select(*problem, **QUICK, permutations=0)
+    replace(result, figures={"f": {"a": 1}}).save(tmp_path / "out")
+    types = pl.read_parquet(tmp_path / "out" / "figures.parquet").schema
     assert [types[name] for name in ("i", "j", "k", "number", "text")] == [pl.Int32] * 3 + [
         pl.Float64,
         pl.String,
@@ -198,8 +203,7 @@ def test_cells_of_figures_have_types(tmp_path):
 
 
 def test_records_that_lack_something_are_refused(tmp_path):
-    columns = {name: [1] for name in files.NEEDED} | {"selected": [[1]], "truth": [[1]], "method": ["a"]}
-    frame = pl.DataFrame(columns)
+    frame = pl.DataFrame(RECORDS)
     frame.write_parquet(tmp_path / "records.parquet")
     found = Result.load(tmp_path)
     assert (found.kind, found.model, found.figures) == ("selection", None, {})
@@ -214,14 +218,9 @@ def test_records_that_lack_something_are_refused(tmp_path):
         Result.load(tmp_path / "none")
 
 
-def plain_result(**changes):
-    data = {"n_samples": 10, "n_features": 30, "target": "y"}
-    return Result(**{"kind": "selection", "data": data, "methods": [], **changes})
-
-
 def test_the_report_goes_to_a_file_or_into_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("zeronorm.report.html.render_report", lambda result, records: "page")
-    result = plain_result()
+    result = Result(kind="selection", data={"n_samples": 10, "n_features": 30, "target": "y"}, methods=[])
     for place, file in (("a/b.html", "a/b.html"), ("c.HTM", "c.HTM"), ("d", "d/report.html")):
         written = result.report(tmp_path / place)
         assert written == tmp_path / file
@@ -237,33 +236,24 @@ def test_the_report_goes_to_a_file_or_into_a_folder(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob(".report-*"))
 
 
-def test_records_alone_tell_what_they_can():
-    records = pl.DataFrame(
-        {
-            "method": ["a", "b"],
-            "selected": [[3, 7], None],
-            "n_train": [8, 8],
-            "n_test": [2, 2],
-            "truth": [["p", "q"], ["q", "q"]],
-            "error_rate": [0.1, 0.2],
-        }
-    )
-    found = described_records(records, "place/records.parquet")
-    data = found["data"]
-    assert (data["n_samples"], data["n_features"], data["task"]) == (10, 8, "classification")
-    assert (found["kind"], found["chosen_method"]) == ("comparison", None)
-    assert [method["name"] for method in found["methods"]] == ["a", "b"]
-    one = described_records(records.head(1).rename({"error_rate": "mse"}), "place/records.parquet")
-    assert (one["kind"], one["chosen_method"], one["data"]["task"]) == ("selection", "a", "regression")
+def test_records_alone_tell_what_they_can(tmp_path):
+    records = pl.DataFrame(RECORDS | {"error_rate": [0.1]})
+    other = records.with_columns(method=pl.lit("b"), selected=pl.lit(None, dtype=pl.List(pl.Int64)))
 
+    def loaded(frame):
+        frame.write_parquet(tmp_path / "records.parquet")
+        return Result.load(tmp_path)
 
-def saved(tmp_path, text):
-    file = tmp_path / "table.csv"
-    file.write_text(text, encoding="utf-8")
-    return file
+    two = loaded(pl.concat([records, other]))
+    assert (two.data["n_samples"], two.data["n_features"], two.data["task"]) == (10, 8, "classification")
+    assert (two.kind, two.chosen_method) == ("comparison", None)
+    assert [method["name"] for method in two.methods] == ["a", "b"]
+    one = loaded(records.rename({"error_rate": "mse"}))
+    assert (one.kind, one.chosen_method, one.data["task"]) == ("selection", "a", "regression")
+    assert loaded(other).data["n_features"] == 1
 
 
 def test_a_report_of_a_table_is_refused_with_what_to_give(tmp_path):
-    file = saved(tmp_path, "a,y\n1,2\n")
+    (tmp_path / "table.csv").write_text("a,y\n1,2\n")
     with pytest.raises(ValueError, match=r"is no Parquet file. Give the folder of a run"):
-        load(Result, file)
+        Result.load(tmp_path / "table.csv")

@@ -10,13 +10,7 @@ from zeronorm.resampling.metrics import as_metric
 from zeronorm.result.sentences import error_sentence
 from zeronorm.workflow import chance
 
-
-def simulated(seed, strength, n_samples=40, n_features=60):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_samples, n_features))
-    y = rng.permutation(np.arange(n_samples) % 2)
-    X[:, :3] += strength * y[:, None]
-    return X, y
+from .conftest import simulated
 
 
 def separated_classes(metric, permutations=0):

@@ -198,17 +198,6 @@ def test_forced_features_are_columns_levels_or_patterns():
     assert kept_columns(table, ()) == []
 
 
-@pytest.fixture
-def gappy():
-    """40 samples, 10 features, of which two carry the label; a tenth of the values is missing."""
-    rng = np.random.default_rng(3)
-    y = np.arange(40) % 2
-    X = rng.normal(size=(40, 10))
-    X[:, :2] += 2.5 * y[:, None]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
-
-
 def test_kept_columns_may_be_patterns(gappy):
     X, y = gappy
     result = zeronorm.select(X, y, keep=["x9", "re:^x1$"], **(QUICK | {"features": 3}))
@@ -253,6 +242,12 @@ def test_classes_are_left_out_only_where_two_remain():
         ValueError, match=r"The class 'c' has 2 samples, too few for cv=25\. Set cv=2 or fewer\.$"
     ):
         check_folds(table, 25)
+
+
+def test_a_class_with_as_many_samples_as_folds_remains():
+    y = np.repeat(["a", "b", "c"], [20, 5, 2])
+    with pytest.raises(ValueError, match=r"leave out small classes: set min_class_size=5\.$"):
+        check_folds(table_of(np.random.default_rng(0).normal(size=(27, 3)), y), 5)
 
 
 def test_a_rare_class_may_be_another_one_in_capitals():

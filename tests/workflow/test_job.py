@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from pathlib import Path
-from types import SimpleNamespace
+import io
+import warnings
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
+import rich.progress
+from sklearn.base import BaseEstimator
 
 import zeronorm
-from zeronorm import compare
 from zeronorm.evaluation.summary import selection_frequencies
-from zeronorm.selection import problem as progress
-from zeronorm.workflow import chance, job, training
-from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.job import _named
-from zeronorm.workflow.procedures import Settings
+from zeronorm.registry import MethodInfo
+from zeronorm.workflow import chance, procedures, training
 
-from .conftest import numbers
+from .conftest import numbers, state_of_patients
 
-N_SAMPLES, N_FEATURES = 36, 7
 QUICK = {"method": "fisher", "features": 2, "cv": 2}
 UNTESTED = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 
@@ -29,27 +24,17 @@ UNTESTED = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 # -- Steps --
 
 
-def state_of_patients():
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(N_SAMPLES) % 2, "sick", "well")
-    X = rng.normal(size=(N_SAMPLES, N_FEATURES)) + 4.0
-    X[:, 1] += 2.0 * (y == "sick")
-    X[:, 4] -= 1.5 * (y == "sick")
-    return X, y
-
-
 @pytest.fixture
 def told(monkeypatch):
     """What the bar of a run is told."""
     found = []
 
-    @contextmanager
-    def bar(description, total):
+    def add_task(self, description, total):
         found.append({"description": description})
-        yield progress.RunBar(None, None)
+        return 0
 
-    monkeypatch.setattr(progress, "_bar", bar)
-    monkeypatch.setattr(progress.RunBar, "_update", lambda self, **what: found.append(what))
+    monkeypatch.setattr(rich.progress.Progress, "add_task", add_task)
+    monkeypatch.setattr(rich.progress.Progress, "update", lambda self, task, **what: found.append(what))
     return found
 
 
@@ -68,35 +53,50 @@ def test_a_selection_announces_as_many_steps_as_it_takes(told, tmp_path):
 
 
 @pytest.mark.parametrize(("repeats", "permutations", "steps"), [(1, 0, 4), (2, 1, 16)])
-def test_a_comparison_announces_as_many_steps_as_it_takes(repeats, permutations, steps, monkeypatch):
+def test_a_comparison_announces_as_many_steps_as_it_takes(repeats, permutations, steps, told):
     """Two methods on two folds, again for each repeat and for each permutation."""
-    told = []
-
-    @contextmanager
-    def bar(description, total):
-        yield progress.RunBar(None, None)
-
-    monkeypatch.setattr(progress, "_bar", bar)
-    monkeypatch.setattr(progress.RunBar, "_update", lambda self, **what: told.append(what))
     X, y = numbers(24, 4)
     settings = {"features": 2, "cv": 2, "repeats": repeats, "permutations": permutations, "verbose": True}
-    compare(X, y, methods="fisher,random", **settings)
+    zeronorm.compare(X, y, methods="fisher,random", **settings)
     assert [what["total"] for what in told if "total" in what] == [steps]
     assert sum(what.get("advance", 0) for what in told) == steps
 
 
-def test_steps_are_announced_before_the_first_and_again_when_there_are_more(monkeypatch):
+def test_the_bar_names_data_method_and_fold(told, tmp_path, monkeypatch):
+    X, y = numbers(24, 4)
+    np.savetxt(
+        tmp_path / "data.csv",
+        np.column_stack([X, y == "yes"]),
+        delimiter=",",
+        header="a,b,c,d,y",
+        comments="",
+    )
+    options = {"method": "fisher", "features": 2, "cv": 3, "permutations": 2, "verbose": True}
+    zeronorm.select(tmp_path / "data.csv", "y", **options)
+    texts = [what["description"] for what in told if "description" in what]
+    assert texts[:4] == [
+        "Reading data.csv",
+        "fisher, all samples",
+        "fisher, fold 1 of 3",
+        "fisher, fold 2 of 3",
+    ]
+    assert "permutation 2 of 2, fisher, fold 3 of 3" in texts
+    told.clear()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "data.csv").read_bytes())))
+    zeronorm.select("-", "y", **options)
+    assert told[0] == {"description": "Reading standard input"}
+
+
+def test_steps_are_announced_before_the_first_and_again_when_there_are_more(told, monkeypatch):
     """All samples and two folds; nineteen times two more where only permutations can test the result."""
-    told = []
-    monkeypatch.setattr(progress.RunBar, "_update", lambda self, **what: told.append(what))
     monkeypatch.setattr(chance, "permutation_test", lambda *_, **__: None)
     monkeypatch.setattr(chance, "AFFORDABLE_SECONDS", 0.0)
     rng = np.random.default_rng(2)
     y = np.arange(24) % 2
     X = rng.normal(size=(24, 10)) + 3.0 * y[:, None] * (np.arange(10) < 3)
-    zeronorm.select(X, y, **QUICK, metric="average_precision", permutations="auto")
+    zeronorm.select(X, y, **QUICK, metric="average_precision", permutations="auto", verbose=True)
     assert [what["total"] for what in told if "total" in what] == [3, 3 + 2 * 19]
-    assert "total" in told[0]
+    assert "total" in told[1]  # told[0] is the reading of the data
 
 
 @pytest.mark.parametrize("function", ["select", "compare"])
@@ -121,31 +121,59 @@ def test_permutations_know_the_journal_and_the_bar(function, monkeypatch, tmp_pa
 # -- Descriptions --
 
 
-def test_where_the_data_come_from_in_words():
-    found = [_named(data) for data in ("-", "folder/file.csv", Path("folder/file.csv"), np.ones(2))]
-    assert found == ["standard input", "file.csv", "file.csv", "the data"]
+class Foreign(BaseEstimator):
+    """A selector of another package, with a parameter that is no plain value; it warns where it is told to."""
+
+    def __init__(self, n_features_to_select=None, *, pair=(1, 2), warned=()):
+        self.n_features_to_select = n_features_to_select
+        self.pair = pair
+        self.warned = warned
+
+    def fit(self, X, y):
+        for category, text in self.warned:
+            warnings.warn(text, category, stacklevel=2)
+        self.ranking_ = np.arange(1, X.shape[1] + 1)
+        return self
+
+    def get_support(self):
+        return self.ranking_ <= 2
+
+
+@pytest.fixture
+def foreign(monkeypatch):
+    info = MethodInfo("own", Foreign, "selector", "x", ("binary",), "-")
+    monkeypatch.setattr(procedures, "get_method", lambda name: info)
 
 
 def test_a_method_is_described_by_what_differs_from_its_defaults():
-    found = job._describe_method(
-        "rfe", zeronorm.RFE(C=2.0, feature_groups=[0, 1], n_features_to_select=3), "label"
-    )
+    X, y = numbers()
+    settings = {"features": 3, "cv": 3, "permutations": 0, "feature_groups": [0, 0, 1, 2]}
+    (found,) = zeronorm.select(X, y, method="rfe", params={"C": 2.0}, **settings).methods
     assert found["parameters"] == {"C": 2.0, "n_features_to_select": 3}
-    assert (found["name"], found["label"], found["class"]) == ("rfe", "label", "RFE")
-    foreign = job._describe_method("own", Ridge(alpha=2.0), "own")
-    assert (foreign["reference"], foreign["summary"], foreign["parameters"]["alpha"]) == ("", "", 2.0)
-    assert job._plain((1, 2)) == "(1, 2)"
-    assert [job._plain(value) for value in (None, True, 2, 2.5, "x")] == [None, True, 2, 2.5, "x"]
+    assert (found["name"], found["label"], found["class"]) == ("rfe", "rfe", "RFE")
 
 
-def test_how_the_size_was_found_in_a_word():
-    for settings, method, rule in (
-        (Settings(features=2), "probe-selector", "fixed"),
-        (Settings(), "probe-selector", "own"),
-        (Settings(rule="best"), "rfe", "best"),
-        (Settings(), "rfe", "one_se"),
-    ):
-        assert job._rule_of(method, settings) == rule
+@pytest.mark.usefixtures("foreign")
+def test_a_foreign_method_is_described_by_all_its_parameters():
+    (found,) = zeronorm.select(*numbers(), **UNTESTED | {"method": "own"}).methods
+    assert (found["name"], found["class"], found["reference"], found["summary"]) == ("own", "Foreign", "", "")
+    assert found["parameters"] == {"n_features_to_select": 2, "pair": "(1, 2)", "warned": "()"}
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "rule"),
+    [
+        ("probe-selector", {"features": 2}, "was set in advance"),
+        ("probe-selector", {}, "own control"),
+        ("fisher", {"rule": "best"}, "best mean score on inner cross-validation"),
+        ("fisher", {}, "one-standard-error rule"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_how_the_size_was_found_in_words(method, settings, rule, problem):
+    params = {"selector": "fisher"} if method == "probe-selector" else None
+    result = zeronorm.select(*problem, method=method, params=params, cv=3, permutations=0, **settings)
+    assert rule in result.size["rule"]
 
 
 def test_names_are_kept_for_what_figures_show():
@@ -156,8 +184,9 @@ def test_names_are_kept_for_what_figures_show():
     expected = {feature.index for feature in found.selected} | {index for index, _ in shares[:200]}
     expected |= {index for figure in found.figures.values() for index in figure.get("features", ())}
     assert list(found.names) == sorted(expected)
-    few = job._names_in_figures(load_data(X, DataOptions(target=y)), found.records, ["random"])
-    assert list(few) == sorted(index for index, _ in shares[:50])
+    compared = zeronorm.compare(X, y, methods="random", features=150, cv=2)
+    shares = selection_frequencies(compared.records, "random", 400).shares
+    assert list(compared.names) == sorted(index for index, _ in shares[:50])
 
 
 def test_all_features_are_no_sign_that_more_were_needed():
@@ -175,18 +204,18 @@ def test_all_features_are_no_sign_that_more_were_needed():
 # -- Warnings and refusals --
 
 
+@pytest.mark.usefixtures("foreign")
 def test_warnings_that_differ_in_numbers_are_told_once():
-    caught = [
-        SimpleNamespace(category=kind, message=text)
-        for kind, text in (
-            (UserWarning, "took 3 of\n 10.5 steps"),
-            (UserWarning, "took 4 of 9 steps"),
-            (DeprecationWarning, "old"),
-            (PendingDeprecationWarning, "soon old"),
-            (FutureWarning, "other"),
-        )
+    warned = [
+        (UserWarning, "took 3 of\n 10.5 steps"),
+        (UserWarning, "took 4 of 9 steps"),
+        (DeprecationWarning, "old"),
+        (PendingDeprecationWarning, "soon old"),
+        (FutureWarning, "other"),
     ]
-    assert job._messages(caught) == ["took 3 of 10.5 steps", "other"]
+    plain = zeronorm.select(*numbers(), **UNTESTED | {"method": "own"}).warnings
+    told = zeronorm.select(*numbers(), **UNTESTED | {"method": "own"}, params={"warned": warned}).warnings
+    assert told == [*plain, "took 3 of 10.5 steps", "other"]
 
 
 def test_a_warning_that_differs_in_its_numbers_only_appears_once():

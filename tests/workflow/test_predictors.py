@@ -21,7 +21,7 @@ from zeronorm.cli.main import run
 from zeronorm.workflow import procedures
 from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.models import LinearModel, apply_model
-from zeronorm.workflow.procedures import Settings, build_procedure, predictor_notes, predictor_of
+from zeronorm.workflow.procedures import Settings, build_procedure, predictor_notes
 
 from .conftest import numbers, table_of
 
@@ -205,24 +205,17 @@ def test_the_predictor_of_a_run():
     assert isinstance(procedures.predictor_of(tall, Settings())[-1], LinearSVC)
 
 
-def test_the_largest_table_for_a_gaussian_machine(monkeypatch):
-    table = table_of(*numbers())
-    monkeypatch.setattr(procedures, "LARGEST_GAUSSIAN", 30)
-    procedures.predictor_of(table, Settings(predictor="gaussian"))
-    monkeypatch.setattr(procedures, "LARGEST_GAUSSIAN", 29)
-    with pytest.raises(ValueError, match="serves up to 29 samples; the table has 30"):
-        procedures.predictor_of(table, Settings(predictor="gaussian"))
-    procedures.predictor_of(table, Settings())
+def test_a_gaussian_machine_serves_up_to_20000_samples():
+    plain = table_of(*numbers())
+    most, more = (replace(plain, X=np.broadcast_to(0.0, (n, 1))) for n in (20_000, 20_001))
+    assert procedures.predictor_of(most, Settings(predictor="gaussian")).kernel == "rbf"
+    with pytest.raises(ValueError, match="serves up to 20000 samples; the table has 20001"):
+        procedures.predictor_of(more, Settings(predictor="gaussian"))
+    procedures.predictor_of(more, Settings())
 
 
-def test_the_predictor_is_the_one_asked_for():
-    X, y = numbers(30, 3)
-    table = table_of(X, y)
+def test_a_predictor_other_than_the_linear_one_has_a_note():
     own = LogisticRegression()
-    assert predictor_of(table, Settings(predictor=own)) is own
-    assert procedures._judge(table, Settings()) is None
-    gaussian = predictor_of(table, Settings(predictor="gaussian"))
-    assert gaussian.get_params()["kernel"] == "rbf"
     assert [len(predictor_notes(Settings(predictor=p))) for p in ("linear", "gaussian", own)] == [0, 1, 1]
     assert "Gaussian kernel" in predictor_notes(Settings(predictor="gaussian"))[0]
     assert "LogisticRegression()" in predictor_notes(Settings(predictor=own))[0]

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from zeronorm.registry import all_methods, get_method
 from zeronorm.workflow import chance, procedures
 from zeronorm.workflow.procedures import (
-    SCORERS,
     Settings,
     build_procedure,
     build_selector,
@@ -30,8 +30,7 @@ def test_only_selectors_are_run():
     X, y = numbers(30, 4)
     model = next(iter(all_methods("model")))
     with pytest.raises(ValueError, match="is a model, not a selector"):
-        procedures._check_serves(model, table_of(X, y))
-    procedures._check_serves(get_method("rfe"), table_of(X, y))
+        build_procedure(model.name, table_of(X, y), Settings(), [2])
 
 
 def test_methods_are_named_in_a_list_or_a_text():
@@ -86,20 +85,34 @@ def test_methods_for_another_task_are_refused_with_those_that_serve():
 # -- Their parameters --
 
 
+class Tuned(BaseEstimator):
+    """A method with parameters of its own and some that belong to the run."""
+
+    def __init__(self, C=1.0, n_steps=5, n_stepx=0, n_stepz=0, task=None, verbose=False, random_state=None):
+        self.C = C
+        self.n_steps = n_steps
+        self.n_stepx = n_stepx
+        self.n_stepz = n_stepz
+        self.task = task
+        self.verbose = verbose
+        self.random_state = random_state
+
+
 def test_what_the_user_may_set_of_a_method():
-    known = {"C": 1.0, "n_steps": 5, "task": None, "verbose": False, "random_state": None}
-    check = procedures._checked_params
-    assert check({"C": 2.0, "n_steps": 3}, known, "m") == {"C": 2.0, "n_steps": 3}
+    info, table = SimpleNamespace(name="m", cls=Tuned), table_of(*numbers())
+    found = build_selector(info, table, Settings(), {"C": 2.0, "n_steps": 3})
+    assert (found.C, found.n_steps, found.task) == (2.0, 3, "classification")
     for wrong, words in (
-        ({"c": 1}, r"no parameter 'c'\. Did you mean C\?$"),
-        ({"nsteps": 1}, r"no parameter 'nsteps'\. Did you mean n_steps\?$"),
-        ({"zzzz": 1}, r"no parameter 'zzzz'\. It has C, n_steps\.$"),
+        ({"c": 1}, r"'m' has no parameter 'c'\. Did you mean C\?$"),
+        ({"N_STEPS": 1}, r"no parameter 'N_STEPS'\. Did you mean n_steps\?$"),
+        ({"n_step": 1}, r"Did you mean n_step\w or n_step\w\?$"),  # at most two of three
+        ({"zzzz": 1}, r"no parameter 'zzzz'\. It has C, n_steps, n_stepx, n_stepz\.$"),
         ({"task": 1}, r"must not hold 'task': .* Use the parameter 'task' instead"),
         ({"always_keep": 1}, "Use the parameter 'keep' instead"),
         ({"n_features_to_select": 1}, "Use the parameter 'features' instead"),
     ):
         with pytest.raises(ValueError, match=words):
-            check(wrong, known, "m")
+            build_selector(info, table, Settings(), wrong)
 
 
 def test_methods_without_groups_or_forced_features_say_so(monkeypatch):
@@ -127,12 +140,6 @@ def test_parameters_inside_a_wrapped_method_are_not_reached():
         procedures.build_procedure("stability-selection", real, Settings(), [2], {"selector": "margin-lp"})
 
 
-def test_at_most_two_parameters_are_suggested():
-    known = dict.fromkeys(("n_steps", "n_stepx", "n_stepz", "C"))
-    with pytest.raises(ValueError, match=r"Did you mean n_step\w or n_step\w\?$"):
-        procedures._checked_params({"n_step": 1}, known, "m")
-
-
 def test_settings_reach_the_selector_that_has_them():
     X, y = numbers(30, 4)
     table = table_of(X, y, feature_groups=[0, 0, 1, 2])
@@ -143,24 +150,14 @@ def test_settings_reach_the_selector_that_has_them():
     assert list(found.feature_groups) == [0, 0, 1, 2]
 
 
-def test_a_large_table_is_eliminated_in_larger_steps(monkeypatch):
-    X, y = numbers(30, 10)
-    table, rfe = table_of(X, y), get_method("rfe")
-    plain = rfe.cls().step
-    assert build_selector(rfe, table, Settings(), {}).step == plain != 0.1
-    monkeypatch.setattr(procedures, "LARGE_TABLE", 299)
-    assert build_selector(rfe, table, Settings(), {}).step == 0.1
-    assert build_selector(rfe, table, Settings(), {"step": 2}).step == 2
-    monkeypatch.setattr(procedures, "LARGE_TABLE", 300)
-    assert build_selector(rfe, table, Settings(), {}).step == plain
-
-
-def test_a_large_table_has_more_than_two_million_cells():
+def test_a_table_of_more_than_two_million_cells_is_eliminated_in_larger_steps():
     plain = table_of(*numbers(24))
     rfe = get_method("rfe")
     for p, step in ((2000, rfe.cls().step), (2001, 0.1)):
         table = replace(plain, X=np.broadcast_to(0.0, (1000, p)))
         assert procedures.build_selector(rfe, table, Settings(), {}).step == step
+        assert procedures.build_selector(rfe, table, Settings(), {"step": 2}).step == 2
+    assert rfe.cls().step != 0.1
 
 
 # -- Around a selector --
@@ -232,8 +229,7 @@ def test_error_control_takes_the_first_preferred_method_that_serves():
     real = procedures.build_procedure(
         "probe-selector", table_of(X, X[:, 0], task="regression"), Settings(), [2]
     )
-    served = procedures.usable_methods(table_of(X, X[:, 0], task="regression"))
-    assert type(real.selector) is next(served[n].cls for n in procedures.PREFERRED if n in served)
+    assert type(real.selector).__name__ == "RFE"  # the first of them does not serve a real target
     assert found.selector.feature_groups is None
     grouped = procedures.build_procedure(
         "probe-selector", table_of(X, y, feature_groups=[0, 0, 1, 1]), Settings(), [2]
@@ -253,7 +249,7 @@ def test_metrics_suit_the_task():
     classes, real = table_of(X, y), table_of(X, X[:, 0], task="regression")
     assert names(classes, Settings()) == ["balanced_error_rate", "error_rate"]
     assert names(real, Settings()) == ["mse", "r2"]
-    for name in procedures.SCORERS:
+    for name in ("balanced_error_rate", "error_rate", "auc", "mse", "mae", "r2"):
         suits, other = (real, classes) if name in ("mse", "mae", "r2") else (classes, real)
         assert names(suits, Settings(metric=name)) == [name]
         with pytest.raises(ValueError, match=f"names '{name}', which cannot be computed here"):
@@ -269,11 +265,18 @@ def test_the_scorer_is_that_of_the_metric_and_the_task():
     X, y = numbers(30, 3)
     two, three = table_of(X, y), table_of(X, np.arange(30) % 3, task="classification")
     target = table_of(X, X[:, 0], task="regression")
-    assert scorer_name(two, Settings()) == SCORERS[procedures.primary_metric_of(two, Settings())]
+    assert [scorer_name(t, Settings()) for t in (two, target)] == [
+        "balanced_accuracy",
+        "neg_mean_squared_error",
+    ]
+    assert [scorer_name(target, Settings(metric=name)) for name in ("mae", "r2")] == [
+        "neg_mean_absolute_error",
+        "r2",
+    ]
+    assert scorer_name(two, Settings(metric="error_rate")) == "accuracy"
     assert [scorer_name(t, Settings(metric="auc")) for t in (two, three)] == ["roc_auc", "roc_auc_ovr"]
     assert scorer_name(two, Settings(metric="f1")) == "f1"
     assert names(two, Settings(metric="f1")) == ["f1"]
-    assert names(target, Settings()) == list(procedures.DEFAULT_METRICS["regression"])
     for table, metric in ((two, "mse"), (target, "auc"), (two, "nonsense")):
         with pytest.raises(ValueError, match="'metric' parameter names"):
             metrics_of(table, Settings(metric=metric))

@@ -26,10 +26,7 @@ from .conftest import numbers, table_of
         ({"max_features": 9, "keep": ("x3", "x5")}, 2, 9),
     ],
 )
-def test_sizes_go_from_what_must_be_in_to_well_beyond_what_is_asked_for(
-    settings, smallest, largest, monkeypatch
-):
-    monkeypatch.setattr(procedures, "DEFAULT_LARGEST", 50)
+def test_sizes_go_from_what_must_be_in_to_well_beyond_what_is_asked_for(settings, smallest, largest):
     X, y = numbers(30, 40)
     table = table_of(X, y)
     keep = tuple(str(table.feature_names[int(name[1:])]) for name in settings.get("keep", ()))

@@ -19,11 +19,6 @@ from zeronorm.workflow.result import Result
 QUICK = {"method": "fisher", "features": 3, "cv": 3}
 
 
-@pytest.fixture(scope="module")
-def selection(problem):
-    return zeronorm.select(*problem, **QUICK, permutations=3)
-
-
 def named_result(**changes):
     data = {"n_samples": 10, "n_features": 30, "target": "größe"}
     return Result(**{"kind": "selection", "data": data, "methods": [], **changes})

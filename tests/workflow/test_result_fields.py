@@ -12,16 +12,9 @@ from scipy import stats
 import zeronorm
 from zeronorm.registry import get_method
 
+from .conftest import state_of_patients
+
 N_SAMPLES, N_FEATURES = 36, 7
-
-
-def state_of_patients():
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(N_SAMPLES) % 2, "sick", "well")
-    X = rng.normal(size=(N_SAMPLES, N_FEATURES)) + 4.0
-    X[:, 1] += 2.0 * (y == "sick")
-    X[:, 4] -= 1.5 * (y == "sick")
-    return X, y
 
 
 @pytest.fixture(scope="module")

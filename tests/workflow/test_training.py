@@ -21,17 +21,6 @@ from .conftest import numbers, table_of
 QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 
 
-@pytest.fixture
-def gappy():
-    """40 samples, 10 features, of which two carry the label; a tenth of the values is missing."""
-    rng = np.random.default_rng(3)
-    y = np.arange(40) % 2
-    X = rng.normal(size=(40, 10))
-    X[:, :2] += 2.5 * y[:, None]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
-
-
 # -- Gaps --
 
 
@@ -128,6 +117,14 @@ def test_gaps_with_an_inner_choice_groups_and_a_comparison(gappy):
         zeronorm.select(X, y, missing="error", **QUICK)
 
 
+def test_groups_reach_a_procedure_on_filled_samples_that_knows_them():
+    X, y = numbers(24)
+    X[0, 0] = np.nan
+    groups = np.arange(24) // 2
+    assert training.OnFilled(Plain()).fit(X, y, groups=groups).procedure_.groups_ is groups
+    training.OnFilled(zeronorm.FisherScore(2)).fit(X, y, groups=groups)  # knows no groups
+
+
 def test_a_procedure_on_filled_samples_says_whether_it_converged():
     X, y = numbers(24)
     X[0, 0] = np.nan
@@ -159,16 +156,27 @@ def test_outer_splits_follow_the_seed_the_repeats_and_the_task():
     assert [len(split.test) for split in training.outer_splits(real, Settings(cv=5))] == [5, 5, 5, 5, 4]
 
 
-def test_processes_start_where_the_work_is_large(monkeypatch):
-    table = table_of(*numbers(30, 4))
+def test_processes_start_where_the_work_is_large():
+    """The limit is one of cells times fits, so five times as many fits reach it with a fifth of the cells."""
+    plain = table_of(*numbers(30, 4))
     fixed, chosen = Settings(features=2, cv=4, repeats=2), Settings(cv=4, repeats=2)
-    cells = 30 * 4 * 8
-    for settings, work in ((fixed, cells), (chosen, 5 * cells)):
-        monkeypatch.setattr(training, "CELLS_WORTH_A_PROCESS", work)
-        assert training.n_processes(table, settings) == 1
-        monkeypatch.setattr(training, "CELLS_WORTH_A_PROCESS", work - 1)
-        assert training.n_processes(table, settings) == -1
-        assert training.n_processes(table, replace(settings, n_jobs=3)) == 3
+
+    def largest_for_one_process(settings):
+        low, high = 1, 10**9
+        while low < high:
+            middle = (low + high + 1) // 2
+            table = replace(plain, X=np.broadcast_to(0.0, (10, middle)))
+            alone = training.n_processes(table, settings) == 1
+            assert training.n_processes(table, settings) == (1 if alone else -1)
+            assert training.n_processes(table, replace(settings, n_jobs=3)) == 3
+            low, high = (middle, high) if alone else (low, middle - 1)
+        return low
+
+    limit = largest_for_one_process(fixed)
+    assert limit == 5 * largest_for_one_process(chosen)
+    assert limit == 2 * largest_for_one_process(replace(fixed, repeats=4))
+    assert limit == 2 * largest_for_one_process(replace(fixed, cv=8))
+    assert 1e5 < 10 * limit < 1e9  # a process takes seconds to start
 
 
 class Plain(BaseEstimator):
@@ -180,6 +188,7 @@ class Plain(BaseEstimator):
 
     def fit(self, X, y, groups=None):
         self.groups_ = groups
+        self.ranking_ = np.arange(1, X.shape[1] + 1)
         return self
 
 

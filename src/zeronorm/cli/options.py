@@ -54,6 +54,7 @@ TYPES: dict[str, Any] = {
     "path": Path,
     "switch": bool,
     "number": int,
+    "count": str,
     "names": list[str],
     "size": str,
     "parameters": list[str],
@@ -84,7 +85,7 @@ def _choices(name: str, found: Option) -> Any:
     return StrEnum(name, {value: value.replace("_", "-") for value in found.kind.values})
 
 
-def value_of(name: str, found: Option, given: Any) -> Any:
+def value_of(found: Option, given: Any) -> Any:
     """What Python takes for what the parser read."""
     match found.kind.text:
         case "choice":
@@ -95,9 +96,11 @@ def value_of(name: str, found: Option, given: Any) -> Any:
             return n_bytes(given)
         case "parameters":
             return parameters(given)
+        case "count":
+            return int(given) if given.isdecimal() else given
         case "number" if found.kind.least < 0:  # 0 leaves the decision to the program
             return given or None
-    return int(given) if name == "permutations" and given.isdecimal() else given
+    return given
 
 
 def takes(
@@ -117,7 +120,7 @@ def takes(
             shown += made if own.name == "options" else [own]
 
         def command(**given: Any) -> None:
-            read = {name: value_of(name, found, given.pop(name)) for name, found in options.items()}
+            read = {name: value_of(found, given.pop(name)) for name, found in options.items()}
             function(options=read, **given)
 
         order = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
@@ -135,7 +138,10 @@ def _parameter(name: str, found: Option, default: Any) -> inspect.Parameter:
         default = default.replace("_", "-")
     elif found.kind.text == "number" and found.kind.least < 0:
         default = default or 0
-    default = None if default == () else str(default) if name == "permutations" else default
+    elif found.kind.text == "count":
+        default = str(default)
+    elif found.kind.text == "names":
+        default = None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

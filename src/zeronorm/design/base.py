@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,8 +61,6 @@ class Design(ABC):
 
     is_sparse: bool = False
     is_on_disk: bool = False
-    _shares_view = False
-    _shared_view: StandardizedDesign | None = None
 
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], feature_names: NDArray[Any] | None = None
@@ -139,19 +135,6 @@ class Design(ABC):
     def in_one_piece(self) -> Design:
         """Return the same data, copied if they are scattered over a larger array and few; else as they are."""
         return self
-
-    @contextmanager
-    def standardized_once(self) -> Iterator[Design]:
-        """The same data for several methods: all get one standardised view, and what it keeps."""
-        if not self._in_one_array:
-            yield self
-            return
-        shared = copy.copy(self)
-        shared._shares_view = True
-        try:
-            yield shared
-        finally:  # the two hold each other
-            shared._shares_view, shared._shared_view = False, None
 
     def release(self) -> None:
         """Give up what was kept in memory for the next reading; a method calls it when it needs the data no more."""
@@ -544,16 +527,6 @@ class Design(ABC):
 
         Constant columns, up to rounding, are given scale 1 and, when centred, are exactly zero.
         """
-        is_plain = with_mean and with_scale and sample_weight is None
-        if self._shares_view and is_plain:
-            if self._shared_view is None:
-                self._shared_view = self._standardized(True, True, None)
-            return self._shared_view
-        return self._standardized(with_mean, with_scale, sample_weight)
-
-    def _standardized(
-        self, with_mean: bool, with_scale: bool, sample_weight: ArrayLike | None
-    ) -> StandardizedDesign:
         from zeronorm.design.standardized import StandardizedDesign
 
         stats = self.column_stats(sample_weight=sample_weight)

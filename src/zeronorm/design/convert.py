@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence, Set
-from functools import cache
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,26 +87,17 @@ def has_own_backend(X: Any) -> bool:
     """Whether the data must not be pulled into an array of the host: their own backend reads and checks them."""
     if isinstance(X, np.ndarray):
         return False
-    _find_backends()
+    load_extensions()
     return type(X).__module__.split(".")[0] in REMOTE_ARRAYS or any(knows(X) for knows, _ in BACKENDS)
 
 
 def _converter_for(X: Any) -> Converter:
     if not isinstance(X, np.ndarray):
-        _find_backends()
+        load_extensions()
     for recognizes, converter in (*BACKENDS, *_CONVERTERS):
         if recognizes(X):
             return converter
     return _from_array
-
-
-@cache
-def _find_backends() -> None:
-    """Load the modules of this folder, and those of packages outside, that enter a backend."""
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        if "\n@register_backend(" in file.read_text(encoding="utf-8"):
-            importlib.import_module(f"zeronorm.design.{file.stem}")
-    load_extensions()
 
 
 def _from_array(X: Any, names: NDArray[Any] | None) -> Design:
@@ -256,6 +244,7 @@ def _is_sparse_frame(X: Any) -> bool:
     return _is_frame(X) and len(fill_values) > 0 and all(value == 0 for value in fill_values)
 
 
+# The backends of this folder; those of other packages are in BACKENDS.
 _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
     (sparse.issparse, _from_sparse),
     (is_dask_array, from_dask),

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -68,13 +67,9 @@ class AutomaticPrice:
         return self.unit / self.diagonal
 
 
-class FoundPrice(float):
-    """A C that was found on these samples and others, to be used as if it had been found on these alone."""
-
-
-def is_automatic(C: Any) -> bool:
-    """Whether a selector chooses its C, or has one that was chosen for it."""
-    return isinstance(C, str | FoundPrice)
+def known_cost(selector: Any, problem: Problem) -> float | None:
+    """The C that a selector was given, or that was found for it before; None where it is to be found."""
+    return problem.shared.C if isinstance(selector.C, str) else float(selector.C)
 
 
 def price_of(
@@ -85,8 +80,9 @@ def price_of(
     ``unit`` tells how it will be used: on a kernel with a mean diagonal of one, or on the kernel as it is. ``K`` is the
     kernel matrix of all features where it is not linear.
     """
-    if not isinstance(selector.C, str):
-        return float(selector.C)
+    known = known_cost(selector, problem)
+    if known is not None:
+        return known
     found = automatic_price(problem, K)
     return found.unit if unit == "diagonal" else found.raw
 
@@ -132,28 +128,16 @@ def _weights(problem: Problem) -> FloatArray:
 # -- The ℓ2 norm: samples left out one at a time, on the kernel matrix --
 
 
-# What was found on a view of the data: target, weights and groups that were asked for, and the price. Methods that
-# share the view ask for the same.
-_FOUND: WeakKeyDictionary[Design, list[tuple[tuple[Any, ...], AutomaticPrice]]] = WeakKeyDictionary()
-
-
 def automatic_price(problem: Problem, K: FloatArray | None = None) -> AutomaticPrice:
-    """The C for the features of a problem; ``K`` is their kernel matrix where it is not linear."""
+    """The C for the features of a problem; ``K`` is their kernel matrix where it is not linear.
+
+    Methods that share the view of the data, the target, the weights and the groups share the C of a linear kernel.
+    """
     if K is not None:
         return _automatic_price(problem, K)
-    known = _FOUND.setdefault(problem.design, [])
-    # A shift of a real target changes nothing.
-    asked: tuple[Any, ...] = (
-        problem.task,
-        problem.around_zero().y,
-        problem.sample_weight,
-        problem.sample_groups,
-    )
-    for other, found in known:
-        if all(np.array_equal(a, b) for a, b in zip(asked, other, strict=True)):
-            return found
-    known.append((asked, _automatic_price(problem, None)))
-    return known[-1][1]
+    target = problem.around_zero().y  # a shift of a real target changes nothing
+    inputs = (problem.design, problem.task, target, problem.sample_weight, problem.sample_groups)
+    return problem.shared.once("C", inputs, lambda: _automatic_price(problem, None))
 
 
 def _automatic_price(problem: Problem, K: FloatArray | None) -> AutomaticPrice:

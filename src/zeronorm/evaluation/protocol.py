@@ -23,7 +23,7 @@ from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.predictors.default import default_estimator
 from zeronorm.resampling.seeds import unset_random_states
 from zeronorm.resampling.splits import Split, make_splits
-from zeronorm.selection.problem import Progress, warn_of_gross_targets
+from zeronorm.selection.problem import Progress, RunBar, warn_of_gross_targets
 
 
 def evaluate(
@@ -42,7 +42,7 @@ def evaluate(
     retry_failed: bool = False,
     random_state: int | None = 0,
     threads_per_task: int = 1,
-    verbose: bool | int = False,
+    verbose: bool | int | RunBar = False,
 ) -> Any:
     """Judge selectors on held-out data.
 
@@ -84,8 +84,8 @@ def evaluate(
         Seed of the folds and of every ``random_state`` that is not set. None draws a new one.
     threads_per_task : int, default=1
         Threads of the linear algebra within one cell.
-    verbose : bool or int, default=False
-        Show a progress bar.
+    verbose : bool, int or RunBar, default=False
+        Show a progress bar, or count the cells on one that is shown already.
 
     Returns
     -------

@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from zeronorm._types import IntArray, written
 from zeronorm.design import ColumnStats, Design, require_finite_stats
+from zeronorm.selection.shared import SharedValues
 
 # -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
 
@@ -25,22 +25,22 @@ Advance = Callable[..., None]
 
 
 class Progress:
-    """Where every method reports how far it is: ``with progress.task("Eliminating", total) as advance``."""
+    """Where every method reports how far it is: ``with progress.task("Eliminating", total) as advance``.
 
-    def __init__(self, verbose: bool | int = False) -> None:
+    ``verbose`` shows a bar for each task; the bar of a whole run, in its place, counts the steps of all tasks.
+    """
+
+    def __init__(self, verbose: bool | int | RunBar = False) -> None:
         self.verbose = bool(verbose)
+        self._run = verbose if isinstance(verbose, RunBar) else None
 
     @contextmanager
     def task(self, description: str, total: int | None = None) -> Iterator[Advance]:
-        """Yield a function that is called with the number of steps just done and, if known, what comes next.
-
-        Inside ``whole``, the steps are counted on its bar.
-        """
-        run = _RUN.get()
-        if not self.verbose:
+        """Yield a function that is called with the number of steps just done and, if known, what comes next."""
+        if self._run is not None:
+            yield self._run.advance
+        elif not self.verbose:
             yield _ignore
-        elif run is not None:
-            yield run.advance
         else:
             with _bar(description, total) as bar:
                 yield bar.advance
@@ -52,11 +52,7 @@ class Progress:
             yield RunBar(None, None)
             return
         with _bar(description, None) as bar:
-            token = _RUN.set(bar)
-            try:
-                yield bar
-            finally:
-                _RUN.reset(token)
+            yield bar
 
 
 class RunBar:
@@ -84,9 +80,6 @@ class RunBar:
     def _update(self, **changes: Any) -> None:
         if self._display is not None:
             self._display.update(self._identifier, **changes)
-
-
-_RUN: ContextVar[RunBar | None] = ContextVar("zeronorm_run_bar", default=None)
 
 
 @contextmanager
@@ -132,7 +125,8 @@ class Problem:
     ``y`` holds class codes 0, 1, … for classification, real targets for regression and a 0/1
     matrix for multi-label problems. ``feature_groups`` is a group code per feature or None, ``sample_groups`` a
     label per sample: a method that splits the samples leaves those with one label together.
-    ``n_features_to_select`` is what the user asked for, already a count, or None.
+    ``n_features_to_select`` is what the user asked for, already a count, or None. ``shared`` has what other fits to the
+    same data have computed.
     """
 
     design: Design
@@ -146,6 +140,7 @@ class Problem:
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     progress: Progress = field(default_factory=Progress)
     sample_groups: NDArray[Any] | None = None
+    shared: SharedValues = field(default_factory=SharedValues)
 
     @property
     def n_samples(self) -> int:

@@ -53,6 +53,7 @@ from zeronorm.selection.problem import (
     parse_feature_groups,
     warn_of_gross_targets,
 )
+from zeronorm.selection.shared import SharedValues
 
 
 def _has_estimator(selector: BaseSelector) -> bool:
@@ -71,7 +72,6 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     _common_attributes = ATTRIBUTES
 
     n_features_to_select: int | float | None
-    _sample_groups: Any
 
     # -- for methods to implement ---------------------------------------------------------------
 
@@ -89,15 +89,25 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         y : labels of any type, or real targets with ``task="regression"``.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
-        return self._fit(X, y, None, fit_params)
+        return self._fit(X, y, fit_params)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        fit_params: dict[str, Any],
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        shared: SharedValues | None = None,
+    ) -> Self:
+        """``fit`` with all that a selector may be given; another selector that calls it passes ``shared`` on."""
         # Parameters and routing are the caller's mistakes: report them before the long computation.
         self._validate_params()
         routed = self._route(fit_params)
         with memory_used_again():
             X, y, design = self._validate(X, y)
-            problem = self._build_problem(design, y, sample_weight)
+            problem = self._build_problem(design, y, sample_weight, groups, shared)
             with (
                 quiet_inside(GrossTargetWarning)
                 if self._is_misled_by_target(problem, sample_weight)
@@ -173,14 +183,22 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _build_problem(self, design: Design, y: NDArray[Any], sample_weight: Any) -> Problem:
+    def _build_problem(
+        self,
+        design: Design,
+        y: NDArray[Any],
+        sample_weight: Any = None,
+        groups: Any = None,
+        shared: SharedValues | None = None,
+    ) -> Problem:
         names = getattr(self, "feature_names_in_", None)
         n_features = design.shape[1]
-        groups = self._groups_of_samples(design.shape[0], sample_weight)
+        shared = SharedValues() if shared is None else shared
+        groups = self._groups_of_samples(groups, design.shape[0], sample_weight)
         design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
         target, classes, task = self._encode_target(y)
         if getattr(self, "standardize", False):
-            design = design.standardized(sample_weight=sample_weight)
+            design = shared.standardized(design, sample_weight)
         return Problem(
             design=design,
             y=target,
@@ -193,19 +211,20 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             rng=generator_from(getattr(self, "random_state", 0)),
             progress=Progress(getattr(self, "verbose", False)),
             sample_groups=groups,
+            shared=shared,
         )
 
-    def _groups_of_samples(self, n_samples: int, sample_weight: Any) -> NDArray[Any] | None:
+    def _groups_of_samples(self, groups: Any, n_samples: int, sample_weight: Any) -> NDArray[Any] | None:
         """The labels given to ``fit``, of samples with a weight."""
-        if getattr(self, "_sample_groups", None) is None:
+        if groups is None:
             return None
-        groups = np.asarray(self._sample_groups)
-        if groups.shape != (n_samples,):
+        labels: NDArray[Any] = np.asarray(groups)
+        if labels.shape != (n_samples,):
             raise ValueError(
                 f"The 'groups' of {type(self).__name__} must hold one label for each of the {n_samples} samples. Got "
-                f"shape {groups.shape} instead."
+                f"shape {labels.shape} instead."
             )
-        return groups if sample_weight is None else groups[np.asarray(sample_weight) > 0]
+        return labels if sample_weight is None else labels[np.asarray(sample_weight) > 0]
 
     # -- targets --------------------------------------------------------------------------------
 
@@ -444,7 +463,7 @@ class WeightedSelector(BaseSelector):
         sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
-        return self._fit(X, y, sample_weight, fit_params)
+        return self._fit(X, y, fit_params, sample_weight=sample_weight)
 
 
 class SplittingSelector(BaseSelector):
@@ -460,16 +479,7 @@ class SplittingSelector(BaseSelector):
         groups : one label per sample; samples of one group stay together in the folds.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
-        return self._fit_with_groups(X, y, None, groups, fit_params)
-
-    def _fit_with_groups(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
-    ) -> Self:
-        self._sample_groups = groups
-        try:
-            return self._fit(X, y, sample_weight, fit_params)
-        finally:
-            del self._sample_groups
+        return self._fit(X, y, fit_params, groups=groups)
 
 
 class WeightedSplittingSelector(SplittingSelector):
@@ -488,7 +498,7 @@ class WeightedSplittingSelector(SplittingSelector):
         groups : one label per sample; with ``C="auto"`` samples of one group stay together in the folds that choose C.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
-        return self._fit_with_groups(X, y, sample_weight, groups, fit_params)
+        return self._fit(X, y, fit_params, sample_weight=sample_weight, groups=groups)
 
 
 def _drop_unweighted(

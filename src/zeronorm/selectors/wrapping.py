@@ -17,6 +17,7 @@ from zeronorm.resampling.splits import group_params
 from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem
+from zeronorm.selection.shared import SharedValues
 from zeronorm.selectors.base import BaseSelector
 
 
@@ -63,15 +64,30 @@ class MetaSelector(BaseSelector):
         self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
     ) -> Any:
         """A fitted clone of the wrapped selector."""
-        data = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
-        with quiet_inside(ConvergenceWarning, EmptyAnswerWarning, GrossTargetWarning):
-            return seeded_clone(self.selector, rng).fit(data, target, **group_params(self.selector, groups))
+        return fit_inside(self.selector, design, target, rng, groups)
 
     def _wrapped_path(
         self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
     ) -> tuple[Any, SelectionPath]:
         fitted = self._fit_wrapped(design, target, rng, groups)
         return fitted, fitted_path(fitted, design.n_features)
+
+
+def fit_inside(
+    selector: Any,
+    design: Design,
+    target: NDArray[Any],
+    rng: np.random.Generator,
+    groups: Any = None,
+    shared: SharedValues | None = None,
+) -> Any:
+    """A fitted clone of a selector that another one uses, with what ``shared`` holds for it."""
+    fresh = seeded_clone(selector, rng)
+    labels = group_params(fresh, groups)
+    with quiet_inside(ConvergenceWarning, EmptyAnswerWarning, GrossTargetWarning):
+        if isinstance(fresh, BaseSelector):
+            return fresh._fit(design, target, {}, shared=shared, **labels)
+        return fresh.fit(design.block(slice(None)), target, **labels)
 
 
 def labels_of(problem: Problem) -> NDArray[Any]:

@@ -222,7 +222,7 @@ def permutation_test(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits on meaningless targets may fail to converge
             records = training.evaluate_procedures(
-                {label: procedure}, permuted, settings, [], journal=journal
+                {label: procedure}, permuted, settings, [], journal=journal, bar=bar
             )
         measured = (
             records[metric].drop_nulls()

@@ -84,6 +84,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     options = {key: value for key, value in arguments.items() if key != "data"}
     settings = record(**options)
     settings = replace(settings, n_jobs=jobs_at(settings.device, settings.dask, settings.n_jobs))
+    with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
     with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
         if settings.out is None:
@@ -93,7 +94,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
         with folder as place, on_cluster(settings.dask):
             result = work(_job(data, settings, clock, caller, place.journal, bar))
             bar.say("Writing the report")
-            write_result(result, place.folder, with_model=getattr(settings, "save_model", False))
+            write_result(result, place.folder, with_model=with_model)
     return result
 
 
@@ -104,9 +105,8 @@ def _named(data: Any) -> str:
 
 
 def _job(data: Any, settings: Any, clock: Clock, caller: Caller, journal: Path | None, bar: RunBar) -> Job:
-    write_table = getattr(settings, "write_table", None)
-    if write_table is not None:
-        files.check_table_place(Path(write_table), settings.force)
+    if isinstance(settings, SelectOptions) and settings.write_table is not None:
+        files.check_table_place(Path(settings.write_table), settings.force)
     table = table_on_device(load_data(data, settings), settings.device)
     check_folds(table, settings.cv)
     procedures.metrics_of(table, settings)
@@ -207,7 +207,9 @@ def select_features(job: Job) -> Result:
         baseline = chance.baseline_records(table, settings)
         fitted = _fit(job, name, sizes)
         built = {fitted.label: fitted.procedure}
-        records = training.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
+        records = training.evaluate_procedures(
+            built, table, settings, sizes, journal=job.journal, bar=job.bar
+        )
         metric = procedures.primary_metric_of(table, settings)
         measured.check_something_worked(records, metric, [fitted.label])
         found = _measure(job, fitted.label, fitted.procedure, records, baseline, sizes)
@@ -346,10 +348,10 @@ def compare_methods(job: Job) -> Result:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         baseline = chance.baseline_records(table, settings)
-        records = training.evaluate_procedures(built, table, settings, sizes, journal=job.journal)
-        measured.check_something_worked(
-            records, metric, [n for n in built if job.settings.params and n in job.settings.params]
+        records = training.evaluate_procedures(
+            built, table, settings, sizes, journal=job.journal, bar=job.bar
         )
+        measured.check_something_worked(records, metric, [name for name in built if name in settings.params])
         rows = [_measured_method(job, name, built[name], records, baseline, sizes) for name in built]
     rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
     comparison = compare_records(records, metric)

@@ -251,7 +251,7 @@ class Settings(DataOptions):
     )
     permutations: int | str = option(
         "auto",
-        Permutations('int or "auto"'),
+        Permutations('int or "auto"', "count"),
         'Number of permuted targets on which the whole procedure is repeated, for a p-value. "auto": up to 99 if that '
         "is estimated to take less than 20 seconds, otherwise none; 19 in up to two minutes where the metric has no "
         "interval, so that nothing else can test the result.",
@@ -366,7 +366,7 @@ class CompareOptions(RunOptions):
     )
     permutations: int | str = option(
         0,
-        Permutations("int"),
+        Permutations("int", "count"),
         "Number of permuted targets for a p-value of each method.",
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
         "N|auto",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zeronorm.datasets import Table
+    from zeronorm.selection.problem import RunBar
 
 CELLS_WORTH_A_PROCESS = 50_000_000
 
@@ -167,10 +168,11 @@ def evaluate_procedures(
     *,
     y: Any = None,
     journal: Any = None,
+    bar: RunBar | None = None,
 ) -> Any:
     """Records of all procedures on the outer splits, at their own size and at the sizes of the curve.
 
-    ``y`` stands for other labels than those of the table, on the same splits.
+    ``y`` stands for other labels than those of the table, on the same splits. ``bar`` counts what is done.
     """
     from zeronorm.evaluation import evaluate
     from zeronorm.workflow.chance import WithBaseline
@@ -188,5 +190,5 @@ def evaluate_procedures(
         n_jobs=n_processes(table, settings),
         journal=journal,
         random_state=settings.random_state,
-        verbose=settings.verbose,
+        verbose=settings.verbose if bar is None else bar,
     )

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,10 +26,10 @@ from zeronorm import (
 )
 from zeronorm._threads import thread_controller
 from zeronorm.design.dense import DenseDesign
-from zeronorm.engines.price import FoundPrice
 from zeronorm.registry import all_methods
 from zeronorm.resampling.predictors.ridge import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
+from zeronorm.selection.shared import SharedValues
 from zeronorm.selectors.meta import auto as auto_module
 from zeronorm.selectors.meta.auto import choose_method, thinned
 from zeronorm.selectors.meta.selector_cv import choose_size
@@ -88,15 +87,15 @@ def test_prices_are_found_on_all_samples_and_not_again_in_the_folds(monkeypatch)
     prices = []
     rank = auto_module.AutoSelector._rank_folds
 
-    def spy(self, members, *rest):
-        prices.append({name: selector.C for name, selector in members if name != "fisher"})
-        return rank(self, members, *rest)
+    def spy(*args):
+        prices.append(args[-1])
+        return rank(*args)
 
     monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
     roster = [("fisher", FisherScore()), ("l1-svm", L1SVM()), ("rfe", RFE(C=0.5))]
     auto = AutoSelector(roster, cv=3, random_state=4).fit(X, y)
     price = L1SVM().fit(X, y).C_
-    assert prices == [{"l1-svm": price, "rfe": 0.5}]
+    assert prices == [(None, price, None)]
     assert auto.selector_.prices_ == [None, price, None]
     assert roster[1][1].C == "auto"
 
@@ -109,14 +108,15 @@ def test_a_small_part_of_the_samples_finds_its_own_prices(monkeypatch, n_kept, i
     prices = []
     rank = auto_module.AutoSelector._rank_folds
 
-    def spy(self, members, *rest):
-        prices.append({selector.C for name, selector in members if name in ("arom", "l1-svm", "rfe")})
-        return rank(self, members, *rest)
+    def spy(*args):
+        prices.append(args[-1])
+        return rank(*args)
 
     monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
-    AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem(n_samples=400))
-    assert (prices == [{"auto"}]) == is_own
-    assert is_own or "auto" not in prices[0]
+    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem(n_samples=400))
+    found = auto.selector_.prices_
+    assert [C is not None for C in found] == [False, True, True, True, False]  # arom, l1-svm, rfe
+    assert prices == [() if is_own else tuple(found)]
 
 
 PRICED = [method for method in all_methods("selector") if method.cls().get_params().get("C") == "auto"]
@@ -138,10 +138,13 @@ def test_a_price_found_before_serves_as_if_it_had_been_found_again(method, task)
         y = X[:, 0] - 2.0 * X[:, 1]
     settings = {"task": "regression"} if task == "regression" else {}
     chosen = method(**settings).fit(X, y)
-    again = method(C=FoundPrice(chosen.C_), **settings).fit(X, y)
+    again = method(**settings)._fit(X, y, {}, shared=SharedValues(C=chosen.C_))
     np.testing.assert_array_equal(again.ranking_, chosen.ranking_)
     assert again.get_support().sum() == chosen.get_support().sum()
-    assert clone(again).C == chosen.C_
+    assert pytest.approx(chosen.C_) == again.C_
+    assert again.C == "auto"
+    other = method(**settings)._fit(X, y, {}, shared=SharedValues(C=0.5 * chosen.C_))
+    assert other.C_ < chosen.C_
 
 
 def chessboard(n_samples=120):

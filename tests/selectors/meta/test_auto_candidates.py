@@ -71,8 +71,8 @@ def test_what_an_automatic_selector_asks_of_its_consensus(monkeypatch):
         def __init__(self, members, **params):
             self.members, self.params = members, params
 
-        def fit(self, design, target, groups=None):
-            asked.append((self.params, design.shape, np.asarray(target).tolist(), groups))
+        def _fit(self, design, target, fit_params, *, groups, shared):
+            asked.append((self.params, design.shape, np.asarray(target).tolist(), groups, shared.members_C))
             return self
 
     monkeypatch.setattr(auto, "Consensus", Recorder)
@@ -84,9 +84,9 @@ def test_what_an_automatic_selector_asks_of_its_consensus(monkeypatch):
         sample_groups=np.array([5, 6, 7, 8, 9]),
     )
     target, rows = np.array(list("abcde")), np.array([1, 3])
-    auto.AutoSelector()._fitted(members, problem, target, rows, 17)
-    params, shape, labels, groups = asked[0]
-    assert (shape, labels, groups.tolist()) == ((2, 3), ["b", "d"], [6, 8])
+    auto.AutoSelector()._fitted(members, problem, target, rows, 17, (None, 0.5))
+    params, shape, labels, groups, known_C = asked[0]
+    assert (shape, labels, groups.tolist(), known_C) == ((2, 3), ["b", "d"], [6, 8], (None, 0.5))
     assert params.pop("feature_groups") is problem.feature_groups
     assert params.pop("always_keep") is problem.always_keep
     assert params == {
@@ -98,7 +98,8 @@ def test_what_an_automatic_selector_asks_of_its_consensus(monkeypatch):
     }
     given = auto.AutoSelector(selectors=("fisher", "relief"))
     given._fitted(members, replace(problem, always_keep=np.arange(0), sample_groups=None), target, rows, 17)
-    params, _, _, groups = asked[1]
+    params, _, _, groups, known_C = asked[1]
+    assert known_C == ()
     assert (params["always_keep"], params["refine"], params["weights"], groups) == (None, 0, [1.0, 1.0], None)
 
 
@@ -281,7 +282,7 @@ def test_selectors_names_and_pairs_may_be_given():
 def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatch):
     X, y = problem(n_samples=30, n_features=6)
     asked = []
-    monkeypatch.setattr(Consensus, "fit", lambda self, *args, **kwargs: asked.append(self.refine) or 1 / 0)
+    monkeypatch.setattr(Consensus, "_fit", lambda self, *args, **kwargs: asked.append(self.refine) or 1 / 0)
     for selector, refine in ((AutoSelector(), SHORTLIST), (AutoSelector([("fisher", FisherScore())]), 0)):
         with pytest.raises(ZeroDivisionError):
             selector.fit(X, y)

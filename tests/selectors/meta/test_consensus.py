@@ -291,8 +291,10 @@ def test_methods_share_one_view_of_the_data_and_rank_as_they_would_alone(monkeyp
     X = rng.normal(size=(30, 80)) + 2.0
     X[:, :4] += y[:, None]
     views, prices = [], []
-    standardize, find = Design._standardized, price._automatic_price
-    monkeypatch.setattr(Design, "_standardized", lambda *args: views.append(args) or standardize(*args))
+    standardize, find = Design.standardized, price._automatic_price
+    monkeypatch.setattr(
+        Design, "standardized", lambda *args, **more: views.append(args) or standardize(*args, **more)
+    )
     monkeypatch.setattr(price, "_automatic_price", lambda *args: prices.append(args) or find(*args))
     members = [AROM(), L1SVM(), RFE()]
     together = Consensus(members).fit(X, y)

@@ -65,15 +65,10 @@ def test_regression_matches_the_full_program(scale):
     assert cost @ np.abs(found.weights) + 0.1 * slack.sum() == pytest.approx(found.objective, rel=1e-9)
 
 
-@pytest.fixture
-def always_shrinks(monkeypatch):
-    """Rows are fixed and features left out of small data too."""
-    monkeypatch.setattr(l1_svm_interior, "FEW_DATA", 0)
-
-
 @pytest.mark.parametrize("C", [0.02, 0.3, 3.0])
-@pytest.mark.parametrize("shape", [(60, 200), (100, 130)])
-def test_wide_data_match_the_full_program(shape, C, always_shrinks):
+@pytest.mark.parametrize("shape", [(60, 340), (130, 160)])
+def test_wide_data_match_the_full_program(shape, C):
+    """With so many entries rows are fixed and features left out on the way."""
     X, y = draw(2, *shape)
     rows, target = signed_rows(X, y), np.ones(shape[0])
     cost, price = np.ones(shape[1]), np.full(shape[0], C)
@@ -97,45 +92,46 @@ def counted_returns(monkeypatch):
 
 
 @pytest.mark.parametrize("far", [10.0, 100.0])
-def test_rows_fixed_by_mistake_do_no_harm(monkeypatch, always_shrinks, far):
+def test_rows_fixed_by_mistake_do_no_harm(monkeypatch, far):
     monkeypatch.setattr(l1_svm_interior, "FAR", far)
     returns = counted_returns(monkeypatch)
     for seed in range(5):
-        X, y = draw(seed, 300, 10)
-        found = solve_l1_interior(signed_rows(X, y), np.ones(300), np.full(300, 0.1), np.ones(10))
+        X, y = draw(seed, 1000, 20)
+        found = solve_l1_interior(signed_rows(X, y), np.ones(1000), np.full(1000, 0.1), np.ones(20))
         assert found is not None
-        assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(10)), rel=1e-8)
+        assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(20)), rel=1e-8)
     assert any(returns)
 
 
 @pytest.mark.parametrize("settings", [{"PULLS": 1.5}, {"OPEN": 0.0, "FAINT": 1e3}])
-def test_features_left_out_by_mistake_do_no_harm(monkeypatch, always_shrinks, settings):
+def test_features_left_out_by_mistake_do_no_harm(monkeypatch, settings):
     for name, value in settings.items():
         monkeypatch.setattr(l1_svm_interior, name, value)
     returns = counted_returns(monkeypatch)
     for seed in range(5):
-        X, y = draw(seed, 120, 60)
-        found = solve_l1_interior(signed_rows(X, y), np.ones(120), np.full(120, 0.1), np.ones(60))
+        X, y = draw(seed, 150, 140)
+        found = solve_l1_interior(signed_rows(X, y), np.ones(150), np.full(150, 0.1), np.ones(140))
         assert found is not None
-        assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(60)), rel=1e-8)
+        assert found.objective == pytest.approx(full_program(X, y, 0.1, np.ones(140)), rel=1e-8)
     assert any(returns)
 
 
-def test_of_few_data_nothing_is_left_out_at_the_start(monkeypatch):
-    """There is no way back, so a feature must not be missed."""
-    X, y = draw(0, 200, 100)
-    problem = SignedProblem(signed_rows(X, y), np.ones(200), np.full(200, 0.02), np.ones(100), np.zeros(101))
+def test_of_few_data_nothing_is_left_out_at_the_start():
+    """There is no way back, so a feature must not be missed; of 200 rows with 100 entries it is not."""
     n_features = []
-    for few_data in (problem.rows.size, problem.rows.size - 1):
-        monkeypatch.setattr(l1_svm_interior, "FEW_DATA", few_data)
+    for p in (99, 100):
+        X, y = draw(0, 200, p)
+        problem = SignedProblem(
+            signed_rows(X, y), np.ones(200), np.full(200, 0.02), np.ones(p), np.zeros(p + 1)
+        )
         method = l1_svm_interior._InteriorPoint(problem)
         method.start_with_few_features()
         n_features.append(method.left.features.size)
-    assert n_features[0] == 100
+    assert n_features[0] == 99
     assert 0 < n_features[1] < 50
 
 
-def test_features_are_left_out_on_the_way(always_shrinks):
+def test_features_are_left_out_on_the_way():
     X, y = draw(0, 200, 100)
     problem = SignedProblem(signed_rows(X, y), np.ones(200), np.full(200, 0.03), np.ones(100), np.zeros(101))
     method = l1_svm_interior._InteriorPoint(problem)

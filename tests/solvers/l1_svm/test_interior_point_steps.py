@@ -8,7 +8,7 @@ import pytest
 from solvers.l1_svm.signed_problems import problem_of
 from zeronorm.solvers.l1_svm import interior_point, newton
 from zeronorm.solvers.l1_svm.interior_point import _InteriorPoint, _longest, _Step
-from zeronorm.solvers.l1_svm.newton import SignedProblem
+from zeronorm.solvers.l1_svm.newton import SignedProblem, balanced_multipliers
 
 
 def method_of(problem, seed=1):
@@ -118,44 +118,46 @@ def test_features_in_play():
     assert method._features_in_play(gap, 1.2 * objective).tolist() == [False, True, True, False]
 
 
-def test_few_features_to_start_with(monkeypatch):
-    monkeypatch.setattr(interior_point, "FEW_DATA", 0)
-    problem = problem_of(11, 6)
-    method = _InteriorPoint(problem)
-    assert method.far == interior_point.FAR
-    pull = np.abs(method.balanced @ problem.rows)[:-1] / problem.cost
-    middle = float(np.median(pull))
-    monkeypatch.setattr(interior_point, "PULLS", middle)
+def large_problem(relative_pull):
+    """Enough entries for something to be left out; ``relative_pull`` is that of balanced multipliers, by feature."""
+    p = relative_pull.size
+    problem = problem_of(20_001 // (p + 1) + 1, p)
+    pull = np.abs(balanced_multipliers(problem) @ problem.rows)[:-1]
+    return SignedProblem(problem.rows, problem.target, problem.price, pull / relative_pull, problem.pull)
+
+
+def test_few_features_to_start_with():
+    """Those that balanced multipliers pull by six tenths of their cost, unless these are more than half of them."""
+    pull = np.where(np.arange(60) % 3 == 0, 0.61, 0.59)
+    method = _InteriorPoint(large_problem(pull))
+    n, stay = method.left.samples.size, np.flatnonzero(pull > 0.6)
     x, s = method.x.copy(), method.s.copy()
     method.start_with_few_features()
-    stay = np.flatnonzero(pull >= middle)
     assert method.left.features.tolist() == stay.tolist()
-    assert method.left.samples.size == 11
-    pairs = np.concatenate([np.arange(22), 22 + stay, 28 + stay])
+    assert method.left.samples.size == n
+    pairs = np.concatenate([np.arange(2 * n), 2 * n + stay, 2 * n + 60 + stay])
     np.testing.assert_array_equal(method.x, x[pairs])
     np.testing.assert_array_equal(method.s, s[pairs])
     assert len(method.earlier) == 1
-    monkeypatch.setattr(interior_point, "PULLS", 0.0)
-    whole = _InteriorPoint(problem)
+    whole = _InteriorPoint(large_problem(np.full(60, 0.61)))
     whole.start_with_few_features()
-    assert whole.left.features.size == 6
+    assert whole.left.features.size == 60
 
 
-def test_going_back_keeps_what_was_left_out_by_mistake(monkeypatch):
-    monkeypatch.setattr(interior_point, "FEW_DATA", 0)
-    monkeypatch.setattr(interior_point, "PULLS", 0.0)
-    problem = problem_of(11, 6)
+def test_going_back_keeps_what_was_left_out_by_mistake():
+    problem = large_problem(np.ones(6))
     method = _InteriorPoint(problem)
     assert not method.go_back()  # nothing was left out
-    every = np.ones(11, dtype=bool)
+    n = problem.target.size
+    every = np.ones(n, dtype=bool)
     start = method.x
     method._restrict(every, ~every, np.arange(6) > 0)
-    method._restrict(np.arange(11) > 2, ~every, np.ones(5, dtype=bool))
+    method._restrict(np.arange(n) > 2, ~every, np.ones(5, dtype=bool))
     method.wrong = (np.array([1]), np.array([], dtype=int))
     assert method.go_back()  # to where the row was there
-    assert (method.left.samples.size, method.left.features.size) == (11, 5)
+    assert (method.left.samples.size, method.left.features.size) == (n, 5)
     assert not method.may_fix[1]
-    assert method.may_fix.sum() == 10
+    assert method.may_fix.sum() == n - 1
     assert method.may_drop.all()
     assert method.wrong is None
     method.wrong = (np.array([], dtype=int), np.array([0]))
@@ -172,11 +174,10 @@ def test_going_back_keeps_what_was_left_out_by_mistake(monkeypatch):
     assert not method.go_back()
 
 
-def test_rows_and_features_that_were_both_wrong_come_back_together(monkeypatch):
-    monkeypatch.setattr(interior_point, "FEW_DATA", 0)
-    monkeypatch.setattr(interior_point, "PULLS", 0.0)
-    method = _InteriorPoint(problem_of(11, 6))
-    method._restrict(np.arange(11) > 2, np.zeros(11, dtype=bool), np.arange(6) > 0)
+def test_rows_and_features_that_were_both_wrong_come_back_together():
+    method = _InteriorPoint(large_problem(np.ones(6)))
+    n = method.left.samples.size
+    method._restrict(np.arange(n) > 2, np.zeros(n, dtype=bool), np.arange(6) > 0)
     method.wrong = (np.array([1]), np.array([0]))
     assert method.go_back()
     assert (method.may_fix[1], method.may_drop[0], method.far > 0.0) == (False, False, True)
@@ -201,13 +202,12 @@ def test_an_iteration_takes_mehrotras_step(monkeypatch):
     assert abs(step.bias) > 1e-3
 
 
-def test_a_solution_that_is_not_unique_is_given_up(monkeypatch):
-    monkeypatch.setattr(interior_point, "FEW_DATA", 0)
-    monkeypatch.setattr(interior_point, "PULLS", 0.0)
-    problem = problem_of(11, 6)
+def test_a_solution_that_is_not_unique_is_given_up():
+    problem = large_problem(np.ones(6))
     for closed, missing, goes in ((True, 0.0, False), (False, 0.0, True), (True, 1.0, True)):
         method = _InteriorPoint(problem)
-        method._restrict(np.ones(11, dtype=bool), np.zeros(11, dtype=bool), np.arange(6) > 2)
+        n = problem.target.size
+        method._restrict(np.ones(n, dtype=bool), np.zeros(n, dtype=bool), np.arange(6) > 2)
         method.missing_slopes, method.closed = np.full(6, missing), closed
         assert method.go_back() == goes
 

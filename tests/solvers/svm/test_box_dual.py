@@ -258,13 +258,11 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
     np.testing.assert_allclose(signed.T @ repaired, signed.T @ exact, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("start", "n_sweeps"), [(0.0, box_dual.SWEEPS_FROM_ZERO), (0.1, box_dual.SWEEPS_NEAR)]
-)
-def test_sweeps_come_first_and_fewer_of_them_near_the_solution(start, n_sweeps, monkeypatch):
+def test_sweeps_come_first_and_fewer_of_them_near_the_solution(monkeypatch):
     Z, y = classification(12, 3)
     seen, own = [], compiled(box_dual.descend)
     monkeypatch.setattr(box_dual, "descend", lambda *a: seen.append((a[2].copy(), a[4])) or own(*a))
-    assert box_dual.solve_box(Z, y, np.full(12, 0.7), np.full(12, start))
-    assert seen[0][1] == n_sweeps
-    np.testing.assert_array_equal(seen[0][0], start)
+    for start in (0.0, 0.1):
+        assert box_dual.solve_box(Z, y, np.full(12, 0.7), np.full(12, start))
+        np.testing.assert_array_equal(seen[-1][0], start)
+    assert 0 < seen[1][1] < seen[0][1]

@@ -206,7 +206,8 @@ def test_the_iteration_limit_is_reported():
 def test_a_tolerance_below_rounding_ends():
     X, y = classification(50, 10)
     solution = solve_svm_dual(1e12 * (X @ X.T), y, tol=1e-14, max_iter=200_000)
-    assert solution.status in (Status.STALLED, Status.ITERATION_LIMIT, Status.CONVERGED)
+    assert solution.n_iter < 1000
+    assert solution.gap <= 1e-12 * solution.objective
     assert np.isfinite(solution.alpha).all()
 
 

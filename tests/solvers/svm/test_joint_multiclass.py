@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracles.multiclass_qp import primal_weston_watkins
-from solvers.problems import classification, plain
+from solvers.problems import at_most, classification, plain
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm import joint_multiclass
 from zeronorm.solvers.svm.dual import solve_svm_dual
@@ -338,3 +338,11 @@ def test_a_joint_machine_with_hard_margins_is_enlarged():
     assert state.grows_without_limit(1e-18)
     state.alpha[:] = 0.0
     assert not state.grows_without_limit(1e-18)
+
+
+def test_a_solution_is_a_start_that_needs_no_round():
+    X, _ = classification(200, 10, noise=2.0)
+    K, codes = X[:100] @ X[:100].T, np.arange(100) % 4
+    joint_machine = solve_weston_watkins(K, codes, 4, C=1.0)
+    assert joint_machine.n_iter <= at_most(10)
+    assert solve_weston_watkins(K, codes, 4, C=1.0, warm_start=joint_machine).n_iter == 1

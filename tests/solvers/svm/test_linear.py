@@ -204,17 +204,6 @@ def test_badly_scaled_data(shape, C, loss):
     assert machine.gap < 1e-5 * (1.0 + machine.objective)
 
 
-def test_the_status_of_several_machines_is_the_worst():
-    from types import SimpleNamespace
-
-    from zeronorm.solvers.svm.linear import OneVsRest
-
-    states = [Status.CONVERGED, Status.ITERATION_LIMIT, Status.CONVERGED]
-    machines = tuple(SimpleNamespace(status=state) for state in states)
-    fields = dict.fromkeys(OneVsRest.__dataclass_fields__)
-    assert OneVsRest(**{**fields, "machines": machines}).status is Status.ITERATION_LIMIT
-
-
 def test_where_the_gram_matrix_is_the_cheaper_way():
     assert prefers_gram((100, 100))
     n = 20 * 100 * 100 // 200

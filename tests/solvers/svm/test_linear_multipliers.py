@@ -11,6 +11,7 @@ from zeronorm.design import as_design
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm import linear, tall
 from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.dual import solve_svr_dual
 from zeronorm.solvers.svm.linear import _Multipliers, solve_by_multipliers
 
 
@@ -36,22 +37,27 @@ def test_multipliers_go_beyond_the_tolerance():
         assert ours.gap <= 1.5e-4 * tol * ours.objective
 
 
-def test_multipliers_find_the_regression(monkeypatch):
-    design, target = tall_sparse(2)
+def test_multipliers_find_the_regression_of_many_sparse_features():
+    design, target = tall_sparse(2, n=150, p=1500)
     problem = BoxDual.regression(target, np.full(target.size, 0.2), 0.1, False)
-    oracle = tall.solve_linear_loss(design, problem, tol=1e-10)
-    monkeypatch.setattr(linear, "FEWEST_SPARSE", 10)
     ours = linear.solve_piecewise_linear(design, problem)
-    assert ours.n_iter != oracle.n_iter
-    np.testing.assert_allclose(ours.weights, oracle.weights, atol=1e-5 * np.abs(oracle.weights).max())
+    assert ours.n_iter == solve_by_multipliers(design, problem).n_iter
+    oracle = solve_svr_dual(design.gram(), target, C=0.2, epsilon=0.1, tol=1e-10)
+    weights = design.transpose_dot(oracle.dual_coef)
+    np.testing.assert_allclose(ours.weights, weights, atol=1e-5 * np.abs(weights).max())
     assert ours.bias == pytest.approx(oracle.bias, abs=1e-5)
 
 
-def test_a_start_is_used_by_multipliers_where_there_are_many_samples(monkeypatch):
-    design, decision = tall_sparse(7)
-    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 0.1), False)
-    first = solve_by_multipliers(design, problem)
-    monkeypatch.setattr(linear, "MANY_SAMPLES", 100)
+@pytest.fixture(scope="module")
+def many_samples():
+    """A problem of 50,000 sparse samples, and its solution by multipliers."""
+    design, decision = tall_sparse(7, n=50_000)
+    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 0.01), False)
+    return design, problem, solve_by_multipliers(design, problem)
+
+
+def test_a_start_is_used_by_multipliers_where_there_are_many_samples(many_samples):
+    design, problem, first = many_samples
     start = (first.weights, first.bias, first.alpha)
     again = linear.solve_piecewise_linear(design, problem, start)
     assert again.n_iter <= 2 < linear.solve_piecewise_linear(design, problem).n_iter
@@ -69,13 +75,14 @@ def test_multipliers_start_from_a_similar_problem():
     assert warm.n_iter <= cold.n_iter
 
 
-def test_what_multipliers_do_not_solve_goes_to_the_interior_point_method(monkeypatch):
-    design, decision = tall_sparse(4)
-    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 1.0), False)
-    monkeypatch.setattr(linear, "FEWEST_SPARSE", 10)
+def test_what_multipliers_do_not_solve_goes_to_the_interior_point_method(many_samples, monkeypatch):
+    design, problem, first = many_samples
     monkeypatch.setattr(linear, "MOST_ROUNDS", 1)
     assert not solve_by_multipliers(design, problem).status.converged
-    assert linear.solve_piecewise_linear(design, problem).status.converged
+    start = (0.0 * first.weights, 0.0, 0.5 * problem.upper)
+    found = linear.solve_piecewise_linear(design, problem, start)
+    assert found.status.converged
+    np.testing.assert_allclose(found.weights, first.weights, atol=1e-5)
 
 
 def multipliers(kind="classes"):
@@ -115,7 +122,7 @@ def test_multipliers_begin_in_the_middle(kind):
 def test_the_envelope_is_minimised(kind):
     X, problem, method = multipliers(kind)
     n_steps = method.minimize(1e-12)
-    assert 0 < n_steps < linear.MOST_STEPS
+    assert 0 < n_steps < 20
     np.testing.assert_allclose(method.decision, X @ method.weights + method.bias, atol=1e-12)
     h = 1e-6
     for k in range(4):
@@ -129,7 +136,7 @@ def test_the_envelope_is_minimised(kind):
     gap = method.renew()
     r = problem.residual(method.decision)
     np.testing.assert_allclose(method.alpha, np.clip(before + sigma * r, 0.0, problem.upper))
-    assert method.sigma == linear.GROWTH * sigma
+    assert method.sigma == 3.0 * sigma
     v = problem.signed_sum(method.alpha)
     dual = -problem.linear @ method.alpha - 0.5 * np.sum((X.T @ v) ** 2)
     primal = 0.5 * method.weights @ method.weights + problem.loss(method.decision)

@@ -8,11 +8,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
-from solvers.svm.tall_problems import N, P, problem_of, tall_sparse
+from solvers.svm.tall_problems import N, P, problem_of
 from zeronorm.design import as_design
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm import tall
 from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm.dual import solve_svm_dual
 
 
 @pytest.mark.parametrize("kind", ["squared hinge", "squared regression"])
@@ -55,14 +56,6 @@ def test_a_newton_step_by_conjugate_gradients_is_that_of_the_factor(sparse):
     np.testing.assert_array_equal(
         tall.newton_step(design, nothing, gradient), [*(-gradient[:-1]).tolist(), 0.0]
     )
-
-
-def test_many_sparse_features_take_conjugate_gradients(monkeypatch):
-    X, _ = problem_of("hinge")
-    monkeypatch.setattr(tall, "newton_step", lambda *arguments, **settings: "gradients")
-    for data, most, way in ((csr_array(X), P, str), (csr_array(X), P + 1, np.ndarray), (X, P, np.ndarray)):
-        monkeypatch.setattr(tall, "MANY_SPARSE", most)
-        assert isinstance(tall._step(as_design(data), np.ones(N), np.ones(P + 1)), way)
 
 
 def test_a_factor_of_what_is_nearly_singular():
@@ -138,26 +131,22 @@ def test_a_start_at_the_solution_needs_one_exact_step(monkeypatch):
     np.testing.assert_allclose(again.weights, found.weights, atol=1e-10)
 
 
-def test_conjugate_gradients_step_as_the_factor_does():
-    design, decision = tall_sparse(5)
-    rng = np.random.default_rng(0)
-    curvature = np.where(decision > 0.0, rng.uniform(0.0, 3.0, decision.size), 0.0)
-    gradient = rng.normal(size=design.n_features + 1)
-    expected = -np.linalg.solve(tall.bordered(design, curvature), gradient)
-    np.testing.assert_allclose(tall.newton_step(design, curvature, gradient, tol=1e-12), expected, atol=1e-9)
-    nothing = tall.newton_step(design, np.zeros(decision.size), gradient)
-    np.testing.assert_array_equal(nothing, np.append(-gradient[:-1], 0.0))
-
-
-def test_squared_loss_on_many_sparse_features_is_the_same_machine(monkeypatch):
-    design, decision = tall_sparse(6)
-    problem = BoxDual.classification(np.where(decision > 0.0, 1.0, -1.0), np.full(decision.size, 0.5), True)
-    factored = tall.solve_squared_loss(design, problem)
-    monkeypatch.setattr(tall, "MANY_SPARSE", 10)
-    monkeypatch.setattr(tall, "bordered", None)  # not needed
-    products = tall.solve_squared_loss(design, problem)
-    assert products.status is Status.CONVERGED
-    np.testing.assert_allclose(products.weights, factored.weights, atol=1e-7)
+@pytest.mark.parametrize(
+    ("p", "make", "by_products"),
+    [(1000, csr_array, True), (999, csr_array, False), (1000, np.asarray, False)],
+)
+def test_many_sparse_features_need_no_factor(p, make, by_products, monkeypatch):
+    """And have the machine of dense ones."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(400, p)) * (rng.random((400, p)) < 0.02)
+    y = np.where(X[:, :20].sum(axis=1) + 0.3 * rng.normal(size=400) > 0.0, 1.0, -1.0)
+    steps, own = [], tall.newton_step
+    monkeypatch.setattr(tall, "newton_step", lambda *a, **settings: steps.append(1) or own(*a, **settings))
+    found = tall.solve_squared_loss(as_design(make(X)), BoxDual.classification(y, np.full(400, 0.5), True))
+    assert found.status is Status.CONVERGED
+    assert bool(steps) == by_products
+    exact = X.T @ solve_svm_dual(X @ X.T, y, C=0.5, loss="squared_hinge", tol=1e-10).dual_coef
+    np.testing.assert_allclose(found.weights, exact, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [1, 29, 43, 61, 134])

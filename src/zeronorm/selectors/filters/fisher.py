@@ -93,7 +93,7 @@ class FisherScore(WeightedSelector):
     def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
         """The scores and which features are constant; the statistics, eight vectors, are not needed any more."""
         if problem.task == "regression":
-            design = problem.design.standardized(sample_weight=problem.sample_weight)
+            design = problem.shared.standardized(problem.design, problem.sample_weight)
             score = squared_correlation(design, problem.y, problem.sample_weight)
             return score, design.zero_columns
         if problem.design.is_on_disk and problem.task == "binary" and self.variant == "between":

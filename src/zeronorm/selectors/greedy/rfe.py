@@ -43,7 +43,7 @@ from zeronorm.engines.elimination.kernel import (
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 from zeronorm.engines.elimination.linear import GramMachines, LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, FollowingPrice, Machines, eliminate
-from zeronorm.engines.price import is_automatic, price_of, target_spread, tube_of
+from zeronorm.engines.price import known_cost, price_of, target_spread, tube_of
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -382,6 +382,12 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         self._eliminate(X, y, params, self._size_as_scikit_learn(X.shape[1]))
         return self
 
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], **given: Any) -> Self:
+        if self.estimator is None:
+            return super()._fit(X, y, fit_params, **given)
+        given.pop("shared", None)  # the estimator of the user knows nothing of it
+        return self.fit(X, y, **given, **fit_params)
+
     def _size_as_scikit_learn(self, n_features: int) -> int:
         size = self.n_features_to_select
         if isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > n_features:
@@ -416,8 +422,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
 
     def _price(self, problem: Problem) -> float:
         """The cost in use."""
-        if not isinstance(self.C, str):
-            return float(self.C)
+        known = known_cost(self, problem)
+        if known is not None:
+            return known
         K = None
         if self.learner == "svm" and self.kernel != "linear":
             K = self._kernel_source(problem).matrix(np.arange(problem.n_features))
@@ -435,7 +442,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         }
 
     def _eliminate_linear(self, record: Elimination) -> None:
-        problem, follows = record.problem, is_automatic(self.C)
+        problem, follows = record.problem, isinstance(self.C, str)
         settings = self._svm_settings()
         stop_at = smallest_gram_size(*problem.design.shape, regression=problem.task == "regression")
         if problem.n_features >= stop_at:
@@ -461,7 +468,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
             C=min(self.C_, HARDEST),
             tol=self.tol,
             max_iter=self.max_iter,
-            price_follows=is_automatic(self.C),
+            price_follows=isinstance(self.C, str),
             multi_class=self.multi_class,
         )
 

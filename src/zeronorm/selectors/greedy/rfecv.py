@@ -179,6 +179,9 @@ class RFECV(EstimatorElimination):
         self._eliminate_all(X, y, routed.estimator.fit, chosen if fixed is None else fixed)
         return self
 
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], *, groups: Any = None, **_shared: Any) -> Self:
+        return self.fit(X, y, groups, **fit_params)
+
     # -- parts of fit ---------------------------------------------------------------------------
 
     def _folds(self, y: Any, groups: Any) -> Any:
@@ -201,7 +204,7 @@ class RFECV(EstimatorElimination):
 
     def _checked_by_ourselves(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Data for the built-in machine, which has no ``fit`` of its own to check them."""
-        problem = self._build_problem(as_design(X), column_or_1d(y, warn=True), None)
+        problem = self._build_problem(as_design(X), column_or_1d(y, warn=True))
         self._is_misled_by_target(problem, None)
         target = problem.y if problem.task == "regression" else np.asarray(problem.classes)[problem.y]
         return X, target

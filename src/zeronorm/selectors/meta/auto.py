@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
-from zeronorm.engines.price import FoundPrice
 from zeronorm.registry import register
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
 from zeronorm.resampling.predictors.pairwise_svm import StandardizedSVC
@@ -29,6 +28,7 @@ from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import GrossTargetWarning, Problem, Progress
+from zeronorm.selection.shared import SharedValues
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta.consensus import (
     DEFAULT_METHODS,
@@ -216,8 +216,8 @@ class AutoSelector(SplittingSelector):
         paths = self._paths(members, self.selector_, problem)
         sizes = self._sizes_to_try(paths, problem.n_features_to_select)
         is_small_part = splits[0].train.size < PART_OF_THE_SAME_PRICE * whole[0].train.size
-        in_folds = members if is_small_part else self._priced(members)
-        ranked = self._rank_folds(in_folds, problem, target, splits, seed)
+        known_C = () if is_small_part else tuple(self.selector_.prices_)
+        ranked = self._rank_folds(members, problem, target, splits, seed, known_C)
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
@@ -259,8 +259,9 @@ class AutoSelector(SplittingSelector):
         target: NDArray[Any],
         rows: IntArray,
         seed: int,
+        known_C: tuple[float | None, ...] = (),
     ) -> Consensus:
-        """The methods, fitted on some of the samples."""
+        """The methods, fitted on some of the samples; those that have a known C need not find it."""
         consensus = Consensus(
             members,
             task=self.task,
@@ -275,14 +276,9 @@ class AutoSelector(SplittingSelector):
         # The path says what did not converge, and this selector warns.
         with quiet_inside(ConvergenceWarning, GrossTargetWarning), _threads_worth_their_while(problem):
             design = problem.design.take_rows(rows).in_one_piece()
-            return consensus.fit(design, target[rows], groups=groups)
-
-    def _priced(self, members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """The methods with the price that each has found on all samples, so that the folds need not find it again."""
-        return [
-            (name, selector if price is None else clone(selector).set_params(C=FoundPrice(price)))
-            for (name, selector), price in zip(members, self.selector_.prices_, strict=True)
-        ]
+            return consensus._fit(
+                design, target[rows], {}, groups=groups, shared=SharedValues(members_C=known_C)
+            )
 
     def _weights(self, members: list[tuple[str, Any]]) -> list[float]:
         outside = OUTSIDE[self.task] if self.selectors is None else ()
@@ -313,11 +309,12 @@ class AutoSelector(SplittingSelector):
         target: NDArray[Any],
         splits: list[Split],
         seed: int,
+        known_C: tuple[float | None, ...],
     ) -> list[dict[str, SelectionPath]]:
         """The paths of all methods on the training part of each fold."""
 
         def ranked(split: Split) -> dict[str, SelectionPath]:
-            fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index)
+            fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index, known_C)
             return self._paths(members, fitted, problem)
 
         return list(Parallel(n_jobs=self.n_jobs)(delayed(ranked)(split) for split in splits))

@@ -11,28 +11,26 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
 from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.engines.price import automatic_price
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling.fitted_path import fitted_path
-from zeronorm.resampling.seeds import seeded_clone
-from zeronorm.resampling.splits import group_params
-from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem
+from zeronorm.selection.problem import Problem
+from zeronorm.selection.shared import SharedValues
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
-from zeronorm.selectors.wrapping import labels_of
+from zeronorm.selectors.wrapping import fit_inside, labels_of
 from zeronorm.solvers.svm.linear import prefers_gram
 
 # Unlike methods by kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The roster for classes and the
-# mean log rank were chosen among 70 rosters of seven methods on the data sets `studies.real_data.TUNING`, the one for a
+# mean log rank were chosen among 70 rosters of seven methods on the data sets `TUNING` of the studies, the one for a
 # real target on two small data sets (boston, diabetes) and simulated problems.
 DEFAULT_METHODS = {
     "classification": ("fisher", "arom", "l1-svm", "rfe"),
@@ -180,16 +178,19 @@ class Consensus(SplittingSelector):
         self.subset_size_ = max(1, round(p**0.5)) if self.subset_size is None else min(self.subset_size, p)
         parts = self._samples(problem)
         seeds = iter(problem.rng.spawn(len(named) * len(parts)))
-        tasks = [(selector, rows, next(seeds)) for rows in parts for _, selector in named]
+        tasks = [
+            (selector, rows, next(seeds), problem.shared.of_member(i))
+            for rows in parts
+            for i, (_, selector) in enumerate(named)
+        ]
         target = labels_of(problem)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
         stopped: dict[str, None] = {}  # selectors that did not converge, in order
         prices = []
-        task = problem.progress.task("Ranking", len(tasks))
-        with task as advance, problem.design.standardized_once() as design:
-            shared = replace(problem, design=design)
-            fits = (delayed(_rank)(s, shared, target, rows, rng) for s, rows, rng in tasks)
+        with problem.progress.task("Ranking", len(tasks)) as advance:
+            data = problem.design, target, problem.sample_groups
+            fits = (delayed(_rank)(selector, *data, *rest) for selector, *rest in tasks)
             for i, (rank, has_converged, price) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
                 prices.append(price)
@@ -361,19 +362,18 @@ def default_roster(
 
 def _rank(
     selector: BaseEstimator,
-    problem: Problem,
+    design: Design,
     target: NDArray[Any],
+    groups: NDArray[Any] | None,
     rows: IntArray | None,
     rng: np.random.Generator,
+    shared: SharedValues,
 ) -> tuple[NDArray[np.int32], bool, float | None]:
     """Rank of every feature, 1 for the best, whether the selector converged, and the price it found."""
-    design, groups = problem.design, problem.sample_groups
-    if rows is not None:
-        design, target = design.take_rows(rows), target[rows]
+    if rows is not None:  # other data: of all samples nothing is shared but the C
+        design, target, shared = design.take_rows(rows), target[rows], SharedValues(shared.C)
         groups = None if groups is None else groups[rows]
-    data = design if isinstance(selector, BaseSelector) else design.block(slice(None))
-    with quiet_inside(ConvergenceWarning, EmptyAnswerWarning, GrossTargetWarning):
-        fitted = seeded_clone(selector, rng).fit(data, target, **group_params(selector, groups))
+    fitted = fit_inside(selector, design, target, rng, groups, shared)
     path = fitted_path(fitted, design.n_features)
     return (path.position() + 1).astype(np.int32), path.converged, _price_found(fitted)
 

@@ -147,7 +147,7 @@ class KnockoffSelector(ErrorControlSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_size(problem.n_features)
-        standardized = problem.design.standardized()
+        standardized = problem.shared.standardized(problem.design)
         constant = standardized.zero_columns
         varying = np.flatnonzero(~constant)
         if varying.size == 0:

@@ -13,7 +13,7 @@ from zeronorm._types import BoolArray, FloatArray
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
 from zeronorm.design import Design
 from zeronorm.engines.factor_descent.criterion import chosen_kernel, distinct_columns
-from zeronorm.engines.price import price_of
+from zeronorm.engines.price import known_cost, price_of
 from zeronorm.engines.rescaling.iteration import (
     NO_SOLUTION,
     Rescaling,
@@ -172,7 +172,7 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
     def _price(self, problem: Problem, kernel: ScaledKernel) -> float:
         if isinstance(kernel, LinearKernel):
             return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
-        K = kernel.matrix(problem.design.gram()) if isinstance(self.C, str) else None
+        K = kernel.matrix(problem.design.gram()) if known_cost(self, problem) is None else None
         return price_of(self, problem, K=K)
 
 

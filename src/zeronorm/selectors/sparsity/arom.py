@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray
-from zeronorm.engines.price import automatic_l1_price, is_automatic, price_of, tube_of
+from zeronorm.engines.price import automatic_l1_price, known_cost, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import (
     RescaledModel,
     Rescaling,
@@ -184,7 +184,7 @@ class AROM(WeightedSplittingSelector):
         return self._run(problem, self._machine(problem, parts)).path()
 
     def _price(self, problem: Problem) -> float:
-        if self.norm == "l1" and isinstance(self.C, str):
+        if self.norm == "l1" and known_cost(self, problem) is None:
             return automatic_l1_price(problem, self.epsilon_)
         return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
 
@@ -202,7 +202,7 @@ class AROM(WeightedSplittingSelector):
         return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
 
     def _chooses_twice(self) -> bool:
-        return self.norm == "switch" and is_automatic(self.C)
+        return self.norm == "switch" and isinstance(self.C, str)
 
     def _run(self, problem: Problem, machine: RescaledModel, place: int | None = None) -> Rescaling:
         """Rescale to rest and keep the last weights; ``place`` of a machine that has factors of its own."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.price import is_automatic, l1_path, nearly_best_l1_prices, tube_of
+from zeronorm.engines.price import known_cost, l1_path, nearly_best_l1_prices, tube_of
 from zeronorm.engines.sparse_paths import entry_scores, first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -140,9 +140,9 @@ class L1SVM(WeightedSplittingSelector):
         self.epsilon_ = tube_of(self, problem)
         middle, problem = problem.middle, problem.around_zero()
         n_steps = int(self.n_steps)
-        asked, automatic = problem.n_features_to_select, is_automatic(self.C)
-        is_open = isinstance(self.C, str)
-        chosen = nearly_best_l1_prices(problem, self.epsilon_, n_steps)[0] if is_open else float(self.C)
+        asked, automatic = problem.n_features_to_select, isinstance(self.C, str)
+        known = known_cost(self, problem)
+        chosen = nearly_best_l1_prices(problem, self.epsilon_, n_steps)[0] if known is None else known
         prices = l1_path(problem, n_steps) if automatic else _prices(problem, chosen, n_steps)
         walk = _PriceWalk(problem, _tasks(problem, self.multi_class), self.epsilon_, n_steps)
         with problem.progress.task("Prices", n_steps) as advance:

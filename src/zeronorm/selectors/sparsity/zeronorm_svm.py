@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
-from zeronorm.engines.price import automatic_price, price_of
+from zeronorm.engines.price import automatic_price, known_cost, price_of
 from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
     RescaledModel,
@@ -206,8 +206,9 @@ class ZeroNormSVM(WeightedSplittingSelector):
         if not np.isinf(self.q):
             return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
         # Many weights at one bound t decide like weights of length t √p.
-        if not isinstance(self.C, str):
-            return float(self.C)
+        known = known_cost(self, problem)
+        if known is not None:
+            return known
         found = automatic_price(problem)
         return found.unit / float(np.sqrt(found.diagonal))
 
