@@ -28,8 +28,8 @@ class OptionKind:
     Parameters
     ----------
     accepts : the values, for a docstring.
-    text : what the command line reads: "text", "path", "switch", "number", "count" (or auto), "choice", "names", "size" or
-        "parameters".
+    text : what the command line reads: "text", "path", "switch", "number", "count" (or auto), "choice", "names", "size"
+        or "parameters".
     least : the smallest number.
     values : the texts to choose from.
     """
