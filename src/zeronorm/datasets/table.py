@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import Message, OptionError, parameter, setting
 from zeronorm._types import written
 from zeronorm.selection.target import TASKS, Labels, Real, Target
 from zeronorm.selection.target.labels import MOST_CLASSES
@@ -18,13 +19,15 @@ from zeronorm.selection.target.labels import MOST_CLASSES
 # -- The error of everything that reads a user's data --
 
 
-class DataError(ValueError):
+class DataError(OptionError):
     """A file or table that cannot be used, in one line that says what to do.
 
     Parameters
     ----------
     message : str
         The text, which becomes one line.
+    parameter : str or None, default=None
+        The option that is the subject of the text.
 
     Examples
     --------
@@ -36,8 +39,8 @@ class DataError(ValueError):
     There is no file 'nothing.csv'
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+    def __init__(self, message: str, parameter: str | None = None) -> None:
+        super().__init__(" ".join(message.split()), parameter)
 
 
 def shown(name: str, limit: int = 60) -> str:
@@ -92,7 +95,7 @@ def first_decorated(cells: Sequence[str]) -> str | None:
 def disguise_of(cells: Sequence[str]) -> str | None:
     """How numbers were written that are read as text, and the remedy; None for other text."""
     if has_decimal_commas(cells):
-        return f"numbers with a decimal comma, such as {shown(cells[0])}. Set decimal_comma=True."
+        return f"numbers with a decimal comma, such as {shown(cells[0])}. {setting('decimal_comma', True, 'Set')}."
     if are_dates(cells):
         return f"dates, such as {shown(cells[0])}. {DATES_AS_NUMBERS}"
     decorated = first_decorated(cells)
@@ -209,7 +212,7 @@ class Table:
 
 
 FEWEST_SAMPLES_PER_CLASS = 2
-QUANTITY = " If the target is a quantity and not a class, set task='regression'."
+QUANTITY = f" If the target is a quantity and not a class, set {setting('task', 'regression')}."
 
 
 def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
@@ -220,7 +223,7 @@ def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
     """
     reasons = ((task, target.recognised(y)) for task, target in TASKS.items())
     task, reason = next(found for found in reasons if found[1] is not None)
-    return cast("TaskName", task), f"The target {shown(name)} {reason}"
+    return cast("TaskName", task), Message(f"The target {shown(name)} {reason}")
 
 
 def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: bool) -> NDArray[Any]:
@@ -238,7 +241,7 @@ def _check_labels(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[A
     if len(classes) == 1:
         raise DataError(
             f"The target {shown(name)} is constant: all {len(y)} samples are {shown(str(classes[0]))}. "
-            "Choose another column (parameter 'target')."
+            f"Choose another column ({parameter('target')})."
         )
     all_differ = len(classes) == len(y) > FEWEST_SAMPLES_PER_CLASS
     if all_differ or (len(classes) > MOST_CLASSES and not task_was_given):
@@ -246,12 +249,13 @@ def _check_labels(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[A
     if all_differ and y.dtype.kind in "iuf":
         raise DataError(
             f"The target {shown(name)} is different in each of the {len(y)} samples, like an identifier. "
-            "Choose another column (parameter 'target'), or set task='regression' if these are measurements."
+            f"Choose another column ({parameter('target')}), or set {setting('task', 'regression')} if these are "
+            "measurements."
         )
     if all_differ:
         raise DataError(
             f"The target {shown(name)} holds another text in each of the {len(y)} samples, like an identifier. "
-            "Choose another column (parameter 'target')."
+            f"Choose another column ({parameter('target')})."
         )
     rare = [str(c) for c, n in zip(classes, counts, strict=True) if n < FEWEST_SAMPLES_PER_CLASS]
     if rare:
@@ -259,7 +263,7 @@ def _check_labels(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[A
             f"The class {shown(rare[0])} of {shown(name)} has only one sample"
             + (f" ({len(rare)} classes do)" if len(rare) > 1 else "")
             + ", so it cannot be in both training and test data. Merge it with another, or leave it out: set "
-            "min_class_size=2." + QUANTITY * (y.dtype.kind in "iuf")
+            f"{setting('min_class_size', 2)}." + QUANTITY * (y.dtype.kind in "iuf")
         )
     return labels
 
@@ -278,7 +282,11 @@ def _check_numbers(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[
         cells = [str(cell) for cell in y]
         example = next(cell for cell in cells if not is_float(cell))
         is_label = len(set(cells)) < len(cells)
-        remedy = "Set task='classification'." if is_label else "Choose another column (parameter 'target')."
+        remedy = (
+            f"Set {setting('task', 'classification')}."
+            if is_label
+            else f"Choose another column ({parameter('target')})."
+        )
         raise DataError(
             f"The target {shown(name)} holds text, such as {shown(example)}, which regression cannot use. {remedy}"
         ) from error
@@ -287,14 +295,14 @@ def _check_numbers(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[
     if np.ptp(numbers) == 0.0:
         raise DataError(
             f"The target {shown(name)} is constant: all {len(y)} samples are {numbers[0]:g}. "
-            "Choose another column (parameter 'target')."
+            f"Choose another column ({parameter('target')})."
         )
     whole = np.all(numbers == np.round(numbers))
     if not task_was_given and whole and len(np.unique(numbers)) == len(numbers):
         raise DataError(
             f"The target {shown(name)} is a different whole number in each of the {len(y)} samples, like an "
-            "identifier. Choose another column (parameter 'target'), or set task='regression' if these are "
-            "measurements."
+            f"identifier. Choose another column ({parameter('target')}), or set {setting('task', 'regression')} if "
+            "these are measurements."
         )
     return numbers
 

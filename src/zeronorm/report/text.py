@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any
 
 from zeronorm.report.chart import Facts
+from zeronorm.result.record import ResultData
 from zeronorm.selection.target import TASKS
-from zeronorm.workflow.result import Result
 
 CONFIRMING_REPEATS = 10
 # Parameters that the text tells elsewhere.
@@ -95,7 +95,7 @@ def _final_tiles(facts: Facts) -> list[Tile]:
     return [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
 
 
-def is_largest_tried(result: Result) -> bool:
+def is_largest_tried(result: ResultData) -> bool:
     """Whether the size was chosen and no larger one was tried, although there are more features."""
     return bool(result.size.get("at_largest"))
 
@@ -108,7 +108,7 @@ class Step:
     command: str
 
 
-def next_steps(result: Result) -> list[Step]:
+def next_steps(result: ResultData) -> list[Step]:
     """How to confirm, enlarge and use the result."""
     run = result.provenance
     command = str(run.get("command", "")) if run else ""
@@ -194,7 +194,7 @@ def methods_section(facts: Facts) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _data_part(result: Result) -> str:
+def _data_part(result: ResultData) -> str:
     data = result.data
     counts = data.get("class_counts") or {}
     classes = ", ".join(f"{name}: {count}" for name, count in counts.items())
@@ -205,7 +205,7 @@ def _data_part(result: Result) -> str:
     return f"The data have {extent}; the task is {kind}{target}{listing}."
 
 
-def _method_part(result: Result) -> str:
+def _method_part(result: ResultData) -> str:
     described = [_described(method) for method in result.methods]
     if result.kind == "comparison":
         return f"These methods were compared: {'; '.join(described)}."
@@ -219,7 +219,7 @@ def _described(method: dict[str, Any]) -> str:
     return f"{method['name']}{source}" + (f" with {listing}" if listing else "")
 
 
-def _size_part(result: Result) -> str:
+def _size_part(result: ResultData) -> str:
     rule = result.size.get("rule")
     if not rule:
         return ""
@@ -244,7 +244,7 @@ def _evaluation_part(facts: Facts) -> str:
     )
 
 
-def _version_part(result: Result) -> str:
+def _version_part(result: ResultData) -> str:
     run = result.provenance
     if not run:
         return ""

@@ -16,7 +16,7 @@ from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import load_extensions
 from zeronorm.selection.kinds import METRIC_NAMES
-from zeronorm.selection.target import Labels, Real, Target
+from zeronorm.selection.target import TASKS, Labels, Real, Target
 
 Response = Literal["predict", "decision", "selected", "model"]
 Outcomes = Literal["none", "mean", "class mean", "ranks", "share explained"]
@@ -50,8 +50,8 @@ class Metric:
         samples, one minus the mean outcome over the variance of the target, or in no simple way.
     sample_outcomes : callable or None, default=None
         ``f(y_true, predictions)`` with one outcome per sample.
-    task : str, default=''
-        The task whose targets it measures; empty for any.
+    tasks : tuple of str, default=('classification', 'regression')
+        The tasks it measures.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Metric:
     bounds: tuple[float, float] = (-math.inf, math.inf)
     outcomes: Outcomes = "none"
     sample_outcomes: Callable[[ArrayLike, ArrayLike], FloatArray] | None = None
-    task: str = ""
+    tasks: tuple[str, ...] = tuple(TASKS)
 
     @property
     def text(self) -> str:
@@ -316,7 +316,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, 1.0),
             outcomes="class mean",
             sample_outcomes=sample_errors,
-            task=Labels.task,
+            tasks=(Labels.task,),
         ),
         Metric(
             "error_rate",
@@ -326,7 +326,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, 1.0),
             outcomes="mean",
             sample_outcomes=sample_errors,
-            task=Labels.task,
+            tasks=(Labels.task,),
         ),
         Metric(
             "mse",
@@ -335,7 +335,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, math.inf),
             outcomes="mean",
             sample_outcomes=squared_residuals,
-            task=Real.task,
+            tasks=(Real.task,),
         ),
         Metric(
             "mae",
@@ -344,7 +344,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, math.inf),
             outcomes="mean",
             sample_outcomes=absolute_residuals,
-            task=Real.task,
+            tasks=(Real.task,),
         ),
         Metric(
             "r2",
@@ -354,7 +354,7 @@ METRICS: dict[str, Metric] = {
             bounds=(-math.inf, 1.0),
             outcomes="share explained",
             sample_outcomes=squared_residuals,
-            task=Real.task,
+            tasks=(Real.task,),
         ),
         Metric(
             "auc",
@@ -364,7 +364,7 @@ METRICS: dict[str, Metric] = {
             label="area under the ROC curve",
             bounds=(0.0, 1.0),
             outcomes="ranks",
-            task=Labels.task,
+            tasks=(Labels.task,),
         ),
     )
 }

@@ -44,13 +44,15 @@ def make_splits(
     seed: int,
     repeats: int = 1,
 ) -> list[Split]:
-    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers.
+    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers; those made here as they are.
 
     A number of folds means shuffled folds, stratified as the target asks, that keep the sample
     groups together where there are any. A splitter is used on a copy, so its random state does not
     move, and an unset random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next
     seed; they must differ.
     """
+    if isinstance(cv, list) and cv and all(isinstance(split, Split) for split in cv):
+        return cv
     strata = target.strata_of(y)
     is_stratified = strata is not None
     labels = y if strata is None else strata
@@ -165,6 +167,14 @@ def take_columns(X: Any, columns: IntArray) -> Any:
     if isinstance(X, np.ndarray):
         return X[:, columns]
     return _safe_indexing(X, columns, axis=1)
+
+
+def dense_columns(X: Any, columns: IntArray | slice) -> NDArray[np.float64]:
+    """The given features in any container as a dense array."""
+    if isinstance(X, Design):
+        return X.block(columns)
+    part = X[:, columns]
+    return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 
 
 def group_params(selector: Any, groups: Any) -> dict[str, Any]:

@@ -15,13 +15,12 @@ from sklearn.utils.metaestimators import available_if
 
 from zeronorm.evaluation.records import columns_of
 from zeronorm.registry import get_method
-from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.resampling.predictors.pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import RunBar
 from zeronorm.selection.target import TASKS
 from zeronorm.workflow import procedures, training
-from zeronorm.workflow.procedures import Settings
+from zeronorm.workflow.options import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 BASELINE = "baseline"
 BASELINES = {"most frequent class": DummyClassifier(strategy="most_frequent"), "mean": DummyRegressor()}
-LEVEL = 0.05
 # Seconds that permutations may take when the user does not say how many; what one fit takes, roughly, measured on
 # permuted targets (2026-11-16, one core). An estimate, not a clock, so that one seed gives one result.
 AFFORDABLE_SECONDS = 20.0
@@ -240,8 +238,7 @@ def permutation_test(
 
 def direction(table: Table, settings: Settings) -> int:
     """+1 where a greater metric is better, -1 for errors."""
-    metric = parse_metrics([procedures.primary_metric_of(table, settings)], table.target)[0]
-    return 1 if metric.greater_is_better else -1
+    return 1 if procedures.metrics_of(table, settings)[0].greater_is_better else -1
 
 
 def permuted_target(table: Table, seed: int, number: int) -> NDArray[Any]:

@@ -23,6 +23,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo(
+    context: typer.Context,
     out: o.Out = Path("demo-report"),
     jobs: o.Jobs = 0,
     seed: o.Seed = 0,
@@ -35,19 +36,20 @@ def demo(
     """
     from zeronorm.cli.printing import print_selection, shows_progress
     from zeronorm.datasets import load_dataset
-    from zeronorm.workflow import run
+    from zeronorm.workflow.job import run_job
 
-    result = run.select(
-        load_dataset("t-cells"),
-        method="zeronorm-svm",  # quicker than the default, which compares methods
-        features=DEMO_FEATURES,
-        permutations=DEMO_PERMUTATIONS,
-        random_state=seed,
-        n_jobs=jobs or None,
-        out=out,
-        force=force,
-        verbose=shows_progress(quiet, False),
-    )
+    arguments = {
+        "data": load_dataset("t-cells"),
+        "method": "zeronorm-svm",  # quicker than the default, which compares methods
+        "features": DEMO_FEATURES,
+        "permutations": DEMO_PERMUTATIONS,
+        "random_state": seed,
+        "n_jobs": jobs or None,
+        "out": out,
+        "force": force,
+        "verbose": shows_progress(quiet, False),
+    }
+    result = run_job("select", arguments, context.obj)
     if not quiet:
         print_selection(result, out)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
 from zeronorm.report.svg import HALF, Box, Scale, element, fitted, svg_chart, value_range, visible
+from zeronorm.resampling.splits import dense_columns
 from zeronorm.selection.target import TASKS
-from zeronorm.workflow.inputs import dense_columns
 
 MOST_FEATURES = 24
 MOST_DOTS = 120

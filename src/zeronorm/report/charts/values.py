@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from zeronorm.report.cells import Grid
 from zeronorm.report.chart import Chart, Facts, Run, clustered, register_chart, standardized
 from zeronorm.report.svg import visible
+from zeronorm.resampling.splits import dense_columns
 from zeronorm.selection.target import TASKS
-from zeronorm.workflow.inputs import dense_columns
 
 MOST_FEATURES = 60
 MOST_SAMPLES = 300

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import setting
 from zeronorm._types import FloatArray, written
 from zeronorm.selection.target.base import Target
 
@@ -56,7 +57,7 @@ class Labels(Target):
         if np.any(distinct != np.round(distinct)) or len(distinct) > min(MOST_CLASSES, len(y) // 2):
             return None
         found = f"holds {len(distinct)} whole numbers"
-        return f"{found}, so the task is taken as {cls.task} (task='regression' for numbers)."
+        return f"{found}, so the task is taken as {cls.task} ({setting('task', 'regression')} for numbers)."
 
     def labels(self) -> NDArray[Any]:
         return self.values if self.classes is None else np.asarray(self.classes[self.values])
