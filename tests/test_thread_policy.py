@@ -1,7 +1,8 @@
-"""One policy for threads: what the user and joblib allow, never more than there are cores."""
+"""Threads, reading ahead and memory: what the user and joblib allow, never more than there are cores."""
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import joblib
@@ -11,7 +12,17 @@ from scipy.linalg import cho_factor
 from threadpoolctl import threadpool_limits
 
 from zeronorm import _threads
-from zeronorm._threads import available_threads, n_cores, one_thread, useful_threads
+from zeronorm._threads import (
+    _BlockMemory,
+    available_threads,
+    n_cores,
+    one_thread,
+    opened,
+    read_in_turn,
+    require_memory,
+    useful_threads,
+    work_in_turn,
+)
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.free_set import pivot_free_set
 
@@ -122,9 +133,6 @@ def blas_threads():
     return [pool["num_threads"] for pool in _threads.thread_controller().info() if pool["user_api"] == "blas"]
 
 
-# -- Memory of long vectors --
-
-
 def test_what_a_fit_leaves_behind_keeps_no_memory_for_others(monkeypatch):
     """A fitted selector holds long vectors as long as it lives."""
     monkeypatch.setattr(_threads, "_LARGE_BYTES", 100)
@@ -167,3 +175,133 @@ def test_memory_of_long_vectors_is_used_again(monkeypatch):
     assert _threads.long_vector(100).base is None
     third[:] = 7
     assert third.sum() == 420
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_each_part_is_read_once_and_in_turn(ahead):
+    for n_parts in range(5):
+        read = []
+        parts = read_in_turn(
+            lambda place, read=read: read.append(place) or -place, range(n_parts), ahead=ahead
+        )
+        assert list(parts) == [-place for place in range(n_parts)]
+        assert read == list(range(n_parts))
+
+
+def test_after_an_error_nothing_more_is_read():
+    """An error in the first of a thousand parts must not wait for the others, nor an interrupt."""
+    read = []
+
+    def fails_at_once(place):
+        read.append(place)
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(work_in_turn(fails_at_once, lambda place, part: part, range(1000), n_threads=2))
+    assert len(read) < 4
+
+
+def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
+    """Not while a view of it is alive, whoever holds it; what is too small is given up."""
+    memory = _BlockMemory()
+    first = memory.array((3, 4), np.dtype(np.float32))
+    first[:] = 1.0
+    view = first.T[1:]
+    del first
+    second = memory.array((3, 4), np.dtype(np.float32))
+    second[:] = 2.0
+    assert np.all(view == 1.0)
+    place = second.ctypes.data
+    del second
+    third = memory.array((5,), np.dtype(np.float64))
+    assert third.ctypes.data == place
+    assert third.shape == (5,)
+    del view
+    fourth = memory.array((100,), np.dtype(np.float64))
+    fourth[:] = 4.0
+    assert len(memory._given) == 2
+    assert third.nbytes == 40
+    assert np.all(fourth == 4.0)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_parts_come_in_their_order(ahead, n):
+    read = []
+
+    def place(k):
+        read.append(k)
+        return 10 * k
+
+    assert list(read_in_turn(place, list(range(n)), ahead=ahead)) == [10 * k for k in range(n)]
+    assert read == list(range(n))
+
+
+def test_the_next_part_is_read_while_one_is_used():
+    read = []
+    parts = read_in_turn(lambda k: read.append(k) or k, [0, 1, 2], ahead=True)
+    assert next(parts) == 0
+    assert next(parts) == 1
+    assert set(read) >= {0, 1}
+    assert list(parts) == [2]
+
+
+def test_several_parts_are_worked_on_side_by_side():
+    """Three threads meet; one after the other they would wait for each other until the time is over."""
+    meeting = threading.Barrier(3, timeout=5)
+    parts = work_in_turn(lambda k: 10 * k, lambda k, raw: (meeting.wait(), k + raw)[1], range(6), n_threads=3)
+    assert list(parts) == [11 * k for k in range(6)]
+
+
+@pytest.mark.parametrize("n_threads", [0, 1, 3])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 9])
+def test_parts_are_read_in_order_and_once(n_threads, n):
+    read = []
+    parts = work_in_turn(
+        lambda k: read.append(k) or -k, lambda k, raw: (k, raw), range(n), n_threads=n_threads
+    )
+    assert list(parts) == [(k, -k) for k in range(n)]
+    assert read == list(range(n))
+
+
+def test_a_thread_that_reads_on_keeps_its_file_open_and_closes_it(tmp_path):
+    path, streams = tmp_path / "x", []
+    path.write_bytes(bytes(range(9)))
+
+    def read(place):
+        with opened(path) as stream:
+            streams.append(stream)
+            stream.seek(place)
+            return stream.read(1)[0]
+
+    assert list(work_in_turn(read, lambda place, value: value, range(9), n_threads=2)) == list(range(9))
+    assert len(set(map(id, streams))) == 1
+    assert streams[0].closed
+    read(0)
+    assert streams[-1] is not streams[0]
+    assert streams[-1].closed
+
+
+@pytest.mark.parametrize("n_places", [2, 3])
+def test_a_part_is_read_ahead_only_where_that_is_asked_for(n_places):
+    second = threading.Event()
+    read = []
+
+    def place(k):
+        read.append(k)
+        if k == 1:
+            second.set()
+        return k
+
+    parts = read_in_turn(place, list(range(n_places)), ahead=False)
+    assert next(parts) == 0
+    assert read == [0]
+    parts = read_in_turn(place, list(range(n_places)), ahead=True)
+    assert next(parts) == 0
+    assert second.wait(10)
+    assert list(parts) == list(range(1, n_places))
+
+
+def test_little_memory_is_never_refused(monkeypatch):
+    monkeypatch.setattr("zeronorm._threads.available_bytes", lambda: 1)
+    require_memory(1000, "The table", "use less.")

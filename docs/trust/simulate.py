@@ -30,8 +30,8 @@ from zeronorm.datasets import load_dataset
 from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval, paired_test
 from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm.evaluation.summary import compare
-from zeronorm.resampling.estimators import gaussian_estimator
 from zeronorm.resampling.metrics import METRICS, Metric, as_metric, target_variance
+from zeronorm.resampling.predictors.default import gaussian_estimator
 
 FOLDER = Path(__file__).parent
 Table = Callable[..., Iterator[dict[str, Any]]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
@@ -21,10 +20,11 @@ from zeronorm.criteria import (
     make_kernel,
 )
 from zeronorm.design import as_design
-from zeronorm.solvers.geometry import solve_enclosing_sphere
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.3, 1.0), PolynomialKernel(3, 0.2, 0.5), RBFKernel(0.15)]
+
+
 CRITERIA = [
     Margin(2.0, 1e-12),
     Radius(2.0, 1e-12),
@@ -74,28 +74,6 @@ def test_warm_start_changes_nothing(criterion):
     cold, warm = criterion.evaluate(K, y), criterion.evaluate(K, y, before.warm)
     assert warm.value == pytest.approx(cold.value, rel=1e-8)
     assert np.allclose(warm.gradient, cold.gradient, atol=1e-5 * np.abs(cold.gradient).max())
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_sphere_matches_a_qp_solver(seed):
-    X, _, _ = problem(seed, n=20, p=3)
-    K = X @ X.T
-    sphere = solve_enclosing_sphere(K)
-    beta = cp.Variable(20, nonneg=True)
-    objective = cp.Maximize(np.diag(K) @ beta - cp.sum_squares(X.T @ beta))
-    expected = cp.Problem(objective, [cp.sum(beta) == 1]).solve(solver=cp.CLARABEL)
-    assert sphere.radius_sq == pytest.approx(expected, rel=1e-6)
-    assert sphere.gap <= 1e-6 * sphere.radius_sq
-    distance = np.linalg.norm(X - sphere.beta @ X, axis=1)
-    assert distance.max() ** 2 == pytest.approx(sphere.radius_sq, rel=1e-6)
-
-
-def test_sphere_of_one_point_and_of_identical_points():
-    assert solve_enclosing_sphere(np.array([[3.0]])).radius_sq == 0.0
-    same = solve_enclosing_sphere(np.full((4, 4), 2.0))
-    assert same.radius_sq == 0.0
-    assert same.converged
-    assert solve_enclosing_sphere(np.diag([1.0, 1.0])).radius_sq == pytest.approx(0.5)
 
 
 def test_margin_is_the_primal_norm():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.io.arff
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
+from datasets.corpus import TWO_COLUMNS
 from zeronorm.datasets import DataError, read_table
 from zeronorm.datasets.readers import delimited, read_raw
 
@@ -27,19 +29,45 @@ STRANGE_NAMES = [
 ]
 
 
-@pytest.fixture
-def numbers():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(12, 4)).round(6)
-    return X, np.arange(12) % 2
-
-
 def write_csv(file, names, rows, delimiter=","):
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, delimiter=delimiter)
         writer.writerow(names)
         writer.writerows(rows)
     return file
+
+
+ROWS_OF_CELLS = {
+    "plain": "id,g1,g2,g3,y\ns1,1,2.5,3,a\ns2,4,-5e3,6,b\n",
+    "no texts": "g1,g2,y\n1,2,0\n3,4,1\n",
+    "gaps": "id,g1,g2,g3,y\ns1,,2.5,NA,a\ns2,4,,,b\n",
+    "quoted texts": '"id","g1","g2","y"\n"s 1",1,2,"a"\n"s2",3,4,"b"\n',
+    "windows": "id\tg1\tg2\ty\r\ns1\t1\t2\ta\r\ns2\t3\t4\tb\r\n",
+    "decimal comma": "id;g1;g2;y\ns1;1,5;2;a\ns2;3;4,25;b\n",
+}
+NOT_ROW_BY_ROW = {
+    "text within": "g1,y,g2\n1,a,2\n3,b,4\n",
+    "text further down": "g1,g2,y\n" + "1,2,a\n" * 101 + "1,low,b\n",
+    "quoted number": 'id,g1,g2,y\ns1,1,"2",a\ns2,3,4,b\n',
+    "separator in a text": 'id,g1,g2,y\n"s,1",1,2,a\n"s,2",3,4,b\n',
+    "number after a gap in words": "g1,g2,y\n.,2,a\n1,2,b\n" + "1,2,a\n" * 100,
+}
+VALUES = np.random.default_rng(0).normal(size=60)
+LABELS = np.where(VALUES > 0.0, "ill", "well").tolist()
+A = [f"{value:.3f}" for value in VALUES[::-1]]
+
+
+def saved(tmp_path, text):
+    file = tmp_path / "table.csv"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def numbers():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(12, 4)).round(6)
+    return X, np.arange(12) % 2
 
 
 def frame_of(X, y):
@@ -202,23 +230,6 @@ def test_more_than_65535_columns(tmp_path):
     assert table.feature_names[-1] == f"g{p - 1}"
 
 
-ROWS_OF_CELLS = {
-    "plain": "id,g1,g2,g3,y\ns1,1,2.5,3,a\ns2,4,-5e3,6,b\n",
-    "no texts": "g1,g2,y\n1,2,0\n3,4,1\n",
-    "gaps": "id,g1,g2,g3,y\ns1,,2.5,NA,a\ns2,4,,,b\n",
-    "quoted texts": '"id","g1","g2","y"\n"s 1",1,2,"a"\n"s2",3,4,"b"\n',
-    "windows": "id\tg1\tg2\ty\r\ns1\t1\t2\ta\r\ns2\t3\t4\tb\r\n",
-    "decimal comma": "id;g1;g2;y\ns1;1,5;2;a\ns2;3;4,25;b\n",
-}
-NOT_ROW_BY_ROW = {
-    "text within": "g1,y,g2\n1,a,2\n3,b,4\n",
-    "text further down": "g1,g2,y\n" + "1,2,a\n" * 101 + "1,low,b\n",
-    "quoted number": 'id,g1,g2,y\ns1,1,"2",a\ns2,3,4,b\n',
-    "separator in a text": 'id,g1,g2,y\n"s,1",1,2,a\n"s,2",3,4,b\n',
-    "number after a gap in words": "g1,g2,y\n.,2,a\n1,2,b\n" + "1,2,a\n" * 100,
-}
-
-
 def _raw(text, tmp_path, monkeypatch, wide):
     file = tmp_path / "d.csv"
     file.write_bytes(text.encode())
@@ -241,3 +252,56 @@ def test_reading_row_by_row_gives_the_same_table(case, tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.positions, expected.positions)
     assert found.names == expected.names
     assert {place: list(cells) for place, cells in found.texts.items()} == dict(expected.texts)
+
+
+def test_a_file_without_a_header_may_have_text(tmp_path):
+    rows = "".join(f"{a},{b},{label}\n" for a, b, label in zip(A, A[::-1], LABELS, strict=True))
+    with pytest.raises(DataError, match=r"Many names are numbers. Add a header line if"):
+        read_table(saved(tmp_path, rows), target="y")
+    named = "a,b,y\n" + rows
+    with pytest.raises(DataError, match=r"The first are 'a', 'b', 'y'.$"):
+        read_table(saved(tmp_path, named), target="outcome")
+
+
+def test_a_title_above_the_header_is_seen(tmp_path):
+    rows = "".join(f"{a},{label}\n" for a, label in zip(A, LABELS, strict=True))
+    with pytest.raises(DataError, match="Line 3 has 2 cells: if a title stands above the header, delete it"):
+        read_table(saved(tmp_path, "Results of our study\n\na,y\n" + rows), target="y")
+
+
+@pytest.mark.parametrize(
+    "page", ["<!DOCTYPE html><html><p>Not found, sorry</p></html>", "\n<html>\n<p>No</p></html>"]
+)
+def test_a_web_page_is_no_table(tmp_path, page):
+    with pytest.raises(DataError, match=r"is a web page, not a table. Download the data itself"):
+        read_table(saved(tmp_path, page), target="y")
+
+
+def test_a_damaged_h5ad_file(tmp_path):
+    pytest.importorskip("anndata", reason="anndata is not installed")
+    (tmp_path / "d.h5ad").write_text(TWO_COLUMNS)
+    with pytest.raises(DataError, match="damaged"):
+        read_table(tmp_path / "d.h5ad", "y")
+
+
+def test_an_unreadable_file(tmp_path):
+    file = tmp_path / "d.csv"
+    file.write_text(TWO_COLUMNS)
+    file.chmod(0)
+    try:
+        file.read_bytes()
+    except PermissionError:
+        with pytest.raises(DataError, match="permissions"):
+            read_table(file, "y")
+    else:
+        pytest.skip("this user can read files without permission")
+
+
+def test_texts_that_are_all_numbers_are_no_spoilt_numbers(tmp_path):
+    """An ARFF file may declare numbers as text, and none of its cells is odd then."""
+    rows = "\n".join(f"{0.37 * i},{1.5 * i},{'ab'[i % 2]}" for i in range(30))
+    header = "@relation r\n@attribute g string\n@attribute h numeric\n@attribute class {a,b}\n@data\n"
+    path = tmp_path / "texts.arff"
+    path.write_text(header + rows)
+    with contextlib.suppress(DataError):  # thirty levels may be refused, but in words
+        read_table(path, "class")

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from zeronorm.datasets import DataError, TableOptions, build_table, read_feature_groups
+from zeronorm.datasets import DataError, TableOptions, build_table, read_feature_groups, read_table
 from zeronorm.datasets.encoding import column_medians, fill
-from zeronorm.datasets.raw import RawTable
+from zeronorm.datasets.raw import RawTable, no_such_column
 from zeronorm.datasets.table import infer_task
 from zeronorm.workflow.checks import data_warnings
-
-NAN = float("nan")
 
 
 def table_of(columns, target="y", **options):
@@ -32,6 +30,23 @@ def table_of(columns, target="y", **options):
 
 
 LABELS = ["a", "b"] * 4
+NAN = float("nan")
+VALUES = np.random.default_rng(0).normal(size=60)
+STATES = np.where(VALUES > 0.0, "ill", "well").tolist()
+
+
+def written(tmp_path, **columns):
+    lines = [";".join(columns)] + [";".join(cells) for cells in zip(*columns.values(), strict=True)]
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+A = [f"{value:.3f}" for value in VALUES[::-1]]
+THOUSANDS = [f"{3000 * value:,.1f}" for value in VALUES]  # most of them have a separator
+MONEY = [f"${1000 + 300 * value:,.2f}" for value in VALUES]
+COMMAS = [f"{value:.3f}".replace(".", ",") for value in VALUES]
+DATES = [f"2021-{1 + place % 12:02d}-{1 + place % 28:02d}" for place in range(60)]
 
 
 @pytest.mark.parametrize(
@@ -243,3 +258,93 @@ def test_bad_group_files(tmp_path, grouped_table, name, content, message):
     file.write_text(content)
     with pytest.raises(DataError, match=message):
         read_feature_groups(file, grouped_table)
+
+
+def test_numbers_with_separators_of_thousands_are_no_identifiers(tmp_path):
+    with pytest.raises(
+        DataError, match=r"'b' holds numbers with signs in or around them, such as '-?\d,\d{3}\.\d'"
+    ):
+        read_table(written(tmp_path, a=A, b=THOUSANDS, y=STATES), target="y")
+
+
+@pytest.mark.parametrize("task", [None, "regression"])
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (
+            MONEY,
+            r"'y' holds numbers with signs in or around them, such as '\$1,037\.72'\. Write plain numbers\.",
+        ),
+        (THOUSANDS, r"'y' holds numbers with signs in or around them, such as '-?\d,\d{3}\.\d'"),
+        (COMMAS, r"'y' holds numbers with a decimal comma, such as '0,126'\. Set decimal_comma=True\."),
+        (
+            DATES,
+            r"'y' holds dates, such as '2021-01-01'\. Turn them into numbers, for instance days since a date\.",
+        ),
+        ([date[8:] + "." + date[5:7] + ".2021" for date in DATES], "'y' holds dates, such as '01.01.2021'"),
+        ([date[5:7] + "/" + date[8:] + "/2021" for date in DATES], "'y' holds dates, such as '01/01/2021'"),
+    ],
+)
+def test_a_target_of_numbers_in_disguise_is_told_as_such(tmp_path, target, said, task):
+    """A remedy that leads to the next error is none."""
+    with pytest.raises(DataError, match=said):
+        read_table(written(tmp_path, a=A, y=target), target="y", task=task)
+
+
+def test_a_target_of_names_is_no_measurement(tmp_path):
+    names = [f"P{place}" for place in range(60)]
+    with pytest.raises(
+        DataError, match=r"holds another text in each of the 60 samples, like an identifier\. Choose"
+    ):
+        read_table(written(tmp_path, a=A, y=names), target="y")
+    with pytest.raises(
+        DataError, match=r"holds text, such as 'P0', which regression cannot use\. Choose another"
+    ):
+        read_table(written(tmp_path, a=A, y=names), target="y", task="regression")
+    with pytest.raises(
+        DataError, match=r"holds text, such as 'ill', which regression cannot use. Set task='classif"
+    ):
+        read_table(written(tmp_path, a=A, y=STATES), target="y", task="regression")
+
+
+def test_classes_may_look_like_numbers_with_signs(tmp_path):
+    doses = [("<5", "5-10", ">10")[place % 3] for place in range(60)]
+    assert read_table(written(tmp_path, a=A, y=doses), target="y").task == "classification"
+    shares = [("10%", "20%", "30%")[place % 3] for place in range(60)]
+    assert read_table(written(tmp_path, a=A, y=shares), target="y").task == "classification"
+
+
+def test_dates_that_are_left_out_are_called_dates(tmp_path):
+    days = [f"2021-{1 + place // 28:02d}-{1 + place % 28:02d}" for place in range(60)]
+    table = read_table(written(tmp_path, a=A, visit=days, y=STATES), target="y")
+    assert any("'visit' holds dates" in note and "Turn them into numbers" in note for note in table.notes)
+    assert not any("identifiers" in note and "'visit'" in note for note in table.notes)
+
+
+def test_an_infinite_value_is_told_with_its_row(tmp_path):
+    cells = [*A[:5], "inf", *A[6:]]
+    with pytest.raises(DataError, match="The column 'b' holds infinite values, first in data row 6"):
+        read_table(written(tmp_path, a=A, b=cells, y=STATES), target="y")
+
+
+def test_a_name_is_proposed_once():
+    assert "Did you mean 'gene b', 'gene a'?" in str(
+        no_such_column(["gene b", "gene b", "gene a"], "gene", "target")
+    )
+
+
+def saved(tmp_path, text):
+    file = tmp_path / "table.csv"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_target_that_is_a_row_asks_to_transpose(tmp_path):
+    """Tables of genes have a sample in each column."""
+    header = "gene," + ",".join(f"S{place}" for place in range(60))
+    file = saved(tmp_path, "\n".join([header, "status," + ",".join(STATES), "G1," + ",".join(A)]) + "\n")
+    with pytest.raises(
+        DataError, match=r"no such column\. A row is called so; if samples are in columns, set transpose"
+    ):
+        read_table(file, target="status")
+    assert read_table(file, target="status", transpose=True).n_samples == 60

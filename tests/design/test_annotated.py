@@ -13,22 +13,27 @@ import pytest
 from scipy import sparse
 
 from zeronorm import as_design
-from zeronorm.design import DataFileError, SparseDesign, pack
+from zeronorm.design import DataFileError, SparseDesign, annotated, pack
 from zeronorm.design.annotated import DenseBands, SparseBands, StoredDense, _cut
 from zeronorm.design.chunked import ChunkedDesign
 from zeronorm.design.sparse import SparseFileDesign
 from zeronorm.testing import check_design
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+
+
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
-zarr = pytest.importorskip("zarr", reason="zarr is not installed")
-numcodecs = pytest.importorskip("numcodecs", reason="numcodecs is not installed")
+
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Writing zarr v2 data"),
     pytest.mark.filterwarnings("ignore:The codec"),
 ]
 
+
 SMALL = 2000  # bytes: some blocks of columns, some bands of rows
+
+
 FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix}
 
 
@@ -203,44 +208,6 @@ def test_a_file_that_changes_is_noticed(tmp_path, home, form):
         design.gram()
 
 
-def largest_chunk(path):
-    return max((file for file in path.rglob("*") if file.is_file()), key=lambda file: file.stat().st_size)
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_a_chunk_of_blosc_that_is_cut_short_is_an_error(tmp_path, zarr_format):
-    """Blosc reads behind its half in memory, where the other half may still be."""
-    X, path = numbers((40, 60)), tmp_path / "x.zarr"
-    blosc = zarr.codecs.BloscCodec() if zarr_format == 3 else numcodecs.Blosc()
-    zarr.open_group(path, mode="w", zarr_format=zarr_format).create_array("X", data=X, compressors=blosc)
-    np.testing.assert_array_equal(as_design(path).block(slice(None)), X)
-    chunk = largest_chunk(path / "X")
-    whole = chunk.read_bytes()
-    for damaged in (whole[: len(whole) // 2], whole[:10], b"", whole + b"more"):
-        chunk.write_bytes(damaged)
-        with pytest.raises(DataFileError, match=rf"x\.zarr cannot .* has {len(damaged)} bytes and must have"):
-            as_design(path)
-
-
-@pytest.mark.parametrize("codec", ["ZstdCodec", "GzipCodec"])
-def test_other_chunks_that_are_cut_short_are_noticed_by_their_codec(tmp_path, codec):
-    path = tmp_path / "x.zarr"
-    root = zarr.open_group(path, mode="w")
-    root.create_array("X", data=numbers((40, 60)), compressors=getattr(zarr.codecs, codec)())
-    chunk = largest_chunk(path / "X")
-    for size in (chunk.stat().st_size // 2, 10, 0):
-        os.truncate(chunk, size)
-        with pytest.raises(DataFileError, match=r"x\.zarr cannot be read as AnnData"):
-            as_design(path)
-
-
-def test_a_damaged_chunk_is_an_error(tmp_path):
-    path = written(tmp_path, numbers((40, 60)), "zarr")
-    largest_chunk(path / "X").write_bytes(b"no chunk of zarr")
-    with pytest.raises(DataFileError, match=r"x\.zarr cannot be read as AnnData"):
-        as_design(path)
-
-
 def test_parts_that_do_not_fit_are_refused(tmp_path):
     path = written(tmp_path, sparse.csr_matrix(numbers()))
     with h5py.File(path, "r+") as file:
@@ -278,3 +245,21 @@ def test_lines_are_cut_by_their_stored_values():
     assert list(_cut(bounds, 2)) == [range(1), range(1, 3), range(3, 4), range(4, 5), range(5, 6)]
     assert list(_cut(bounds, 100)) == [range(6)]
     assert list(_cut(np.array([0]), 4)) == []
+
+
+@pytest.mark.parametrize("values", ["plain", "masked", "categories"])
+def test_entries_of_a_column_of_a_table(values):
+    if values == "plain":
+        assert annotated._entries(np.array(["a", "b"])).tolist() == ["a", "b"]
+    elif values == "masked":
+        column = {"values": np.array(["a", "b"]), "mask": np.array([False, False])}
+        assert annotated._entries(column).tolist() == ["a", "b"]
+        column["mask"][1] = True
+        assert annotated._entries(column) is None
+        assert annotated._entries({"values": np.array(["a"])}).tolist() == ["a"]
+    else:
+        column = {"categories": np.array(["a", "b"]), "codes": np.array([1, 0, 1])}
+        assert annotated._entries(column).tolist() == ["b", "a", "b"]
+        column["codes"][2] = -1
+        assert annotated._entries(column) is None
+        assert annotated._entries({}) is None

@@ -1,6 +1,9 @@
-"""What `as_design` takes, and how it refuses."""
+"""What `as_design` takes: types, names, frames, backends, and copies that are gathered."""
 
 from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,10 +11,16 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from zeronorm import FisherScore
-from zeronorm.design import DenseDesign, SparseDesign, as_design
+from design.arrays import data
+from zeronorm import as_design
+from zeronorm.design import base, convert
+from zeronorm.design.convert import gathered, has_own_backend
+from zeronorm.design.dense import DenseDesign
+from zeronorm.design.sparse import SparseDesign
 
 TABLE = {"age": [1, 2, 3], "dose": [0.5, 1.5, 2.5]}
+
+
 VALUES = np.array([[1.0, 0.5], [2.0, 1.5], [3.0, 2.5]])
 
 
@@ -55,121 +64,130 @@ def test_lists_are_taken():
     assert isinstance(as_design([[1, 2], [3, 4]]), DenseDesign)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csc_matrix])
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
-def test_values_that_are_not_finite(make, value, word):
-    X = np.ones((4, 3))
-    X[2, 1] = value
-    with pytest.raises(ValueError, match=f"contains {word}: first found in row 2, column 1 \\('dose'\\)"):
-        as_design(make(X), feature_names=["age", "dose", "weight"])
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_nan_passes_when_allowed_but_infinity_does_not(make):
-    X = np.ones((4, 3))
-    X[2, 1] = np.nan
-    assert np.isnan(as_design(make(X), allow_nan=True).block([1])[2, 0])
-    X[0, 2] = np.inf
-    with pytest.raises(ValueError, match="contains infinity"):
-        as_design(make(X), allow_nan=True)
-
-
-@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sparse.csr_array])
-def test_values_whose_squares_overflow_are_refused(make):
-    X = np.full((3, 2), 1e150)
-    assert as_design(make(X)).shape == (3, 2)
-    X[2, 1] = -1e308
-    with pytest.raises(ValueError, match=r"contains -1e\+308: first found in row 2, column 1.*rescale"):
-        as_design(make(X))
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_columns_whose_squared_differences_underflow_are_refused(make):
-    X = np.arange(12.0).reshape(4, 3)
-    X[:, 0], X[:, 2] = 0.0, 1e-200  # constant columns have no differences
-    assert as_design(make(X)).standardized().zero_columns.tolist() == [True, False, True]
-    X[:, 1] *= 1e-160
-    design = as_design(make(X), feature_names=["age", "dose", "weight"])
-    with pytest.raises(ValueError, match=r"no more than 9e-160 in column 1 \('dose'\).*rescale such columns"):
-        design.standardized()
-
-
-def test_large_values_of_single_precision_pass():
-    X = np.full((30, 20), np.finfo(np.float32).max)
-    assert np.isfinite(as_design(X).gram()).all()
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
-def test_standardizing_names_what_an_unchecked_design_holds(value):
-    X = np.arange(12.0).reshape(4, 3)
-    X[2, 1] = value
-    design = as_design(X, check_finite=False)
-    with pytest.raises(ValueError, match="first found in row 2, column 1"):
-        design.standardized()
-
-
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("given", "kept"),
     [
-        (np.ones(3), "two-dimensional"),
-        (np.ones((2, 2, 2)), "two-dimensional"),
-        (np.ones((0, 2)), "at least one row and one column"),
-        (np.ones((2, 0)), "at least one row and one column"),
-        (sparse.csr_array((0, 2)), "at least one row and one column"),
-        (np.array([["a", "b"]]), "must be numeric"),
-        (np.array([[1.0, "b"]], dtype=object), "must be numeric"),
-        (np.ones((2, 2), dtype=complex), "Complex data not supported"),
-        (sparse.csr_array(np.ones((2, 2), dtype=complex)), "Complex data not supported"),
+        (np.float64, np.float64),
+        (np.float32, np.float32),
+        (np.float16, np.float32),
+        (np.longdouble, np.float64),
+        (np.int8, np.float64),
+        (np.int64, np.float64),
+        (bool, np.float64),
+        (">f4", np.float32),
+        (">f8", np.float64),
+        (object, np.float64),
     ],
 )
-def test_data_that_cannot_be_used(X, message):
-    with pytest.raises(ValueError, match=message):
-        as_design(X)
-
-
-def test_too_few_names():
-    with pytest.raises(ValueError, match=r"must name the 2 columns of X\. Got 1 names"):
-        as_design(VALUES, feature_names=["age"])
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [([2], "column 2 does not exist"), ([0.5], "must be a slice"), ([[0]], "must be one-dimensional")],
-)
-def test_selections_that_do_not_exist(columns, message):
-    with pytest.raises(IndexError, match=message):
-        as_design(VALUES).take(columns)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"y": [0.0, 1.0, 1.0]}, "integer class codes"),
-        ({"y": [0, -1, 1]}, "must not be negative"),
-        ({"sample_weight": [0, 0, 0]}, "not all zero"),
-        ({"sample_weight": [1, -1, 1]}, "not negative"),
-        ({"sample_weight": [1, np.nan, 1]}, "finite"),
-    ],
-)
-def test_statistics_refuse_wrong_classes_and_weights(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        as_design(VALUES).column_stats(**arguments)
-
-
-def test_sparse_data_become_one_dense_block_only_when_it_is_small():
-    X = sparse.random(3000, 2000, density=1e-3, format="csr", rng=np.random.default_rng(0))
+def test_types_of_dense_and_sparse_data(given, kept):
+    X = np.array([[1, 0, 1], [0, 1, 1]]).astype(given)
     design = as_design(X)
-    assert design.resident() is design
+    assert design.dtype == kept
+    np.testing.assert_array_equal(design.block(slice(None)), X.astype(float))
+    if np.dtype(given).isnative and given not in (np.float16, object, np.longdouble):
+        for make in (sparse.csr_array, sparse.csc_array):
+            found = as_design(make(X))
+            assert isinstance(found, SparseDesign)
+            assert found.dtype == kept
+            np.testing.assert_array_equal(found.block(slice(None)), X.astype(float))
+        assert as_design(sparse.coo_array(X)).dtype == np.float64
+
+
+def test_names_of_frames_and_names_that_are_given():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    assert as_design(frame).feature_names.tolist() == ["a", "b"]
+    assert as_design(frame, feature_names=["x", "y"]).feature_names.tolist() == ["x", "y"]
+    thin = frame.astype(pd.SparseDtype(float, 0.0))
+    assert as_design(thin).feature_names.tolist() == ["a", "b"]
+    assert as_design(thin, feature_names=["x", "y"]).feature_names.tolist() == ["x", "y"]
+    assert as_design(thin).is_sparse
+    assert as_design(np.ones((2, 2))).feature_names is None
+    assert as_design(np.ones((2, 2)), feature_names=["x", "y"]).feature_names.tolist() == ["x", "y"]
+    for wrong in (["x"], ["x", "y", "z"]):
+        with pytest.raises(ValueError, match="must name the 2 columns"):
+            as_design(frame, feature_names=wrong)
+    mixed = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0], fill_value=0.0), "b": [1.0, 2.0]})
+    assert not as_design(mixed).is_sparse
+
+
+def test_data_with_a_backend_of_their_own():
+    assert not has_own_backend(np.ones((2, 2)))
+    assert not has_own_backend([[1.0]])
+    assert not has_own_backend(sparse.csr_array(np.ones((2, 2))))
+    strict = pytest.importorskip("array_api_strict")
+    assert has_own_backend(strict.ones((2, 2)))
+    da = pytest.importorskip("dask.array")
+    assert has_own_backend(da.ones((2, 2)))
+
+    class Other:
+        pass
+
+    assert not has_own_backend(Other())
+    base.BACKENDS.append((lambda X: isinstance(X, Other), lambda X, names: None))
+    try:
+        assert has_own_backend(Other())
+        assert not has_own_backend(np.ones((2, 2)))
+    finally:
+        base.BACKENDS.pop()
+
+
+def test_small_data_are_gathered_and_large_ones_stay(monkeypatch):
+    X = np.asfortranarray(np.random.default_rng(0).normal(size=(6, 8)))
+    part = as_design(X, feature_names=list("abcdefgh")).take([5, 1, 2])
+    together = gathered(part)
+    assert isinstance(together, DenseDesign)
+    assert together._array.flags.c_contiguous
+    np.testing.assert_array_equal(together._array, X[:, [5, 1, 2]])
+    assert together.feature_names.tolist() == ["f", "b", "c"]
+    n_bytes = 8 * 6 * 3
+    for limit, stays in ((n_bytes, False), (n_bytes - 1, True)):
+        monkeypatch.setattr(convert, "SMALL_COPY_BYTES", limit)
+        assert (gathered(part) is part) == stays
+    thin = as_design(sparse.csr_array(X))
+    for limit, stays in ((8 * 48, False), (8 * 48 - 1, True)):
+        monkeypatch.setattr(base, "SMALL_COPY_BYTES", limit)
+        assert (thin.resident() is thin) == stays
+    resident = part.resident()
+    np.testing.assert_array_equal(resident.block(slice(None)), X[:, [5, 1, 2]])
+    assert resident.feature_names.tolist() == ["f", "b", "c"]
+
+
+def test_modules_that_enter_a_backend_are_loaded(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("import x\n\n@register_backend(is_mine)\ndef from_mine(): ...\n")
+    (tmp_path / "plain.py").write_text("text = '@register_backend('\n")
+    loaded = []
+    monkeypatch.setattr(convert, "__file__", str(tmp_path / "convert.py"))
+    monkeypatch.setattr(importlib, "import_module", loaded.append)
+    monkeypatch.setattr(convert, "load_extensions", lambda: loaded.append("extensions"))
+    convert._find_backends.__wrapped__()
+    assert loaded == ["zeronorm.design.mine", "extensions"]
+
+
+def test_what_is_a_table():
+    columns, to_numpy = ["a"], lambda: None
+    assert convert._is_frame(SimpleNamespace(columns=columns, to_numpy=to_numpy, shape=(3, 1)))
+    for parts in (
+        {"columns": columns, "shape": (3, 1)},
+        {"to_numpy": to_numpy, "shape": (3, 1)},
+        {"columns": columns, "to_numpy": to_numpy},
+        {"columns": columns, "to_numpy": to_numpy, "shape": (3,)},
+    ):
+        assert not convert._is_frame(SimpleNamespace(**parts))
+    frame = pd.DataFrame(index=range(3))
+    assert not convert._is_sparse_frame(frame)
+    with pytest.raises(ValueError, match="at least one row and one column"):
+        as_design(frame)
+    thin = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0], fill_value=0.0)})
+    assert convert._is_sparse_frame(thin)
+    assert not convert._is_sparse_frame(thin.assign(b=[1.0, 2.0]))
+    assert not convert._is_sparse_frame(SimpleNamespace(dtypes=thin.dtypes))
+
+
+def test_names_belong_to_features_not_to_samples():
+    names = [f"g{k}" for k in range(9)]
+    design = as_design(data(), feature_names=names)
+    assert design.take_rows([3, 1]).feature_names.tolist() == names
+    assert design.take([3, 1]).take_rows([0]).take([1]).feature_names.tolist() == ["g1"]
     view = design.standardized()
-    assert view.resident() is view
-    few = view.take(np.arange(0, 2000, 20))
-    assert not few.resident().is_sparse
-    np.testing.assert_array_equal(few.resident().block([3]), few.block([3]))
-
-
-def test_a_cell_that_holds_several_numbers_is_named():
-    X = np.empty((3, 2), dtype=object)
-    X[:] = 1.0
-    X[1, 0] = [1.0, 2.0]
-    with pytest.raises(ValueError, match=r"Row 1, column 0 holds \[1.0, 2.0\]; give one number per cell"):
-        FisherScore().fit(X, [0, 1, 0])
+    assert view.feature_names.tolist() == names
+    assert view.take([8, 0]).feature_names.tolist() == ["g8", "g0"]

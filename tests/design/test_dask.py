@@ -264,9 +264,6 @@ def test_an_array_without_elements():
         as_design(da.ones((0, 4)))
 
 
-# -- Selections of all rows or columns in another order, chunks without columns, what comes to the host --
-
-
 def test_all_rows_and_columns_in_another_order():
     X = data((6, 8))
     design = as_design(da.from_array(X, chunks=(-1, 3)))
@@ -357,3 +354,14 @@ def test_types_and_memory(monkeypatch):
     assert len(computed) == 4
     with pytest.raises(ValueError, match="two-dimensional"):
         as_design(da.ones((2, 2), dtype="M8[s]"))
+
+
+def test_a_dask_task_that_fails_is_named():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+
+    def fail(block):
+        raise KeyError("lost chunk")
+
+    X = da.ones((30, 12), chunks=(30, 4)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(RuntimeError, match=r"Dask could not compute.*KeyError.*lost chunk"):
+        as_design(X)

@@ -1,4 +1,4 @@
-"""Selections as indices, pieces to read, and the order of many numbers by falling value."""
+"""Selections as indices, pieces to read, and the order of many numbers by descending value."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from zeronorm.design import index
-from zeronorm.design.index import (
-    as_index,
-    as_selector,
-    as_slice,
-    by_falling_value,
-    compose,
-    is_run,
-    spans_of,
-)
+from zeronorm.design.index import as_index, as_selector, as_slice, by_falling_value, compose, is_run, spans_of
 
 
 def listed(found):
@@ -98,9 +90,6 @@ def test_pieces_hold_all_places_and_no_gap_that_is_too_large(gap):
     assert spans_of(range(3, 3), gap) == ([(3, 3)], None)
 
 
-# -- By falling value --
-
-
 def test_few_numbers_by_falling_value():
     values = np.array([1.0, np.nan, 3.0, -2.0, 0.0])
     order, falling = by_falling_value(values)
@@ -165,9 +154,6 @@ def test_the_moves_of_an_insertion_are_counted():
     assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # up to the first that is in its place
 
 
-# -- Vectors as long as the features --
-
-
 @pytest.fixture
 def many_parts(monkeypatch):
     """Every vector counts as long, and threads take parts of it of uneven size."""
@@ -206,3 +192,54 @@ def test_marked_numbers_of_a_long_vector(many_parts, share, mark):
         found = index.marked(values, mask, mark)
         assert found.dtype == values.dtype
         np.testing.assert_array_equal(found, values[mask == mark])
+
+
+@pytest.mark.parametrize("n_threads", [1, 3, 4, 16])
+def test_keys_are_sorted_by_any_number_of_threads(monkeypatch, n_threads):
+    """Values near each other, of all sizes, and few different ones."""
+    monkeypatch.setattr(index, "_NUMBERS_FOR_MORE", 32)
+    monkeypatch.setattr(index, "available_threads", lambda: n_threads)
+    monkeypatch.setattr(index, "MANY", 8)
+    rng = np.random.default_rng(n_threads)
+    kinds = (rng.normal(size=500), np.exp(100 * rng.normal(size=500)), rng.integers(-2, 3, size=500) * 1.5)
+    for values in (*kinds, np.full(500, 0.25), np.r_[kinds[0], -np.inf, np.inf]):
+        for n_bits in (9, 16, 31):
+            keys = index._keys_of(values, n_bits)
+            found, spare = index._sort_keys(keys.copy(), n_bits)
+            np.testing.assert_array_equal(found, np.sort(keys))
+            assert spare.shape == found.shape
+
+
+def test_keys_are_sorted_digit_by_digit():
+    """All bits above the places, for any number of them."""
+    values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)
+    for n_bits in (9, 11, 16, 20, 31):
+        keys = index._keys_of(values, n_bits)
+        found, _ = index._sort_keys(keys.copy(), n_bits)
+        np.testing.assert_array_equal(found, np.sort(keys))
+        falling = values[found & ((1 << n_bits) - 1)]
+        np.testing.assert_allclose(falling, -np.sort(-values), rtol=2.0 ** (n_bits - 51))
+
+
+def test_values_are_put_right_across_the_bounds_of_threads(monkeypatch):
+    def in_three(function, size):
+        for first, last in ((4, 6), (0, 2), (2, 4)):
+            function(first, last)
+
+    monkeypatch.setattr(index, "in_threads", in_three)
+    for values in ([1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1], [5, 6, 1, 2, 3, 4], [2, 1, 2, 1, 2, 1]):
+        falling, order = np.array(values, dtype=float), np.arange(6)
+        assert index._put_right(order, falling)
+        assert falling.tolist() == sorted(values, reverse=True)
+        assert [values[k] for k in order] == falling.tolist()
+        ties = [order[falling == value] for value in set(values)]
+        assert all(np.all(np.diff(places) > 0) for places in ties)
+
+
+def test_an_index_of_a_part_is_one_of_the_whole():
+    assert index.compose(range(3, 20), np.array([2, 3, 4])) == range(5, 8)
+    assert index.compose(range(3, 20, 2), np.array([2, 0])).tolist() == [7, 3]
+    assert index.compose(range(20), np.array([4, 5])) == range(4, 6)
+    assert index.compose(range(20), np.array([5, 4])).tolist() == [5, 4]
+    assert index.compose(np.array([9, 7, 5]), range(1, 3)).tolist() == [7, 5]
+    assert index.compose(range(4, 16, 3), range(1, 3)) == range(7, 13, 3)

@@ -1,4 +1,4 @@
-"""Standardised views: exact zeros, large means, weights."""
+"""Standardised views: exact zeros, large means, weights, selections, what is kept and shared."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from zeronorm.design import StandardizedDesign, as_design
+from design.arrays import data
+from zeronorm import as_design
+from zeronorm.design import StandardizedDesign, standardized
 
 
 def make_dense(X, order):
@@ -128,27 +130,6 @@ def test_moments_of_many_columns_are_gathered_when_used(make, monkeypatch):
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_an_outlier_in_one_class_leaves_the_others_exact():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3))
-    X[0] = 1e12
-    y = np.arange(60) % 2
-    for order in "CF":
-        stats = make_dense(X, order).column_stats(y)
-        np.testing.assert_allclose(stats.class_variance[1], X[1::2].var(axis=0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_tiny_weights_of_the_first_samples_do_not_spoil_the_variance(order):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((100, 3))
-    X[:50] += 1e6
-    weights = np.where(np.arange(100) < 50, 1e-20, 1.0)
-    stats = make_dense(X, order).column_stats(sample_weight=weights)
-    expected = np.cov(X.T, aweights=weights, ddof=0).diagonal()
-    np.testing.assert_allclose(stats.variance, expected, rtol=1e-10)
-
-
 def test_wrong_mean_or_scale_is_refused():
     design = as_design(np.eye(3))
     with pytest.raises(ValueError, match="'mean' must have length 3"):
@@ -217,3 +198,130 @@ def test_what_methods_share_is_given_up_when_one_fails():
     with pytest.raises(KeyError):
         fail()
     assert views[0].standardized() is not views[1]
+
+
+@pytest.mark.parametrize("with_mean", [True, False])
+@pytest.mark.parametrize("with_scale", [True, False])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_view_centres_and_scales_as_asked(with_mean, with_scale, make):
+    X = np.where(np.arange(40).reshape(10, 4) % 3 == 0, np.arange(40.0).reshape(10, 4), 0.0)
+    X[:, 2] = 7.0
+    weight = np.arange(10.0)
+    view = as_design(make(X)).standardized(with_mean, with_scale, weight)
+    mean = np.average(X, axis=0, weights=weight)
+    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    spread[2] = 1.0
+    wanted = (X - mean * with_mean) / (spread if with_scale else 1.0)
+    np.testing.assert_allclose(view.block(slice(None)), wanted, atol=1e-12)
+    assert view.zero_columns.tolist() == [False, False, with_mean, False]
+    np.testing.assert_allclose(view.squared_norms(), (wanted**2).sum(axis=0), atol=1e-9)
+    M = np.arange(100.0).reshape(10, 10)
+    np.testing.assert_allclose(view.gram_adjoint(M), np.einsum("ik,ij,jk->k", wanted, M, wanted), atol=1e-6)
+    np.testing.assert_allclose(
+        view.gram([1.0, 2.0, 3.0, 4.0]), (wanted * [1.0, 2.0, 3.0, 4.0]) @ wanted.T, atol=1e-9
+    )
+    np.testing.assert_allclose(view.gram(np.full(4, 2.0)), 2.0 * wanted @ wanted.T, atol=1e-9)
+    np.testing.assert_allclose(
+        view.gram(), wanted @ wanted.T, atol=1e-9
+    )  # after another multiple was asked for
+    plain = as_design(make(X))
+    np.testing.assert_allclose(view.cross_gram(plain), wanted @ X.T, atol=1e-8)
+    np.testing.assert_allclose(
+        view.cross_gram(view.take_rows([3]), np.arange(4.0)),
+        (wanted * np.arange(4.0)) @ wanted[[3]].T,
+        atol=1e-8,
+    )
+    view.release()
+    assert view._plain_gram is None
+
+
+def test_a_rescaled_view_keeps_constant_columns_at_zero():
+    X = data()
+    X[:, 3] = 5.0
+    view = as_design(X).standardized()
+    assert np.flatnonzero(view.zero_columns).tolist() == [3]
+    np.testing.assert_allclose(view.squared_norms(), np.where(np.arange(9) == 3, 0.0, 12.0))
+    some = view.take([3, 0])
+    assert some.squared_norms().tolist() == [0.0, 12.0]
+    rows = view.take_rows([0, 4, 4])
+    Z = np.where(
+        np.arange(9) == 3, 0.0, (X - X.mean(axis=0)) / np.where(np.arange(9) == 3, 1.0, X.std(axis=0))
+    )
+    np.testing.assert_allclose(rows.squared_norms(), (Z[[0, 4, 4]] ** 2).sum(axis=0), atol=1e-12)
+    plain = StandardizedDesign(as_design(X), X.mean(axis=0), np.ones(9))
+    np.testing.assert_allclose(plain.squared_norms(), 12 * X.var(axis=0), atol=1e-9)
+    weighted = as_design(X).standardized(sample_weight=np.arange(12) + 1.0)
+    assert not weighted._unit_variance
+    assert not as_design(X).standardized(with_mean=False)._unit_variance
+    assert not as_design(X).standardized(with_scale=False)._unit_variance
+
+
+def test_stored_columns_tell_what_is_to_be_taken_off():
+    X = np.where(np.random.default_rng(0).random((12, 5)) < 0.5, data((12, 5)), 0.0)
+    view = as_design(sparse.csr_array(X)).standardized()
+    columns = np.array([4, 1])
+    stored, shift = view.stored_columns(columns)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(stored.toarray() - shift, Z[:, columns], atol=1e-12)
+    assert as_design(X).standardized().stored_columns(columns) is None
+    far = StandardizedDesign(as_design(sparse.csr_array(X)), np.full(5, 1e6), np.ones(5))
+    assert far.stored_columns(columns) is None  # the correction would cost too many digits
+    np.testing.assert_allclose(far.dot(np.ones(5)), (X - 1e6).sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "largest"), [(np.asarray, 10.0), (sparse.csr_array, 1e4)], ids=["dense", "sparse"]
+)
+def test_means_up_to_which_products_are_corrected(make, largest):
+    plain = as_design(make(np.eye(4)))
+    for factor, corrected in ((1.0, True), (1.0 + 1e-12, False), (-1.0, True), (-1.5, False)):
+        mean = np.zeros(4)
+        mean[2] = 2.0 * factor * largest
+        view = StandardizedDesign(plain, mean, np.full(4, 2.0))
+        assert view._vectors_correctable == corrected
+        assert view._correctable == (corrected and plain.is_sparse)
+        ignored = StandardizedDesign(plain, mean, np.full(4, 2.0), zero_columns=np.arange(4) == 2)
+        assert ignored._vectors_correctable
+
+
+def test_products_of_two_views_of_which_one_has_large_means():
+    deviations = np.random.default_rng(0).integers(-8, 9, size=(6, 4)).astype(float)
+    near = StandardizedDesign(as_design(sparse.csr_array(deviations)), np.zeros(4), np.ones(4))
+    far = StandardizedDesign(
+        as_design(sparse.csr_array(deviations + 2.0**40)), np.full(4, 2.0**40), np.ones(4)
+    )
+    for one, other in ((near, far), (far, near)):
+        np.testing.assert_array_equal(one.cross_gram(other), deviations @ deviations.T)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_view_without_samples_or_features(make):
+    view = as_design(make(data())).standardized()
+    assert view.take_rows([]).squared_norms().tolist() == [0.0] * 9
+    nothing = view.take([])
+    assert nothing.squared_norms().shape == (0,)
+    assert nothing.dot(np.empty(0)).tolist() == [0.0] * 12
+    assert nothing.transpose_dot(np.ones(12)).shape == (0,)
+    assert not nothing.gram().any()
+    again = as_design(make(data())).take([]).standardized()
+    assert (again.shape, again.mean.shape) == ((12, 0), (0,))
+
+
+def test_bands_of_a_matrix_that_are_changed_at_a_time(monkeypatch):
+    for entries, n, height in ((30, 10, 3), (39, 10, 3), (1, 4, 1), (100, 4, 25)):
+        monkeypatch.setattr(standardized, "_BAND_ENTRIES", entries)
+        bands = list(standardized._bands(n))
+        assert [band.start for band in bands] == list(range(0, n, height))
+        assert [band.stop for band in bands] == [min(start + height, n) for start in range(0, n, height)]
+    assert list(standardized._bands(0)) == []
+
+
+def test_moments_come_in_pieces(monkeypatch):
+    monkeypatch.setattr(standardized, "_BAND_ENTRIES", 4)
+    view = as_design(data()).standardized()
+    places = list(view._moments.slices())
+    assert places == [slice(0, 4), slice(4, 8), slice(8, 9)]
+    for place in places:
+        part = view._moments.piece(place)
+        np.testing.assert_array_equal(part.mean, view.mean[place])
+        np.testing.assert_array_equal(part.factor, 1.0 / view.scale[place])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import copy
 import warnings
 from contextlib import contextmanager
@@ -31,26 +30,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from evaluation.made_data import make_data
 from zeronorm import FisherScore, SelectionPath, SelectorCV, as_design, evaluate
 from zeronorm.evaluation import Metric, probe_fraction
-from zeronorm.evaluation.records import columns_of
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
-
-SECONDS = ("fit_seconds", "seconds")
-
-
-def make_data(n=40, p=12, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % 2
-    X = rng.normal(size=(n, p))
-    X[:, 3] += 1.5 * y
-    X[:, 7] -= 1.0 * y
-    return X, y
-
-
-def same(left, right):
-    return left.drop(SECONDS).equals(right.drop(SECONDS))
 
 
 @register("test-noise", family="filters", tasks=("binary", "multiclass"), reference="")
@@ -68,37 +52,31 @@ class NoisyOrder(BaseSelector):
         return SelectionPath.from_scores(problem.rng.random(problem.n_features))
 
 
-@register("test-failing", family="filters", tasks=("binary", "multiclass"), reference="")
-class FailsOnEvenRows(NoisyOrder):
-    """Fails when the first training label is that of row 1."""
-
-    def _select(self, problem):
-        if problem.y[0] == 1:
-            raise ValueError("cannot work\nwith this")
-        return super()._select(problem)
-
-
-@register("test-unfinished", family="filters", tasks=("binary", "multiclass"), reference="")
-class NeverConverges(NoisyOrder):
-    """Always stops early."""
-
-    def _select(self, problem):
-        return SelectionPath(order=np.arange(problem.n_features), converged=False)
-
-
-@register("test-first", family="filters", tasks=("regression",), reference="")
-class FirstFeatures(NoisyOrder):
-    """Columns in the order they stand, for a real target."""
-
-    def _select(self, problem):
-        return SelectionPath(order=np.arange(problem.n_features))
-
-
-class Overflowing(DummyRegressor):
-    """Predicts infinity."""
-
-    def predict(self, X):
-        return np.full(len(X), np.inf)
+SECONDS = ("fit_seconds", "seconds")
+BAD_INPUT = {
+    "same name": ({"selectors": [FisherScore(), FisherScore()]}, "same name: .'FisherScore'."),
+    "no selector": ({"selectors": {}}, "'selectors' parameter is empty"),
+    "a class": ({"selectors": {"a": FisherScore}}, "Give an object of it, FisherScore()"),
+    "size 0": ({"sizes": [0]}, "between 1 and the 12 features of X. Got 0"),
+    "size above p": ({"sizes": [3, 13]}, "Got 13"),
+    "fraction": ({"sizes": [0.5]}, "Got 0.5"),
+    "no size": ({"sizes": []}, "'sizes' parameter is empty"),
+    "overlap": ({"cv": [(np.arange(30), np.arange(25, 40))]}, "Split 0 of 'cv' overlaps: 5 rows"),
+    "no splits": ({"cv": []}, "no splits|Cannot"),
+    "empty test part": ({"cv": [(np.arange(30), [])]}, "empty test part"),
+    "row outside": ({"cv": [(np.arange(30), [40])]}, "names row 40"),
+    "divided groups": ({"cv": KFold(4), "groups": np.zeros(40)}, "divides sample groups"),
+    "short groups": ({"groups": np.zeros(3)}, "'groups' has 3 entries"),
+    "short y": ({"y": np.zeros(3)}, "'y' has 3 entries"),
+    "task": ({"task": "ranking"}, "'task' parameter"),
+    "metric": ({"metrics": "acuracy"}, "which is not known"),
+    "metric twice": ({"metrics": ["auc", "auc"]}, "more than once"),
+    "metric type": ({"metrics": [3]}, "Got 3 instead"),
+    "no metric": ({"metrics": []}, "Got none"),
+    "metric name": ({"metrics": {"error": "auc"}}, "must not be named 'error'"),
+    "seed": ({"random_state": "one"}, "'random_state' parameter"),
+    "flat X": ({"X": np.zeros(40)}, "two dimensions"),
+}
 
 
 def test_matches_a_plain_nested_loop():
@@ -136,6 +114,10 @@ def test_one_selector_fit_answers_all_sizes():
     NoisyOrder.fits = 0
     evaluate(NoisyOrder(), X, y, cv=3, sizes=[1, 2, 3, 4, 5])
     assert NoisyOrder.fits == 3
+
+
+def same(left, right):
+    return left.drop(SECONDS).equals(right.drop(SECONDS))
 
 
 def test_processes_and_other_methods_do_not_change_results():
@@ -258,6 +240,14 @@ def test_r2_counts_the_variation_of_the_whole_target_whoever_knows_the_task(sett
     assert row["r2"] == pytest.approx(1.0 - np.mean(residuals**2) / np.var(y, ddof=1), rel=1e-12)
 
 
+@register("test-first", family="filters", tasks=("regression",), reference="")
+class FirstFeatures(NoisyOrder):
+    """Columns in the order they stand, for a real target."""
+
+    def _select(self, problem):
+        return SelectionPath(order=np.arange(problem.n_features))
+
+
 def test_whole_numbers_as_regression_targets():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 4))
@@ -267,6 +257,13 @@ def test_whole_numbers_as_regression_targets():
     assert np.any(predictions != np.round(predictions))
     truth = np.asarray(records["truth"].explode())
     assert records["mse"].mean() == pytest.approx(np.mean((truth - predictions) ** 2))
+
+
+class Overflowing(DummyRegressor):
+    """Predicts infinity."""
+
+    def predict(self, X):
+        return np.full(len(X), np.inf)
 
 
 def test_predictions_that_are_not_finite_are_errors(tmp_path):
@@ -337,6 +334,16 @@ def test_a_pipeline_that_drops_columns_is_refused():
     assert "only steps that keep the columns" in records["error"][0]
 
 
+@register("test-failing", family="filters", tasks=("binary", "multiclass"), reference="")
+class FailsOnEvenRows(NoisyOrder):
+    """Fails when the first training label is that of row 1."""
+
+    def _select(self, problem):
+        if problem.y[0] == 1:
+            raise ValueError("cannot work\nwith this")
+        return super()._select(problem)
+
+
 def test_failing_cells_are_recorded_and_the_rest_goes_on():
     X, y = make_data()
     rows = np.arange(40)
@@ -361,6 +368,14 @@ def test_metric_undefined_on_a_fold_is_an_error_of_that_row_only():
     assert records["predictions"].null_count() == 0
     assert "one class only" in records["error"][0]
     assert "'nan' is nan on this test part" in records["error"][1]
+
+
+@register("test-unfinished", family="filters", tasks=("binary", "multiclass"), reference="")
+class NeverConverges(NoisyOrder):
+    """Always stops early."""
+
+    def _select(self, problem):
+        return SelectionPath(order=np.arange(problem.n_features), converged=False)
 
 
 def test_one_warning_when_fits_do_not_converge():
@@ -409,81 +424,6 @@ def test_groups_stay_together():
     assert evaluate(inner, X, y, cv=4, groups=groups)["error"].null_count() == 4
 
 
-def hide_modules(monkeypatch, *hidden):
-    real_import = builtins.__import__
-
-    def import_module(name, globals=None, *args, **kwargs):
-        if name in hidden and globals and globals.get("__name__") == "zeronorm.evaluation.records":
-            raise ImportError(name)
-        return real_import(name, globals, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", import_module)
-
-
-def test_pandas_without_polars(monkeypatch):
-    X, y = make_data()
-    expected = evaluate(FisherScore(), X, y, cv=3, sizes=[2])
-    hide_modules(monkeypatch, "polars")
-    frame = evaluate(FisherScore(), X, y, cv=3, sizes=[2])
-    assert isinstance(frame, pd.DataFrame)
-    assert frame["error_rate"].tolist() == expected["error_rate"].to_list()
-    assert list(frame.columns) == expected.columns
-    hide_modules(monkeypatch, "polars", "pandas")
-    with pytest.raises(ImportError, match="install polars"):
-        evaluate(FisherScore(), X, y, cv=3, sizes=[2])
-
-
-def test_columns_have_their_types_even_where_they_are_empty():
-    X, y = make_data()
-    records = evaluate(FisherScore(), X, y, cv=3, metrics="error_rate")
-    types = dict(zip(records.columns, records.dtypes, strict=True))
-    assert records["size"].null_count() == len(records) == records["error"].null_count()
-    assert records["decision"].null_count() == records["test_groups"].null_count() == len(records)
-    wanted = {
-        pl.Int64: ("split", "size", "n_selected", "n_train", "n_test"),
-        pl.Float64: ("error_rate", "fit_seconds", "seconds"),
-        pl.String: ("method", "error"),
-        pl.Boolean: ("converged",),
-        pl.List(pl.Int64): ("selected", "predictions", "truth", "test_rows"),
-        pl.List(pl.Float64): ("decision",),
-        pl.List(pl.String): ("test_groups",),
-    }
-    assert types == {name: kind for kind, names in wanted.items() for name in names}
-
-
-def test_parquet_round_trip(tmp_path):
-    X, y = make_data()
-    records = evaluate(FisherScore(), X, np.where(y, "a", "b"), cv=3, sizes=[2, None])
-    records.write_parquet(tmp_path / "records.parquet")
-    assert pl.read_parquet(tmp_path / "records.parquet").equals(records)
-
-
-BAD_INPUT = {
-    "same name": ({"selectors": [FisherScore(), FisherScore()]}, "same name: .'FisherScore'."),
-    "no selector": ({"selectors": {}}, "'selectors' parameter is empty"),
-    "a class": ({"selectors": {"a": FisherScore}}, "Give an object of it, FisherScore()"),
-    "size 0": ({"sizes": [0]}, "between 1 and the 12 features of X. Got 0"),
-    "size above p": ({"sizes": [3, 13]}, "Got 13"),
-    "fraction": ({"sizes": [0.5]}, "Got 0.5"),
-    "no size": ({"sizes": []}, "'sizes' parameter is empty"),
-    "overlap": ({"cv": [(np.arange(30), np.arange(25, 40))]}, "Split 0 of 'cv' overlaps: 5 rows"),
-    "no splits": ({"cv": []}, "no splits|Cannot"),
-    "empty test part": ({"cv": [(np.arange(30), [])]}, "empty test part"),
-    "row outside": ({"cv": [(np.arange(30), [40])]}, "names row 40"),
-    "divided groups": ({"cv": KFold(4), "groups": np.zeros(40)}, "divides sample groups"),
-    "short groups": ({"groups": np.zeros(3)}, "'groups' has 3 entries"),
-    "short y": ({"y": np.zeros(3)}, "'y' has 3 entries"),
-    "task": ({"task": "ranking"}, "'task' parameter"),
-    "metric": ({"metrics": "acuracy"}, "which is not known"),
-    "metric twice": ({"metrics": ["auc", "auc"]}, "more than once"),
-    "metric type": ({"metrics": [3]}, "Got 3 instead"),
-    "no metric": ({"metrics": []}, "Got none"),
-    "metric name": ({"metrics": {"error": "auc"}}, "must not be named 'error'"),
-    "seed": ({"random_state": "one"}, "'random_state' parameter"),
-    "flat X": ({"X": np.zeros(40)}, "two dimensions"),
-}
-
-
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input(case):
@@ -498,12 +438,6 @@ def test_selector_list_may_hold_named_pairs():
     X, y = make_data()
     records = evaluate([("a", FisherScore()), ("b", clone(FisherScore()))], X, y, cv=2, sizes=[1])
     assert records["method"].unique(maintain_order=True).to_list() == ["a", "b"]
-
-
-@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame, dict])
-def test_columns_of_records_are_plain_lists(frame):
-    columns = {"method": ["a", "b"], "size": [3, None]}
-    assert columns_of(frame(columns)) == columns
 
 
 def test_data_with_a_backend_of_their_own_are_not_gathered(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from fuzz.attempt import CLEAR_REFUSAL, PATHS, judged_refusal
 from fuzz.files import ACCIDENTS, FORMATS, MEMORY, WRONG_TABLE, attempt_file, good_file, mutated
 from fuzz.inputs import ANY
 from fuzz.runner import run_cases, table
-from zeronorm.datasets import read_table
+from zeronorm.datasets import DataError, read_table
+from zeronorm.datasets.readers import matrices
 
 QUICK, ALL = 70, 10_000
 LIMIT_S = 60.0
@@ -57,6 +60,10 @@ def test_outcomes_that_count_as_defects_have_names():
     assert {MEMORY, WRONG_TABLE}.isdisjoint({"right", "refused"})
 
 
+def _without_folder(kind, seen):
+    return kind, PATHS.sub("", seen)
+
+
 def test_a_fork_reads_as_a_new_process_does():
     """In the worker a fork reads; here each file has a process of its own, as for users."""
     cases = [("mat", 1), ("compressed mat", 2), ("h5ad", 0), ("h5ad", 3)]
@@ -67,10 +74,6 @@ def test_a_fork_reads_as_a_new_process_does():
     ]
 
 
-def _without_folder(kind, seen):
-    return kind, PATHS.sub("", seen)
-
-
 def test_the_name_of_a_folder_is_no_word_of_a_library(tmp_path):
     path = tmp_path / "tmpv09rnmkl broadcast" / "damaged.mat"
     path.parent.mkdir()
@@ -78,3 +81,45 @@ def test_the_name_of_a_folder_is_no_word_of_a_library(tmp_path):
     with pytest.raises(ValueError, match="damaged") as refused:
         read_table(path, "y")
     assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
+
+
+def test_a_file_on_which_hdf5_does_not_end_is_refused(tmp_path, monkeypatch):
+    """Which damage keeps HDF5 busy for ever depends on its version, so here every file does."""
+    monkeypatch.setattr(matrices, "seconds_for", lambda path: 1)
+    monkeypatch.setattr(matrices, "_WALK_H5", "while True:\n    pass\n")
+    path = tmp_path / "good.h5ad"
+    path.write_bytes(good_file("h5ad"))
+    with pytest.raises(
+        DataError, match="is damaged or not an h5ad file: reading it ends in a crash, or never"
+    ):
+        read_table(path, "label")
+
+
+@pytest.mark.parametrize("place", [6, 8, 10], ids=["version", "password", "compression"])
+def test_an_archive_that_asks_for_what_python_does_not_know_is_refused(place, tmp_path):
+    path, content = tmp_path / "damaged.npz", bytearray(good_file("npz"))
+    content[content.index(b"PK\x01\x02") + place] = 99  # in the directory at the end
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as a NumPy archive: it is damaged") as refused:
+        read_table(path, "y")
+    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
+
+
+def test_damage_inside_hdf5_is_told_in_our_own_words(tmp_path, monkeypatch):
+    path = tmp_path / "damaged.h5ad"
+    path.write_bytes(good_file("h5ad"))
+    told = b"Traceback (most recent call last):\nRuntimeError: iterating (integer offset out of bounds)"
+    walk = subprocess.CompletedProcess("", 1, b"", told)
+    monkeypatch.setattr("zeronorm.datasets.readers.matrices._read_elsewhere", lambda path, program: walk)
+    with pytest.raises(
+        DataError, match="not an h5ad file: its groups and attributes cannot be read"
+    ) as refused:
+        read_table(path, "label")
+    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
+
+
+def test_a_file_on_which_the_matlab_reader_crashes_is_refused(tmp_path):
+    path = tmp_path / "damaged.mat"
+    path.write_bytes(mutated(good_file("mat"), np.random.default_rng([25, 3])))
+    with pytest.raises(DataError, match="is damaged"):
+        read_table(path, "y")

@@ -142,7 +142,7 @@ NAMED_FAULTS = (
         "solvers/svm/linear.py",
         "return max(machine.status for machine in self.machines)",
         "return min(machine.status for machine in self.machines)",
-        ("tests/solvers/test_linear_svm.py",),
+        ("tests/solvers/svm/test_linear.py",),
     ),
     Fault(
         "OFW has no size of its own",

@@ -13,9 +13,10 @@ from sklearn.svm import SVC
 from zeronorm import FisherScore
 from zeronorm.design import as_design
 from zeronorm.resampling import folds
-from zeronorm.resampling.estimators import default_estimator, fresh_copy
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells
 from zeronorm.resampling.metrics import METRICS
+from zeronorm.resampling.predictors.default import default_estimator
+from zeronorm.resampling.predictors.standardized import fresh_copy
 from zeronorm.resampling.splits import make_splits
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Progress

@@ -1,4 +1,4 @@
-"""Small classification and regression problems for the solver tests."""
+"""Small problems for the tests of solvers, and how many steps a solver may take."""
 
 from __future__ import annotations
 
@@ -28,3 +28,8 @@ def plain(kernel):
 def compiled(kernel):
     """The kernel itself, also where a compiled caller has put something else into its module."""
     return getattr(kernel, "zeronorm_kernel", kernel)
+
+
+def at_most(taken):
+    """Half as many steps again as are taken now: a wrong step often leaves the answer as it is and only costs time."""
+    return 1.5 * taken + 2

@@ -163,3 +163,26 @@ def test_quiet_and_repeatable(capfd):
     np.testing.assert_array_equal(first.x, second.x)
     np.testing.assert_array_equal(first.row_duals, second.row_duals)
     assert capfd.readouterr() == ("", "")
+
+
+def test_bounds_of_rows_and_columns_can_be_changed():
+    program = LinearProgram([-1.0, -2.0], [[1.0, 1.0]], -np.inf, 4.0, 0.0, 3.0)
+    assert program.shape == (1, 2)
+    found = program.solve()
+    assert (found.x.tolist(), found.objective, found.status) == ([1.0, 3.0], -7.0, Status.CONVERGED)
+    assert found.row_duals.tolist() == [-1.0]
+    assert found.reduced_costs.tolist() == [0.0, -1.0]
+    program.set_column_bounds(0.0, [3.0, 2.0])
+    assert program.solve().x.tolist() == [2.0, 2.0]
+    program.set_row_bounds(-np.inf, 3.0)
+    assert program.solve().x.tolist() == [1.0, 2.0]
+    program.set_costs(-5.0, np.array([0]))
+    assert program.solve().x.tolist() == [3.0, 0.0]
+    program.add_columns(-11.0, [[2.0]], col_upper=1.0)
+    assert program.solve().x.tolist() == [1.0, 0.0, 1.0]
+    program.set_row_bounds(9.0, 10.0)
+    assert program.solve().status is Status.INFEASIBLE
+    with pytest.raises(ValueError, match="must have 1 rows"):
+        program.add_columns(1.0, [[1.0], [2.0]])
+    endless = LinearProgram([-1.0], [[0.0]], 0.0, 0.0)
+    assert endless.solve().status in (Status.UNBOUNDED, Status.FAILED)

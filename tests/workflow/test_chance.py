@@ -1,18 +1,23 @@
-"""What chance gives: the baseline, permuted targets, and a headline that follows from them."""
+"""What chance gives: the baseline, permuted targets, and how many of them."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
 
 import zeronorm
-from zeronorm.resampling.metrics import as_metric
-from zeronorm.workflow import chance
+from zeronorm.workflow import chance, training
 from zeronorm.workflow.chance import WithBaseline, permuted_target
 from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.measured import beats_chance, error_sentence, permutation_sentence
+from zeronorm.workflow.measured import error_sentence
 from zeronorm.workflow.procedures import Settings
+
+from .conftest import numbers, table_of
 
 FIXED = {"method": "fisher", "features": 3, "cv": 3}
 
@@ -25,11 +30,7 @@ def simulated(seed, strength, n_samples=40, n_features=60):
     return X, y
 
 
-def claims(result):
-    return "No evidence" not in result.headline
-
-
-# -- The baseline ---------------------------------------------------------------------------------------
+# -- The baseline --
 
 
 def test_chance_is_measured_on_the_same_folds():
@@ -80,7 +81,56 @@ def test_an_empty_selection_is_evaluated_as_the_baseline():
     assert empty["balanced_error_rate"].to_list() == pytest.approx([0.5] * empty.height)
 
 
-# -- Permutations ---------------------------------------------------------------------------------------
+def test_a_predictor_without_features_for_each_task():
+    X, y = numbers(9)
+    three = np.array(list("abcabcaab"))
+    model = WithBaseline(LinearSVC()).fit(X[:, :0], three)
+    assert set(model.predict(X[:, :0])) == {"a"}
+    assert model.decision_function(X[:, :0]).shape == (9, 3)
+    two = WithBaseline(LinearSVC()).fit(X[:, :0], y)
+    assert two.decision_function(X[:, :0]).tolist() == [0.0] * 9
+    assert two.classes_.tolist() == ["no", "yes"]
+    assert not hasattr(two, "predict_proba")
+    proba = WithBaseline(LogisticRegression()).fit(X[:, :0], y)
+    assert proba.predict_proba(X[:, :0])[0].tolist() == [1.0, 0.0]
+    real = WithBaseline(Ridge(), "regression").fit(X[:, :0], X[:, 0])
+    np.testing.assert_allclose(real.predict(X[:, :0]), X[:, 0].mean())
+    assert not hasattr(real, "classes_")
+    assert not hasattr(real, "decision_function")
+    one = WithBaseline(LinearSVC()).fit(X[:, :1], y)  # a single feature is a feature
+    np.testing.assert_allclose(
+        one.decision_function(X[:, :1]), LinearSVC().fit(X[:, :1], y).decision_function(X[:, :1])
+    )
+    assert (one.__sklearn_tags__().estimator_type, real.__sklearn_tags__().estimator_type) == (
+        "classifier",
+        "regressor",
+    )
+    assert WithBaseline.for_table(table_of(X, X[:, 0], task="regression"), Settings()).task == "regression"
+
+
+def test_what_chance_gives_is_a_mean_over_the_parts_that_have_it():
+    assert chance.chance_level({"m": [0.5, None, 0.25]}, "m") == 0.375
+    assert chance.chance_level({"m": [None, None]}, "m") is None
+
+
+def test_the_baseline_copies_no_features(monkeypatch):
+    X, y = numbers(24)
+    X[0, 0] = np.nan
+    seen = []
+
+    def evaluate(built, table, settings, sizes):
+        seen.append((list(built), table.X.shape, table.n_missing, settings.verbose, sizes))
+        return pl.DataFrame({"balanced_error_rate": [0.5, None], "error_rate": [0.5, 0.5]})
+
+    monkeypatch.setattr(training, "evaluate_procedures", evaluate)
+    chance.baseline_records(table_of(X, y), Settings(verbose=True))
+    assert seen == [(["baseline"], (24, 1), 0, False, [])]
+    monkeypatch.setattr(training, "evaluate_procedures", lambda *_: pl.DataFrame({"auc": [None, None]}))
+    with pytest.raises(ValueError, match="names 'auc', which cannot be computed here"):
+        chance.baseline_records(table_of(X, y), Settings(metric="auc"))
+
+
+# -- Permutations --
 
 
 def test_the_p_value_counts_permutations_at_least_as_good(monkeypatch):
@@ -136,211 +186,48 @@ def test_a_target_that_varies_within_patients_is_permuted_within_them():
     assert not np.array_equal(permuted, y)
 
 
-def test_auto_takes_fewer_permutations_as_the_work_grows():
-    small = load_data(*_data(40, 50))
-    assert chance.permutation_count(small, Settings(features=3, cv=3), [1, 2], "fisher") == 99
-    wide = load_data(*_data(40, 50))
-    counts = [
-        chance.permutation_count(
-            wide, Settings(features=None, cv=cv, repeats=repeats), list(range(12)), "fisher"
-        )
-        for cv, repeats in ((2, 1), (5, 1), (10, 10))
-    ]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[-1] == 0
-    assert chance.permutation_count(wide, Settings(permutations=7, cv=10, repeats=10), [1], "fisher") == 7
+@pytest.mark.parametrize(("metric", "p_value"), [("error_rate", 4 / 6), ("auc", 5 / 6)])
+def test_permutations_that_are_as_good_count(metric, p_value, monkeypatch):
+    """Observed 0.3. At most as large are 0.2, 0.3 and the part without a value, which counts as as good."""
+    values = iter([[0.2], [0.3, None], [0.4], [], [0.5]])
+    seen = []
+
+    def evaluate(built, table, settings, sizes, *, journal):
+        seen.append((list(built), table.y.tolist(), sizes, journal))
+        return pl.DataFrame({metric: pl.Series(next(values), dtype=pl.Float64)})
+
+    monkeypatch.setattr(training, "evaluate_procedures", evaluate)
+    X, y = numbers(12)
+    table = table_of(X, y)
+    settings = Settings(metric=metric, random_state=4)
+    found = chance.permutation_test("fisher", None, table, settings, 0.3, 5, journal="here")
+    assert found.values == (0.2, 0.3, 0.4, 0.3, 0.5)
+    assert found.p_value == pytest.approx(p_value)
+    assert [entry[1] for entry in seen] == [permuted_target(table, 4, k).tolist() for k in range(5)]
+    assert all((names, sizes, place) == (["fisher"], [], "here") for names, _, sizes, place in seen)
+    assert chance.permutation_test("fisher", None, table, settings, 0.3, 0) is None
 
 
-def test_auto_knows_that_machines_take_longer_on_many_samples():
-    table = load_data(*_data(3000, 40))
-    fixed = Settings(features=5, cv=5)
-    counts = [chance.permutation_count(table, fixed, [5], name) for name in ("fisher", "rfe", "ofw")]
-    assert counts == [39, 0, 0]
+def test_each_permutation_is_another_order_of_the_target():
+    X, y = numbers(12)
+    table = table_of(X, y)
+    drawn = [permuted_target(table, seed, k).tolist() for seed in (0, 1) for k in range(3)]
+    assert len({tuple(one) for one in drawn}) == 6
+    assert all(sorted(one) == sorted(y.tolist()) for one in drawn)
+    # Of three patients, one has two diagnoses: samples change places within each.
+    mixed = table_of(X, np.array(list("uvuuvvuuuvvv")), sample_groups=np.repeat([2, 10, 1], 4))
+    for k in range(4):
+        found = permuted_target(mixed, 0, k)
+        for group in (2, 10, 1):
+            rows = mixed.sample_groups == group
+            assert sorted(found[rows]) == sorted(mixed.y[rows])
 
 
-def test_auto_knows_that_the_method_auto_takes_longer():
-    table = load_data(*_data(40, 22))
-    settings = Settings(features=None, cv=5)
-    assert chance.permutation_count(table, settings, list(range(12)), "fisher") == 19
-    assert chance.permutation_count(table, settings, list(range(12)), "auto") == 0
-    assert chance.permutation_count(table, settings, list(range(12)), "auto", is_only_test=True) == 19
-    assert chance.permutation_count(table, Settings(features=None, cv=10), list(range(12)), "auto") == 0
-    long = Settings(features=None, cv=10, repeats=10)
-    assert chance.permutation_count(table, long, list(range(12)), "auto", is_only_test=True) == 0
+def test_warnings_of_meaningless_targets_are_not_heard(monkeypatch):
+    def evaluate(*_, **__):
+        warnings.warn("nothing converges here", UserWarning, stacklevel=1)
+        return pl.DataFrame({"balanced_error_rate": [0.5]})
 
-
-def test_auto_has_more_patience_where_nothing_else_tests(monkeypatch):
-    monkeypatch.setattr(chance, "AFFORDABLE_SECONDS", 0.0)
-    result = separated_classes("average_precision", "auto")
-    assert (result.procedure["low"], result.procedure["n_permutations"]) == (None, 19)
-    assert result.headline == "3 of 10 features predict target"
-    assert separated_classes("error_rate", "auto").procedure["n_permutations"] == 0
-
-
-def _data(n_samples, n_features):
-    X, y = simulated(0, 0.0, n_samples, n_features)
-    return X, DataOptions(target=y)
-
-
-# -- The headline ---------------------------------------------------------------------------------------
-
-
-MEASURED = {
-    "value": 0.2,
-    "chance": 0.5,
-    "low": 0.1,
-    "high": 0.3,
-    "greater_is_better": False,
-    "p_value": None,
-    "n_permutations": 0,
-}
-NO_INTERVAL = {"low": None, "high": None}
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, True),
-        ({"high": 0.55}, False),
-        ({"p_value": 0.05, "n_permutations": 19}, True),
-        ({"p_value": 0.06, "n_permutations": 99}, False),
-        ({"high": 0.55, "p_value": 0.01, "n_permutations": 99}, True),
-        ({"value": 0.6, "p_value": 0.01, "n_permutations": 99}, False),
-        ({"greater_is_better": True}, False),
-        ({"greater_is_better": True, "value": 0.8, "low": 0.7, "high": 0.9}, True),
-        # What was not measured or not tested is neither shown nor refuted.
-        ({"value": None, **NO_INTERVAL}, None),
-        (NO_INTERVAL, None),
-        ({"greater_is_better": True, "value": 0.8, **NO_INTERVAL}, None),
-        ({"value": 0.5, **NO_INTERVAL}, False),
-        ({"value": 0.7, **NO_INTERVAL}, False),
-        ({"chance": None}, None),
-        ({"chance": None, "p_value": 0.05, "n_permutations": 19}, True),
-        ({"chance": None, "p_value": 0.1, "n_permutations": 19}, False),
-        # Nine permutations cannot give less than p = 0.1: they can only speak against.
-        ({"p_value": 0.1, "n_permutations": 9}, None),
-        ({"p_value": 0.1, "n_permutations": 9, **NO_INTERVAL}, None),
-        ({"p_value": 0.2, "n_permutations": 9, **NO_INTERVAL}, False),
-        ({"p_value": 0.2, "n_permutations": 9}, False),
-    ],
-)
-def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, expected):
-    assert beats_chance(MEASURED | changes) is expected
-
-
-@pytest.mark.parametrize("metric", ["mse", "mae", "r2"])
-def test_a_regression_with_small_training_parts_is_tested_by_the_interval(metric):
-    """24 samples whose target is nearly a feature: the models fitted here err little, whatever others would do."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(24, 10))
-    y = 2 * X[:, 0] + 0.05 * rng.normal(size=24)
-    options = {"method": "forward-least-squares", "features": 1, "cv": 2, "n_jobs": 1}
-    result = zeronorm.select(X, y, **options, metric=metric, permutations=0)
-    assert result.procedure["low"] < result.procedure["high"]
-    assert result.headline == "1 of 10 features predicts target"
-
-
-def separated_classes(metric, permutations=0):
-    options = {"method": "fisher", "features": 3, "cv": 2, "n_jobs": 1, "metric": metric}
-    return zeronorm.select(
-        *simulated(2, 3.0, n_samples=24, n_features=10), **options, permutations=permutations
-    )
-
-
-@pytest.mark.parametrize("metric", ["error_rate", "balanced_error_rate", "auc", "f1_macro"])
-def test_classes_are_tested_by_the_interval(metric):
-    result = separated_classes(metric)
-    assert result.procedure["low"] is not None
-    assert result.headline == "3 of 10 features predict target"
-
-
-@pytest.mark.parametrize("metric", ["average_precision"])
-def test_without_a_test_the_headline_says_what_was_measured_and_what_to_do(metric):
-    result = separated_classes(metric)
-    found = result.procedure
-    assert (found["low"], found["no_interval"]) == (
-        None,
-        "no interval: the value is the same in all test parts",
-    )
-    assert found["no_interval"] in error_sentence(found)
-    assert found["beats_chance"] is None
-    assert result.headline.startswith("3 of 10 features selected for target: ")
-    for value in (found["value"], found["chance"]):
-        assert as_metric(metric).format(value) in result.headline
-    assert result.headline.endswith("Not tested against chance: that needs at least 19 permutations")
-    told = [text for text in result.warnings if "was not tested" in text]
-    assert len(told) == 1
-    assert "raise the parameter 'permutations' to 19 or more" in told[0]
-    assert not any("not shown to be better than chance" in text for text in result.warnings)
-    assert result.to_dict()["headline"] == result.headline
-    assert result.to_dict()["procedure"]["beats_chance"] is None
-
-
-def test_permutations_decide_where_there_is_no_interval():
-    result = separated_classes("average_precision", 19)
-    assert result.procedure["low"] is None
-    assert result.headline == "3 of 10 features predict target"
-    assert not any("not tested" in text for text in result.warnings)
-    few = separated_classes("average_precision", 3)
-    assert few.headline.endswith("Not tested against chance: that needs at least 19 permutations")
-    assert any("3 permutations cannot give a p-value of 0.05" in text for text in few.warnings)
-
-
-@pytest.mark.parametrize("metric", ["average_precision"])
-def test_a_scorer_with_the_best_value_in_every_part_has_no_interval_and_is_not_denied(metric):
-    result = separated_classes(metric)
-    assert (result.procedure["value"], result.procedure["low"]) == (1.0, None)
-    assert "Not tested against chance" in result.headline
-    assert separated_classes(metric, 19).headline == "3 of 10 features predict target"
-
-
-def test_what_is_worse_than_chance_needs_no_test():
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(24, 10)), rng.normal(size=24)
-    options = {"method": "forward-least-squares", "features": 3, "cv": 2, "metric": "r2", "n_jobs": 1}
-    result = zeronorm.select(X, y, **options, permutations=0)
-    assert result.headline == "No evidence that these 3 features predict target"
-    assert any("better than chance (the R² is not above that of chance)" in t for t in result.warnings)
-
-
-def simulate_headlines(strength, n_sets, **options):
-    found = []
-    for seed in range(n_sets):
-        result = zeronorm.select(*simulated(seed, strength), **options)
-        found.append((claims(result), result.procedure["p_value"]))
-    return found
-
-
-def test_headlines_on_simulated_data():
-    nothing = simulate_headlines(0.0, 5, **FIXED, permutations=19)
-    assert not any(claim and p_value > 0.05 for claim, p_value in nothing)
-    assert _n_claims(nothing) <= 1
-    strong = simulate_headlines(2.0, 2, **FIXED, permutations=19)
-    assert _n_claims(strong) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["zeronorm-svm", "rfe", "fisher"])
-def test_headlines_on_twenty_data_sets_each(method):
-    options = {"method": method, "features": "auto", "max_features": 8, "cv": 3, "permutations": 19}
-    nothing = simulate_headlines(0.0, 20, **options)
-    strong = simulate_headlines(2.0, 20, **options)
-    print(f"{method}: {_n_claims(nothing)} of 20 null sets and {_n_claims(strong)} of 20 strong ones claim")
-    assert not any(claim and p_value > 0.05 for claim, p_value in nothing)
-    assert _n_claims(nothing) <= 4  # 1 on average; more than 4 in 0.3 % of all simulations
-    assert _n_claims(strong) >= 19
-
-
-def _n_claims(headlines):
-    return sum(claim for claim, _ in headlines)
-
-
-@pytest.mark.parametrize(
-    ("p_value", "words"),
-    [(0.05, "never did as well"), (0.1, "did as well there once"), (0.5, "did as well there 9 times")],
-)
-def test_the_p_value_in_words(p_value, words):
-    sentence = permutation_sentence(p_value, 19)
-    assert words in sentence
-    assert f"(p = {p_value:.2g})" in sentence
+    monkeypatch.setattr(training, "evaluate_procedures", evaluate)
+    found = chance.permutation_test("fisher", None, table_of(*numbers(24)), Settings(), 0.4, 2)
+    assert found.values == (0.5, 0.5)

@@ -6,17 +6,19 @@ from dataclasses import replace
 from math import comb
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
 import zeronorm
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
-from zeronorm.workflow.checks import _chance_of_separation, data_warnings, separating_features
-from zeronorm.workflow.measured import result_warnings
+from zeronorm.workflow.checks import data_warnings, separating_features
+
+from .conftest import table_of
 
 
-def table_of(X, y, names=None, **options):
+def raw_table(X, y, names=None, **options):
     raw = RawTable.from_matrix(X, names, targets={"y": np.asarray(y)}, default_target="y")
     return build_table(raw, TableOptions(**options))
 
@@ -25,15 +27,28 @@ def noise(n=100, p=5, seed=0):
     return np.random.default_rng(seed).normal(size=(n, p))
 
 
+QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
+VALUES = np.random.default_rng(0).normal(size=60)
+
+
+def told_about(words, table):
+    return [text for text in data_warnings(table) if words in text]
+
+
+def small_table(n_first, n_second, p=2):
+    y = np.array(["a"] * n_first + ["b"] * n_second)
+    return table_of(np.random.default_rng(0).normal(size=(len(y), p)), y)
+
+
 def test_clean_data_raise_no_warning():
-    assert data_warnings(table_of(noise(), np.arange(100) % 2)) == []
+    assert data_warnings(raw_table(noise(), np.arange(100) % 2)) == []
 
 
 @pytest.mark.parametrize("n", [100, 5000])
 def test_a_feature_that_separates_the_classes_is_a_leak_suspect(n):
     X, y = noise(n), np.arange(n) % 2
     X[:, 3] = np.where(y == 1, 5.0, 1.0) + 0.1 * X[:, 3]
-    found = data_warnings(table_of(X, y, [f"<g{i}>" for i in range(5)]))
+    found = data_warnings(raw_table(X, y, [f"<g{i}>" for i in range(5)]))
     assert len(found) == 1
     assert "'<g3>' separates the classes alone" in found[0]
 
@@ -41,8 +56,7 @@ def test_a_feature_that_separates_the_classes_is_a_leak_suspect(n):
 def test_separation_is_no_suspicion_where_chance_would_do_it():
     X, y = noise(n=8, p=2000), np.arange(8) % 2
     assert separating_features(X, y).size > 0
-    assert _chance_of_separation(table_of(X, y)) == pytest.approx(2 * 2000 / comb(8, 4))
-    assert not any("leak" in text for text in data_warnings(table_of(X, y)))
+    assert not any("leak" in text for text in data_warnings(raw_table(X, y)))
 
 
 def test_separating_features_against_a_plain_loop():
@@ -65,97 +79,47 @@ def test_a_copy_of_a_real_target_is_a_leak_suspect():
     X = noise()
     y = X[:, 0] + X[:, 1]
     X[:, 4] = -3.0 * y + 1.0
-    found = data_warnings(table_of(X, y))
+    found = data_warnings(raw_table(X, y))
     assert any("'x5' is almost a linear function of the target" in text for text in found)
 
 
 def test_repeated_samples():
     X = noise()
     X[7] = X[3]
-    found = data_warnings(table_of(X, np.arange(100) % 2))
+    found = data_warnings(raw_table(X, np.arange(100) % 2))
     assert [text for text in found if text.startswith("1 sample is an exact copy of another, ")]
 
 
 def test_imbalance_and_few_samples():
     y = np.zeros(100, dtype=int)
     y[:16] = 1
-    found = data_warnings(table_of(noise(), y))
+    found = data_warnings(raw_table(noise(), y))
     assert len(found) == 1
     assert "not balanced" in found[0]
-    found = data_warnings(table_of(noise(20), np.arange(20) % 2))
+    found = data_warnings(raw_table(noise(20), np.arange(20) % 2))
     assert "few samples (20, 10 in the smallest class)" in found[0]
 
 
 def test_identifier_columns():
     X = noise()
     X[:, 2] = np.arange(100)
-    found = data_warnings(table_of(X, np.arange(100) % 2, ["a", "b", "row", "c", "d"]))
+    found = data_warnings(raw_table(X, np.arange(100) % 2, ["a", "b", "row", "c", "d"]))
     assert any("'row'" in text for text in found)
-
-
-def measured(**changes):
-    found = {
-        "failed": [],
-        "n_splits": 5,
-        "value": 0.15,
-        "chance": 0.5,
-        "greater_is_better": False,
-        "p_value": None,
-        "n_permutations": 0,
-        "beats_chance": True,
-        "metric": "error_rate",
-        "label": "error rate",
-        "low": 0.1,
-        "high": 0.2,
-        "stability": {"value": 0.9},
-    }
-    return found | changes
-
-
-def test_a_sound_result_has_no_warning():
-    assert result_warnings(measured(), {"chosen": 3, "at_largest": False}) == []
-    assert result_warnings(measured(metric="mse", low=1.0, high=9.0), {}) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "size", "words"),
-    [
-        ({"low": 0.0, "high": 0.4}, {}, "±20 percentage points"),
-        ({"stability": {"value": 0.1}}, {}, "not stable"),
-        ({"beats_chance": False, "p_value": 0.4, "n_permutations": 19}, {}, "better than chance (p = 0.4)"),
-        ({"beats_chance": False}, {}, "the interval of the error rate contains chance"),
-        (
-            {"beats_chance": None, "p_value": 0.2, "n_permutations": 4},
-            {},
-            "4 permutations cannot give a p-value",
-        ),
-        ({"beats_chance": False, "value": 0.6}, {}, "the error rate is not below that of chance"),
-        ({"beats_chance": None, "low": None, "high": None}, {}, "no permutations were made"),
-        ({"failed": ["ValueError: no"]}, {}, "1 of 6 test parts could not be evaluated: ValueError: no"),
-        ({"beats_chance": False, "value": 0.5}, {"chosen": 0}, "The method selected nothing"),
-        ({}, {"chosen": 128, "at_largest": True}, "128, is the largest that was tried"),
-    ],
-)
-def test_each_doubt_about_a_result_is_told(changes, size, words):
-    found = result_warnings(measured(**changes), size)
-    assert len(found) == 1
-    assert words in found[0]
-    assert "--" not in found[0]
 
 
 def test_a_gross_target_is_told_with_the_name_of_its_sample():
     X = noise()
     y = X[:, 0] + 0.3 * X[:, 1]
     y[40] = -1e6
-    table = table_of(X, y)
+    table = raw_table(X, y)
     [told] = data_warnings(table)
     assert told.startswith("Sample 41 of 100 has the target -1e+06, while the others have the median ")
     assert told.endswith("Correct or drop it, or use the ranks of the target instead of its values.")
     named = replace(table, sample_ids=np.array([f"P{i}" for i in range(100)], dtype=object))
     assert data_warnings(named)[0].startswith("Sample 'P40' has the target -1e+06")
     y[7] = 1e6
-    assert data_warnings(table_of(X, y))[0].startswith("Samples 8, 41 of 100 have targets such as")
-    assert data_warnings(table_of(X, np.argsort(np.argsort(y)).astype(float), task="regression")) == []
+    assert data_warnings(raw_table(X, y))[0].startswith("Samples 8, 41 of 100 have targets such as")
+    assert data_warnings(raw_table(X, np.argsort(np.argsort(y)).astype(float), task="regression")) == []
 
 
 @pytest.mark.parametrize("run", [zeronorm.select, zeronorm.compare])
@@ -169,3 +133,110 @@ def test_a_run_tells_of_a_gross_target_once(run, recwarn):
     result = run(X, y, cv=2, permutations=0, **settings)
     assert sum("outweighs all others" in text for text in result.warnings) == 1
     assert len(recwarn) == 0
+
+
+def test_a_column_like_an_identifier_is_pointed_out_once():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1000 + np.arange(40), rng.normal(size=(40, 5))])
+    result = zeronorm.select(X, np.arange(40) % 2, **QUICK)
+    assert sum("identifier" in text for text in [*result.notes, *result.warnings]) == 1
+
+
+def test_features_that_never_vary_are_told():
+    y = np.arange(60) % 2
+    told = data_warnings(table_of(np.ones((60, 2)), y))
+    assert any("Each of the 2 features has the same value in all samples" in text for text in told)
+    X = np.ones((60, 2))
+    X[:, 1] = VALUES
+    assert not any("same value" in text for text in data_warnings(table_of(X, y)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [((40, 10), True), ((39, 10), False), ((100, 25), True), ((99, 25), False)],
+)
+def test_one_class_of_four_times_the_samples_is_not_balanced(sizes, told):
+    found = told_about("not balanced", small_table(*sizes))
+    assert len(found) == told
+    assert all(f"'b' has {sizes[1]} of {sum(sizes)} samples" in text for text in found)
+
+
+@pytest.mark.parametrize(("sizes", "told"), [((35, 15), False), ((34, 15), True), ((40, 14), True)])
+def test_fifty_samples_and_fifteen_of_a_class_are_enough(sizes, told):
+    assert len(told_about("few samples", small_table(*sizes))) == told
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    assert told_about("few samples", table_of(X, X[:, 0], task="regression")) == []
+    (text,) = told_about("few samples", table_of(X[:49], X[:49, 0], task="regression"))
+    assert "few samples (49) for 2 features" in text
+
+
+def test_leaks_are_counted_and_named():
+    n = 60
+    y = np.arange(n) % 2
+    X = np.random.default_rng(0).normal(size=(n, 4))
+    X[:, 1] = y + 0.01 * X[:, 1]
+    X[:, 3] = -y + 0.01 * X[:, 3]
+    (text,) = told_about("leak", table_of(X, y))
+    assert "Each of 2 features separates the classes alone: 'x2', 'x4'." in text
+    real = np.random.default_rng(1).normal(size=n)
+    X[:, 2] = 5.0  # constant, no division by zero
+    X[:, 0] = 3.0 - 2.0 * real
+    (text,) = told_about("leak", table_of(X, real, task="regression"))
+    assert "The feature 'x1' is almost a linear function of the target." in text
+    three = table_of(np.repeat(np.arange(3.0), 4)[:, None], np.repeat(list("abc"), 4))
+    (text,) = told_about("leak", three)
+    assert "'x1' separates the classes alone" in text
+
+
+@pytest.mark.parametrize(("sizes", "p", "told"), [((6, 6), 4, True), ((6, 6), 5, False), ((5, 7), 3, True)])
+def test_separation_is_told_where_chance_gives_less_than_one_in_a_hundred(sizes, p, told):
+    """Of 12 samples, 924 or 792 orders are equally likely for a feature of noise, and two of them separate."""
+    table = small_table(*sizes, p)
+    expected = 2 * p / comb(12, sizes[0])
+    assert (expected <= 0.01) is told
+    X = table.X.copy()
+    X[:, 0] = (table.y == "a") + 0.0
+    assert len(told_about("leak", replace(table, X=X))) == told
+
+
+def test_every_column_of_a_wide_table_is_looked_at():
+    """Columns are read in blocks: the first, one in the middle and the last tell, and so does a single difference."""
+    n, p = 60, 10_000
+    y = np.arange(n) % 2
+    X = np.random.default_rng(0).normal(size=(n, p))
+    X[:, [0, 5000, p - 1]] = y[:, None] + 0.01 * X[:, [0, 5000, p - 1]]
+    assert separating_features(X, y).tolist() == [0, 5000, p - 1]
+    (text,) = told_about("leak", table_of(X, X[:, p - 2] * 2.0 + 1.0, task="regression"))
+    assert f"The feature 'x{p - 1}' is almost a linear function" in text
+    X[7] = X[5]
+    (text,) = told_about("copy", table_of(X, y))
+    assert text.startswith("1 sample is an exact copy of another, ")
+    assert told_about("copy", table_of(X, y, sample_groups=np.arange(n) // 2)) == []
+    for column in (0, 5000, p - 1):
+        other = X.copy()
+        other[7, column] += 1.0
+        assert told_about("copy", table_of(other, y)) == []
+    constant = np.ones((n, p))
+    assert len(told_about("same value", table_of(constant, y))) == 1
+    constant[0, p - 1] = 2.0
+    assert told_about("same value", table_of(constant, y)) == []
+
+
+def test_patients_are_pointed_out_until_they_are_used(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame(
+        {
+            "patient": [f"p{i // 3}" for i in range(36)],
+            "batch": [i // 6 for i in range(36)],
+            **{f"g{k}": rng.normal(size=36) for k in range(6)},
+            "y": ["a", "b"] * 18,
+        }
+    )
+    result = zeronorm.select(frame, "y", **QUICK)
+    assert not any(name.startswith("patient") for name in result.features)
+    warned = [text for text in result.warnings if "belong together" in text]
+    assert len(warned) == 1
+    assert "'patient', 'batch' look like" in warned[0]
+    assert "sample_groups='patient'" in warned[0]
+    used = zeronorm.select(frame, "y", sample_groups="patient", **QUICK)
+    assert not any("belong together" in text for text in used.warnings)

@@ -1,34 +1,20 @@
-"""The same result on a device and on a cluster, also when a worker dies in the middle."""
+"""The output folder: written at once or not at all, resumed, and cleaned of leftovers."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
-import time
-from pathlib import Path
+import shutil
+import subprocess
+import sys
 
-import numpy as np
 import pytest
-from joblib import effective_n_jobs
-from scipy import sparse
 
 import zeronorm
-from zeronorm import FisherScore, evaluate
-from zeronorm.cli.main import run
-from zeronorm.design.array_api import ArrayApiDesign, to_device
-from zeronorm.workflow.places import on_cluster
+from zeronorm import FisherScore
+from zeronorm.workflow import places
 
-QUICK = {"cv": 3, "features": 3, "permutations": 0}
-
-
-@pytest.fixture(scope="module")
-def problem():
-    rng = np.random.default_rng(0)
-    y = np.arange(36) % 2
-    X = rng.normal(size=(36, 300)).astype(np.float32)
-    X[:, :3] += 2.0 * y[:, None]
-    return X, y
+OPTIONS = {"cv": 3, "features": 3, "permutations": 0}
+QUICK = {"method": "fisher", "features": 3, "cv": 3}
 
 
 def test_an_output_folder_that_is_a_file_is_refused_before_any_work(problem, tmp_path, monkeypatch):
@@ -38,181 +24,154 @@ def test_an_output_folder_that_is_a_file_is_refused_before_any_work(problem, tmp
     mine.write_text("notes")
     for force in (False, True):
         with pytest.raises(ValueError, match=r"'out' parameter names .*mine', which is a file"):
-            zeronorm.select(*problem, method="fisher", out=mine, force=force, **QUICK)
+            zeronorm.select(*problem, method="fisher", out=mine, force=force, **OPTIONS)
     assert mine.read_text() == "notes"
     assert list(tmp_path.iterdir()) == [mine]
 
 
-# -- devices --
+def test_a_run_writes_beside_its_folder_first(tmp_path):
+    folder = tmp_path / "a" / "b" / "out"
+    with places.output_folder(folder) as place:
+        assert place.folder.parent == folder.parent
+        assert place.folder.name.startswith(f".zeronorm-{places._host()}-{os.getpid()}-")
+        assert sorted(os.listdir(folder)) == ["journal"]
+        (place.folder / "result.json").write_text("1")
+    assert os.listdir(folder.parent) == ["out"]
+    assert len(places._host()) == 8
 
 
-@pytest.mark.parametrize("method", ["fisher", "zeronorm-svm", "logistic-lasso"])
-def test_the_same_result_on_a_device(problem, method, tmp_path):
-    pytest.importorskip("torch")
-    X, y = problem
-    np.save(tmp_path / "x.npy", X)
-    here = zeronorm.select(X, y, method=method, **QUICK)
-    for data in (X, tmp_path / "x.npy"):
-        there = zeronorm.select(data, y, method=method, device="cpu", **QUICK)
-        assert [f.column for f in there.selected] == [f.column for f in here.selected]
-        assert there.procedure["value"] == here.procedure["value"]
+def test_folders_that_hold_something_are_not_overwritten_unless_told(tmp_path):
+    folder = tmp_path / "out"
+    with places.output_folder(folder) as place:
+        (place.folder / "result.json").write_text("1")
+        (place.folder / "model.json").write_text("m")
+        assert place.journal == folder / "journal"
+        assert place.journal.is_dir()
+    assert sorted(os.listdir(folder)) == ["model.json", "result.json"]
+    assert os.listdir(tmp_path) == ["out"]
+    with pytest.raises(ValueError, match=r"already holds results \(result\.json, model\.json\)"):
+        places._check_free(folder, False, False)
+    with pytest.raises(ValueError, match="already holds results"):
+        places._check_free(folder, False, True)
+    places._check_free(folder, True, False)
+    with places.output_folder(folder, force=True) as place:
+        (place.folder / "result.json").write_text("2")
+    assert os.listdir(folder) == ["result.json"]  # nothing of the earlier run is left
+    assert (folder / "result.json").read_text() == "2"
 
 
-def test_arrays_of_torch_are_taken_where_they_are(problem):
-    torch = pytest.importorskip("torch")
-    X, y = problem
-    result = zeronorm.select(torch.from_numpy(X), y, method="fisher", **QUICK)
-    assert sorted(f.column for f in result.selected) == [0, 1, 2]
+def test_finished_parts_stay_after_an_interruption(tmp_path):
+    folder = tmp_path / "out"
+
+    def begin(place):
+        (place.journal / f"part-{len(list(place.journal.iterdir()))}").write_text("")
+        raise KeyboardInterrupt
+
+    def interrupted(**options):
+        with pytest.raises(KeyboardInterrupt), places.output_folder(folder, **options) as place:
+            begin(place)
+
+    interrupted()
+    assert places.has_journal(folder)
+    with pytest.raises(ValueError, match=r"interrupted\. Set resume=True"):
+        places._check_free(folder, False, False)
+    interrupted(resume=True)
+    assert sorted(os.listdir(folder / "journal")) == ["part-0", "part-1"]
+    interrupted(force=True)
+    assert os.listdir(folder / "journal") == ["part-0"]
+    assert os.listdir(tmp_path) == ["out"]
+    with places.output_folder(folder, resume=True) as place:
+        (place.folder / "report.html").write_text("")
+    assert os.listdir(folder) == ["report.html"]
+    assert not places.has_journal(folder)
+    with pytest.raises(RuntimeError), places.output_folder(tmp_path / "new"):
+        raise RuntimeError
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    with pytest.raises(RuntimeError), places.output_folder(tmp_path / "old"):
+        raise RuntimeError
+    assert os.listdir(tmp_path / "old") == []
 
 
-def test_data_are_copied_in_blocks_and_keep_type_and_names(problem, monkeypatch):
-    pytest.importorskip("torch")
-    X, _ = problem
-    monkeypatch.setattr("zeronorm.design.base.Design._block_width", lambda self: 7)
-    moved = to_device(X, "cpu", feature_names=[f"g{j}" for j in range(300)])
-    assert isinstance(moved, ArrayApiDesign)
-    assert moved.dtype == np.float32
-    assert moved.feature_names[299] == "g299"
-    np.testing.assert_array_equal(moved.block(slice(None)), X)
+def test_an_interrupted_run_goes_on_where_it_stopped(problem, tmp_path, monkeypatch):
+    from zeronorm.workflow import chance
+
+    whole = zeronorm.select(*problem, **QUICK, permutations=2)
+    real = chance.permutation_test
+    monkeypatch.setattr(chance, "permutation_test", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        zeronorm.select(*problem, **QUICK, permutations=2, out=tmp_path / "out")
+    kept = list((tmp_path / "out" / "journal").glob("*.json"))
+    assert len(kept) == 3
+    monkeypatch.setattr(chance, "permutation_test", real)
+    with pytest.raises(ValueError, match="resume=True"):
+        zeronorm.select(*problem, **QUICK, permutations=2, out=tmp_path / "out")
+    fits = []
+    fit = zeronorm.FisherScore.fit
+    monkeypatch.setattr(zeronorm.FisherScore, "fit", lambda *a, **k: fits.append(1) or fit(*a, **k))
+    resumed = zeronorm.select(*problem, **QUICK, permutations=2, out=tmp_path / "out", resume=True)
+    assert len(fits) == 1 + 2 * 3  # on all samples and on permuted targets, not again on the three folds
+    assert resumed.procedure | {"seconds": 0} == whole.procedure | {"seconds": 0}
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "figures.parquet",
+        "records.parquet",
+        "report.html",
+        "result.json",
+        "selected.csv",
+    ]
 
 
-def test_a_device_that_is_not_there_is_told(problem, tmp_path, capsys):
-    torch = pytest.importorskip("torch")
-    X, y = problem
-    with pytest.raises(ValueError, match=r"'device' parameter must name a device.*'nowhere'"):
-        zeronorm.select(X, y, device="nowhere", **QUICK)
-    if not torch.cuda.is_available():
-        code = run(["select", "linear-toy", "--device", "cuda", "-o", str(tmp_path / "out"), "-q"])
-        assert code == 2
-        assert "--device must name a device that is there" in capsys.readouterr().err
+def test_results_appear_also_where_the_folder_was_removed_meanwhile(tmp_path):
+    with places.output_folder(tmp_path / "out") as place:
+        (place.folder / "result.json").write_text("1")
+        shutil.rmtree(tmp_path / "out")
+    assert (tmp_path / "out" / "result.json").read_text() == "1"
 
 
-def test_what_does_not_go_with_a_device_is_told(problem):
-    pytest.importorskip("torch")
-    X, y = problem
-    with pytest.raises(ValueError, match="needs dense data"):
-        zeronorm.select(sparse.csr_array(X * (X > 1)), y, device="cpu", **QUICK)
-    with pytest.raises(ValueError, match="'n_jobs' parameter must be 1 with a device"):
-        zeronorm.select(X, y, device="cpu", n_jobs=2, **QUICK)
-    with pytest.raises(ValueError, match="exclude each other"):
-        zeronorm.select(X, y, device="cpu", dask="tcp://127.0.0.1:1", **QUICK)
-    gaps = X.copy()
-    gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match="needs data without gaps"):
-        zeronorm.select(gaps, y, device="cpu", **QUICK)
+def test_results_that_were_removed_before_they_could_be_moved_are_told(tmp_path):
+    def vanish(place):
+        shutil.rmtree(place.folder)
+
+    with (
+        pytest.raises(ValueError, match="results cannot be moved"),
+        places.output_folder(tmp_path / "out") as place,
+    ):
+        vanish(place)
 
 
-def test_a_full_device_is_told_with_a_remedy(problem, monkeypatch):
-    pytest.importorskip("torch")
-
-    def full(*_):
-        raise MemoryError
-
-    monkeypatch.setattr("zeronorm.design.array_api.empty_on", full)
-    with pytest.raises(MemoryError, match="more than is free on the device 'cpu'; store them as float32"):
-        to_device(problem[0], "cpu")
+def test_leftovers_of_earlier_runs_go_when_a_run_begins(tmp_path):
+    old = tmp_path / ".zeronorm-old"
+    old.mkdir()
+    os.utime(old, (0, 0))
+    with places.output_folder(tmp_path / "out"):
+        assert not old.exists()
 
 
-# -- clusters --
+def test_leftovers_of_killed_processes_go_and_those_of_living_ones_stay(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    dead = tmp_path / f".zeronorm-{places._host()}-{ended.stdout.strip()}-abc"
+    living = tmp_path / f".zeronorm-{places._host()}-{os.getpid()}-abc"
+    foreign = tmp_path / ".zeronorm-other-1-abc"
+    old = tmp_path / ".zeronorm-old"
+    for folder in (dead, living, foreign, old):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    places.remove_leftovers(tmp_path)
+    assert {folder.name for folder in tmp_path.iterdir()} == {living.name, foreign.name}
 
 
-def test_no_scheduler_at_the_address(problem, monkeypatch):
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("zeronorm.workflow.places.PATIENCE_S", 0.3)
-    with pytest.raises(ValueError, match=r"'dask' parameter must be the address.*tcp://127\.0\.0\.1:9"):
-        zeronorm.compare(*problem, methods="fisher", dask="tcp://127.0.0.1:9", **QUICK)
-
-
-def _without_times(result):
-    return [{key: value for key, value in row.items() if key != "seconds"} for row in result.table]
-
-
-def test_the_same_comparison_on_a_cluster(problem, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    here = zeronorm.compare(*problem, methods="fisher,golub", n_jobs=1, **QUICK)
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
-    ) as cluster:
-        address = cluster.scheduler_address
-        there = zeronorm.compare(*problem, methods="fisher,golub", dask=address, out=tmp_path / "c", **QUICK)
-    assert _without_times(there) == _without_times(here)
-
-
-class NotingFisher(FisherScore):
-    """Fails on the machine of the user, and where loops inside a cell would be spread over the cluster again."""
-
-    def fit(self, X, y):
-        assert threading.current_thread() is not threading.main_thread()
-        assert effective_n_jobs(-1) == 1
-        return super().fit(X, y)
-
-
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_data_travel_once_and_cells_do_not_ask_the_scheduler(problem, monkeypatch, n_workers):
-    distributed = pytest.importorskip("distributed")
-    X, y = problem
-    sent = []
-    scatter = distributed.Client.scatter
-
-    def counted(self, data, *args, **kwargs):
-        sent.extend(part for part in data if part is X)
-        return scatter(self, data, *args, **kwargs)
-
-    monkeypatch.setattr(distributed.Client, "scatter", counted)
-    expected = evaluate({"f": FisherScore()}, X, y, sizes=[3], cv=4)
-    workers = {"n_workers": n_workers, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**workers) as cluster, on_cluster(cluster.scheduler_address):
-        found = evaluate({"f": NotingFisher()}, X, y, sizes=[3], cv=4, n_jobs=-1)
-        assert effective_n_jobs(-1) == n_workers  # outside of cells as before
-    assert len(sent) == 1
-    assert found["error"].to_list() == 4 * [None]
-    assert found["selected"].to_list() == expected["selected"].to_list()
-
-
-class SlowFisher(FisherScore):
-    """Notes each fit in a folder, then takes its time."""
-
-    def __init__(self, n_features_to_select=None, *, notes="", pause_s=0.0):
-        super().__init__(n_features_to_select)
-        self.notes = notes
-        self.pause_s = pause_s
-
-    def fit(self, X, y):
-        Path(self.notes, f"{os.getpid()}-{time.monotonic_ns()}").write_text(str(np.asarray(X)[:, 0].tolist()))
-        time.sleep(self.pause_s)
-        return super().fit(X, y)
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_loses_only_the_cell_it_was_at(problem, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    X, y = problem
-    journal, notes = tmp_path / "journal", tmp_path / "notes"
-    notes.mkdir()
-    arguments = {"cv": 8, "sizes": [3], "random_state": 0}
-    expected = evaluate({"f": SlowFisher(3, notes=str(notes))}, X, y, **arguments)
-    n_cells = len(list(notes.iterdir()))
-    for note in notes.iterdir():
-        note.unlink()
-
-    def kill_one(pids):
-        while len(list(journal.glob("*.json"))) < 2:
-            time.sleep(0.02)
-        os.kill(pids[0], signal.SIGKILL)
-
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
-        with distributed.Client(cluster) as client:
-            pids = list(client.run(os.getpid).values())
-        killer = threading.Thread(target=kill_one, args=(pids,))
-        killer.start()
-        with on_cluster(cluster.scheduler_address):
-            selector = SlowFisher(3, notes=str(notes), pause_s=0.5)
-            found = evaluate({"f": selector}, X, y, n_jobs=-1, journal=journal, **arguments)
-        killer.join()
-    folds = [note.read_text() for note in notes.iterdir()]
-    assert len(set(folds)) == n_cells
-    assert len(folds) <= n_cells + 1  # the one the killed worker was at
-    assert [row["selected"] for row in found.to_dicts()] == [row["selected"] for row in expected.to_dicts()]
-    # Run again, everything is in the journal.
-    evaluate({"f": selector}, X, y, journal=journal, **arguments)
-    assert len(list(notes.iterdir())) == len(folds)
+def test_processes_and_old_folders(tmp_path, monkeypatch):
+    assert places._is_running(os.getpid())
+    assert places._is_running(1)  # of another user or not, it runs
+    kept = tmp_path / f"{places.TEMPORARY}x"
+    kept.mkdir()
+    made = kept.stat().st_mtime
+    week = 7 * 24 * 3600
+    monkeypatch.setattr(places.time, "time", lambda: made + week)
+    places.remove_leftovers(tmp_path)
+    assert kept.exists()
+    monkeypatch.setattr(places.time, "time", lambda: made + week + 1)
+    places.remove_leftovers(tmp_path)
+    assert not kept.exists()

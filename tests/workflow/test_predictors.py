@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import zeronorm
 from zeronorm.cli.main import run
+from zeronorm.workflow import procedures
 from zeronorm.workflow.inputs import DataOptions, load_data
 from zeronorm.workflow.models import LinearModel, apply_model
-from zeronorm.workflow.procedures import Settings, build_procedure
+from zeronorm.workflow.procedures import Settings, build_procedure, predictor_notes, predictor_of
+
+from .conftest import numbers, table_of
 
 QUICK = {"features": 2, "permutations": 0, "cv": 3}
 
@@ -28,12 +34,6 @@ def crossed(n_samples=120, n_classes=2, seed=0):
     X = rng.normal(size=(n_samples, 6))
     angle = (np.arctan2(X[:, 1], X[:, 0]) % np.pi) / np.pi
     return X, (angle * n_classes).astype(int)
-
-
-def curved(n_samples=90):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(n_samples, 4))
-    return X, 1000.0 + 50.0 * np.sin(2.0 * X[:, 0]) + rng.normal(size=n_samples)
 
 
 def test_a_gaussian_machine_sees_what_no_line_does():
@@ -80,6 +80,12 @@ def test_a_saved_machine_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n
     decision = theirs.decision_function(new).reshape(40, -1)
     np.testing.assert_allclose(model.decision(new), decision, atol=1e-5 if few else 1e-6)
     assert apply_model(model, new)["prediction"] == theirs.predict(new).tolist()
+
+
+def curved(n_samples=90):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n_samples, 4))
+    return X, 1000.0 + 50.0 * np.sin(2.0 * X[:, 0]) + rng.normal(size=n_samples)
 
 
 def test_a_saved_machine_of_regression_predicts_in_the_unit_of_the_target(tmp_path):
@@ -161,3 +167,62 @@ def test_the_command_takes_it(tmp_path, monkeypatch, capsys):
     assert run(["apply", "zeronorm-out", "data.csv"]) == 0
     assert run([*arguments, "--predictor", "rbf"]) == 2
     assert "linear" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("predictor", "is_right"),
+    [
+        ("linear", True),
+        ("gaussian", True),
+        (Ridge(), True),
+        (Ridge, False),
+        ("ridge", False),
+        (SimpleNamespace(fit=1, predict=1), False),
+        (SimpleNamespace(fit=1, get_params=1), False),
+        (SimpleNamespace(predict=1, get_params=1), False),
+    ],
+)
+def test_what_a_predictor_is(predictor, is_right):
+    if is_right:
+        procedures.check_predictor(predictor)
+    else:
+        with pytest.raises(ValueError, match="'predictor' parameter must be one of"):
+            procedures.check_predictor(predictor)
+
+
+def test_the_predictor_of_a_run():
+    X, y = numbers()
+    table = table_of(X, y)
+    own = LogisticRegression()
+    assert procedures.predictor_of(table, Settings(predictor=own)) is own
+    assert procedures.predictor_of(table, Settings(predictor="gaussian")).kernel == "rbf"
+    assert procedures.predictor_of(table, Settings()).kernel == "linear"
+    sparse_table = table_of(sparse.csr_matrix(X), y)
+    for name in procedures.PREDICTORS:
+        steps = procedures.predictor_of(sparse_table, Settings(predictor=name))
+        assert steps[0].with_mean is False  # sparse columns are not centred
+    tall = replace(table, X=np.zeros((5001, 1)))
+    assert isinstance(procedures.predictor_of(tall, Settings())[-1], LinearSVC)
+
+
+def test_the_largest_table_for_a_gaussian_machine(monkeypatch):
+    table = table_of(*numbers())
+    monkeypatch.setattr(procedures, "LARGEST_GAUSSIAN", 30)
+    procedures.predictor_of(table, Settings(predictor="gaussian"))
+    monkeypatch.setattr(procedures, "LARGEST_GAUSSIAN", 29)
+    with pytest.raises(ValueError, match="serves up to 29 samples; the table has 30"):
+        procedures.predictor_of(table, Settings(predictor="gaussian"))
+    procedures.predictor_of(table, Settings())
+
+
+def test_the_predictor_is_the_one_asked_for():
+    X, y = numbers(30, 3)
+    table = table_of(X, y)
+    own = LogisticRegression()
+    assert predictor_of(table, Settings(predictor=own)) is own
+    assert procedures._judge(table, Settings()) is None
+    gaussian = predictor_of(table, Settings(predictor="gaussian"))
+    assert gaussian.get_params()["kernel"] == "rbf"
+    assert [len(predictor_notes(Settings(predictor=p))) for p in ("linear", "gaussian", own)] == [0, 1, 1]
+    assert "Gaussian kernel" in predictor_notes(Settings(predictor="gaussian"))[0]
+    assert "LogisticRegression()" in predictor_notes(Settings(predictor=own))[0]

@@ -64,6 +64,31 @@ HOMES = {
     "npy on disk": as_npy,
     "parquet on disk": as_parquet,
 }
+MARK = two_signals()[0][0, 0]
+
+
+class SometimesFails(BaseEstimator):
+    """Fails on training parts that lack a certain sample, and warns on all data."""
+
+    def __init__(self, n_features_to_select=None):
+        self.n_features_to_select = n_features_to_select
+
+    def fit(self, X, y):
+        if len(X) == 60:
+            warnings.warn("the whole table\nis odd", UserWarning, stacklevel=2)
+        elif MARK not in X[:, 0]:
+            raise RuntimeError("the sample is gone")
+        self.ranking_ = np.arange(1, X.shape[1] + 1)
+        return self
+
+    def get_support(self):
+        return self.ranking_ <= 2
+
+
+INFO = MethodInfo("sometimes", SometimesFails, "selector", "x", ("binary",), "-")
+
+
+# -- Data --
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +153,7 @@ def test_wrong_calls_say_what_to_do_and_know_no_command_line(changes, words, pro
     assert "--" not in str(caught.value)
 
 
-# -- Sample groups -----------------------------------------------------------------------------------
+# -- Sample groups --
 
 
 def patients():
@@ -168,7 +193,7 @@ def test_the_inner_folds_know_the_groups_too(monkeypatch):
         assert set(np.bincount(inner)) <= {0, 3}
 
 
-# -- Seeds ---------------------------------------------------------------------------------------------
+# -- Seeds --
 
 
 def test_every_fold_has_a_fresh_recorded_seed(problem):
@@ -200,7 +225,7 @@ def test_one_seed_one_result_and_another_seed_another(problem):
     assert run(3)[1] != run(4)[1]
 
 
-# -- How sizes are chosen ------------------------------------------------------------------------------
+# -- How sizes are chosen --
 
 
 @pytest.mark.parametrize("rule", ["best", "one_se"])
@@ -255,29 +280,7 @@ def test_a_choice_at_the_largest_size_says_so():
     assert any("'max_features'" in text for text in result.warnings)
 
 
-# -- Failures and warnings ------------------------------------------------------------------------------
-
-
-class SometimesFails(BaseEstimator):
-    """Fails on training parts that lack a certain sample, and warns on all data."""
-
-    def __init__(self, n_features_to_select=None):
-        self.n_features_to_select = n_features_to_select
-
-    def fit(self, X, y):
-        if len(X) == 60:
-            warnings.warn("the whole table\nis odd", UserWarning, stacklevel=2)
-        elif MARK not in X[:, 0]:
-            raise RuntimeError("the sample is gone")
-        self.ranking_ = np.arange(1, X.shape[1] + 1)
-        return self
-
-    def get_support(self):
-        return self.ranking_ <= 2
-
-
-MARK = two_signals()[0][0, 0]
-INFO = MethodInfo("sometimes", SometimesFails, "selector", "x", ("binary",), "-")
+# -- Failures and warnings --
 
 
 def test_failed_folds_and_collected_warnings_are_reported(problem, monkeypatch):
@@ -304,7 +307,7 @@ def test_a_method_that_always_fails_is_an_error(problem, monkeypatch):
         zeronorm.select(*problem, **QUICK | {"method": "a"})
 
 
-# -- Methods --------------------------------------------------------------------------------------------
+# -- Methods --
 
 
 @pytest.mark.parametrize(
@@ -373,19 +376,3 @@ def test_without_a_method_auto_compares_a_few_and_says_so(task, names):
     note = next(note for note in result.notes if note.startswith("No method was named, so auto compares"))
     assert names in note
     assert any("methods" in note and "were compared on the same inner folds" in note for note in result.notes)
-
-
-def test_a_warning_that_differs_in_its_numbers_only_appears_once():
-    """The training parts have other numbers of samples per class than the whole table."""
-    rng = np.random.default_rng(0)
-    y = np.repeat(["often", "rare"], [30, 9])
-    result = zeronorm.select(rng.normal(size=(39, 6)), y, **{**QUICK, "method": "relief"})
-    (text,) = [text for text in result.warnings if text.startswith("Relief found fewer than")]
-    assert "'rare' (9 samples" in text
-
-
-def test_a_column_like_an_identifier_is_pointed_out_once():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([1000 + np.arange(40), rng.normal(size=(40, 5))])
-    result = zeronorm.select(X, np.arange(40) % 2, **QUICK)
-    assert sum("identifier" in text for text in [*result.notes, *result.warnings]) == 1

@@ -17,10 +17,11 @@ from zeronorm import __version__
 from zeronorm._types import written
 from zeronorm.design import Design, as_design, check_container, has_own_backend
 from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
-from zeronorm.resampling.estimators import default_estimator, unset_random_states
 from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, has_failed, run_cells
 from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.resampling.metrics import Metric, parse_metrics
+from zeronorm.resampling.predictors.default import default_estimator
+from zeronorm.resampling.seeds import unset_random_states
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.problem import Progress, warn_of_gross_targets
 

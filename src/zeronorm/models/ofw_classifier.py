@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from zeronorm._types import IntArray, written
 from zeronorm.engines.weighting.learners import resolve_learner
 from zeronorm.registry import register
-from zeronorm.resampling.estimators import generator_from, seeded_clone
+from zeronorm.resampling.seeds import generator_from, seeded_clone
 from zeronorm.selection.checked import CheckedParameters
 from zeronorm.selection.kinds import Kind, count, exceptions, list_of
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting

@@ -19,19 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
-from zeronorm.resampling.estimators import (
-    OnStandardized,
-    fitted_path,
-    fresh_copy,
-    group_params,
-    own_support,
-    quiet_inside,
-    seeded_clone,
-    standardized_columns,
-)
+from zeronorm.resampling.fitted_path import fitted_path, own_support
 from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
-from zeronorm.resampling.splits import Split, take_columns, take_rows
+from zeronorm.resampling.predictors.standardized import OnStandardized, fresh_copy, standardized_columns
+from zeronorm.resampling.seeds import seeded_clone
+from zeronorm.resampling.splits import Split, group_params, take_columns, take_rows
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Progress
 

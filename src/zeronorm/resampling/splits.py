@@ -18,10 +18,11 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm._types import IntArray
 from zeronorm.design import Design
-from zeronorm.resampling.estimators import quiet_inside
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 
 
 @dataclass(frozen=True)
@@ -160,3 +161,11 @@ def take_columns(X: Any, columns: IntArray) -> Any:
     if isinstance(X, np.ndarray):
         return X[:, columns]
     return _safe_indexing(X, columns, axis=1)
+
+
+def group_params(selector: Any, groups: Any) -> dict[str, Any]:
+    """The labels of the samples, for ``fit`` of a selector that keeps groups together, also by its own splitter."""
+    if groups is None:
+        return {}
+    has_group_splitter = "Group" in type(getattr(selector, "cv", None)).__name__
+    return {"groups": groups} if has_group_splitter or has_fit_parameter(selector, "groups") else {}

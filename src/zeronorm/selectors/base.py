@@ -38,7 +38,8 @@ from zeronorm.design import (
 )
 from zeronorm.design.stats_kernels import LARGEST_VALUE
 from zeronorm.registry import MethodInfo
-from zeronorm.resampling.estimators import generator_from, quiet_inside
+from zeronorm.resampling.seeds import generator_from
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.checked import CheckedParameters
 from zeronorm.selection.kinds import is_whole, parameter_error
 from zeronorm.selection.parameters import ATTRIBUTES

@@ -11,7 +11,10 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
-from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
+from zeronorm.resampling.fitted_path import fitted_path
+from zeronorm.resampling.seeds import seeded_clone
+from zeronorm.resampling.splits import group_params
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem
 from zeronorm.selectors.base import BaseSelector

@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 
 from zeronorm.evaluation.records import columns_of
 from zeronorm.registry import get_method
-from zeronorm.resampling.estimators import LARGEST_FOR_LIBSVM
 from zeronorm.resampling.metrics import parse_metrics
+from zeronorm.resampling.predictors.pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import RunBar
 from zeronorm.workflow import procedures, training

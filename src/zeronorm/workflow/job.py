@@ -257,7 +257,7 @@ def _measure(
 
 
 def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
-    from zeronorm.resampling.estimators import fitted_path, own_support
+    from zeronorm.resampling.fitted_path import fitted_path, own_support
 
     table, settings = job.whole, job.settings
     job.bar.say(f"{name}, all samples")

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from zeronorm.datasets.encoding import column_medians, fill, is_text_identifier
 from zeronorm.datasets.joining import join_samples, texts_of
 from zeronorm.datasets.raw import RawTable, distinct_names, no_such_column
-from zeronorm.resampling.estimators import CurvedPairs
+from zeronorm.resampling.predictors.pairwise_svm import CurvedPairs
 from zeronorm.workflow.chance import WithBaseline
 from zeronorm.workflow.inputs import dense_columns
 

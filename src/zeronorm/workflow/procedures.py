@@ -12,7 +12,7 @@ import numpy as np
 
 from zeronorm._types import written
 from zeronorm.registry import MethodInfo, all_methods, get_method
-from zeronorm.resampling.estimators import default_estimator, gaussian_estimator
+from zeronorm.resampling.predictors.default import default_estimator, gaussian_estimator
 from zeronorm.workflow.inputs import kept_columns, names_of
 
 if TYPE_CHECKING:

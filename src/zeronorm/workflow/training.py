@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.datasets.encoding import column_medians, fill
-from zeronorm.resampling.estimators import fitted_path, own_support
+from zeronorm.resampling.fitted_path import fitted_path, own_support
 from zeronorm.workflow.procedures import Settings, metrics_of
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def outer_splits(table: Table, settings: Settings) -> list[tuple[Any, Any]]:
 
 def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:
     """The seed of every random part of every procedure, on all samples and on each training part."""
-    from zeronorm.resampling.estimators import seeded_clone, unset_random_states
     from zeronorm.resampling.folds import cell_seeds
+    from zeronorm.resampling.seeds import seeded_clone, unset_random_states
 
     seeds: dict[str, Any] = {}
     for label, procedure in procedures.items():
@@ -142,7 +142,7 @@ def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
     """The procedure fitted on all samples, with its inner folds side by side."""
     from sklearn.utils.validation import has_fit_parameter
 
-    from zeronorm.resampling.estimators import seeded_clone
+    from zeronorm.resampling.seeds import seeded_clone
 
     fitted = seeded_clone(procedure, _final_seed(settings))
     if "n_jobs" in fitted.get_params(deep=False):

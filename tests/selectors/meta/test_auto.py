@@ -29,7 +29,7 @@ from zeronorm._threads import thread_controller
 from zeronorm.design.dense import DenseDesign
 from zeronorm.engines.price import FoundPrice
 from zeronorm.registry import all_methods
-from zeronorm.resampling.estimators import RIDGE_PENALTIES
+from zeronorm.resampling.predictors.ridge import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selectors.meta import auto as auto_module
 from zeronorm.selectors.meta.auto import choose_method, thinned

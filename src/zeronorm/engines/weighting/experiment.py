@@ -15,7 +15,7 @@ from zeronorm.engines.weighting.batches import BatchEvaluator, Source
 from zeronorm.engines.weighting.learners import Learner, resolve_learner
 from zeronorm.engines.weighting.learners.base import ScikitLearner
 from zeronorm.engines.weighting.sampling import Pool
-from zeronorm.resampling.estimators import generator_from
+from zeronorm.resampling.seeds import generator_from
 from zeronorm.selection.kinds import parameter_error
 
 LARGEST_DEFAULT_SUBSET = 100

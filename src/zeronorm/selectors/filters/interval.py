@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 
 from zeronorm._types import written
 from zeronorm.registry import register
-from zeronorm.resampling.estimators import default_estimator
+from zeronorm.resampling.predictors.default import default_estimator
 from zeronorm.resampling.splits import make_splits, require_two_classes
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem

@@ -21,9 +21,11 @@ from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.engines.price import FoundPrice
 from zeronorm.registry import register
-from zeronorm.resampling.estimators import StandardizedPricedRidge, StandardizedSVC, quiet_inside
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
+from zeronorm.resampling.predictors.pairwise_svm import StandardizedSVC
+from zeronorm.resampling.predictors.ridge import StandardizedPricedRidge
 from zeronorm.resampling.splits import Split, make_splits
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import GrossTargetWarning, Problem, Progress

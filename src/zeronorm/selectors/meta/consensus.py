@@ -20,7 +20,10 @@ from zeronorm.engines.error_control import draw_halves, false_selection_bound
 from zeronorm.engines.price import automatic_price
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import Registered, get_method, register
-from zeronorm.resampling.estimators import fitted_path, group_params, quiet_inside, seeded_clone
+from zeronorm.resampling.fitted_path import fitted_path
+from zeronorm.resampling.seeds import seeded_clone
+from zeronorm.resampling.splits import group_params
+from zeronorm.resampling.suppressed_warnings import quiet_inside
 from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray
 from zeronorm.registry import Registered, register
-from zeronorm.resampling.estimators import default_estimator, unset_random_states
 from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
 from zeronorm.resampling.metrics import scoring_metric
+from zeronorm.resampling.predictors.default import default_estimator
+from zeronorm.resampling.seeds import unset_random_states
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath

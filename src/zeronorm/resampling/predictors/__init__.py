@@ -1,0 +1,1 @@
+"""Predictors that score a subset of the features: default, pairwise SVM, ridge; all on standardised columns."""

@@ -1,0 +1,23 @@
+"""Warnings of an inner fit that the outer one gives itself."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def quiet_inside(*kinds: type[Warning], starting: str = "") -> Iterator[None]:
+    """Keep back warnings of a fit inside another one, which judges the same and can name a remedy that works.
+
+    Warning filters are global to the process, so threads leave them to the caller.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with warnings.catch_warnings():
+        for kind in kinds:
+            warnings.filterwarnings("ignore", starting, kind)
+        yield

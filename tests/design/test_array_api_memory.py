@@ -1,0 +1,192 @@
+"""What is asked of a device: blocks, memory that does not suffice, what stays and what is gathered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zeronorm import as_design
+from zeronorm.design import array_api, convert, gathered
+from zeronorm.design.array_api import ArrayApiDesign
+from zeronorm.testing import check_design
+
+pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+
+
+@pytest.fixture(params=["array_api_strict", "torch"])
+def xp(request):
+    return pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+
+
+def data(shape=(9, 12), dtype=np.float64, seed=0):
+    return (np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0).astype(dtype)
+
+
+def test_blocks_of_few_columns_and_rows(xp, monkeypatch):
+    monkeypatch.setattr(array_api, "block_bytes", lambda array, *wanted: 200)
+    X = data((7, 23))
+    check_design(lambda: as_design(xp.asarray(X)), X)
+
+
+@pytest.mark.parametrize("n", [4, 7, 9])
+def test_gram_matrices_from_bands_of_rows(xp, n, monkeypatch):
+    """Blocks of few columns too: each adds to all bands."""
+    monkeypatch.setattr(array_api, "_LEAST_BAND", 1)
+    monkeypatch.setattr(array_api, "block_bytes", lambda array, *wanted: 200)
+    multiplied, add_outer = [], ArrayApiDesign._add_outer
+
+    def counted(self, left, right, total):
+        multiplied.append(left.shape[0] * right.shape[0] * left.shape[1])
+        return add_outer(self, left, right, total)
+
+    monkeypatch.setattr(ArrayApiDesign, "_add_outer", counted)
+    X, scale = data((n, 23)), np.linspace(0.1, 2.0, 23)
+    found = as_design(xp.asarray(X)).gram(scale)
+    np.testing.assert_allclose(found, (X * scale) @ X.T, atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+    assert sum(multiplied) < 0.75 * n * n * 23
+
+
+def test_too_little_memory_is_met_with_smaller_blocks(xp, monkeypatch):
+    X = data((6, 40))
+    centered = ArrayApiDesign._centered
+
+    def scarce(self, columns):
+        if len(columns) > 3:
+            raise MemoryError
+        return centered(self, columns)
+
+    monkeypatch.setattr(ArrayApiDesign, "_centered", scarce)
+    design = as_design(xp.asarray(X))
+    np.testing.assert_allclose(design.gram(), X @ X.T, rtol=1e-12)
+    np.testing.assert_allclose(design.transpose_dot(X[:, 0]), X.T @ X[:, 0], rtol=1e-12)
+
+    def none_left(self, columns):
+        raise MemoryError
+
+    monkeypatch.setattr(ArrayApiDesign, "_centered", none_left)
+    with pytest.raises(MemoryError, match=r"memory of the device .* does not suffice.*move the data"):
+        design.gram()
+
+
+def test_memory_that_ends_between_bands_counts_none_of_them_twice(xp, monkeypatch):
+    monkeypatch.setattr(array_api, "_LEAST_BAND", 1)
+    calls, add_outer = [], ArrayApiDesign._add_outer
+
+    def scarce(self, left, right, total):
+        calls.append(left.shape[1])
+        if left.shape[1] > 10 and len(calls) == 3:
+            raise MemoryError
+        return add_outer(self, left, right, total)
+
+    monkeypatch.setattr(ArrayApiDesign, "_add_outer", scarce)
+    X = data((8, 40))
+    np.testing.assert_allclose(as_design(xp.asarray(X)).gram(), X @ X.T, rtol=1e-12)
+    assert calls == [40, 40, 40, *[20] * 8]
+
+
+def test_large_selections_stay_where_they_are(xp, monkeypatch):
+    X = data((8, 30))
+    design = as_design(xp.asarray(X)).standardized().take([4, 1, 20, 8])
+    assert type(design.resident()).__name__ == "DenseDesign"
+    monkeypatch.setattr(array_api, "SMALL_COPY_BYTES", 10)
+    monkeypatch.setattr(convert, "SMALL_COPY_BYTES", 10)
+    for resident in (design.resident(), gathered(design)):
+        assert isinstance(resident.base, ArrayApiDesign)
+        assert resident.base._array.shape == (8, 4)
+        np.testing.assert_allclose(resident.gram(), design.gram(), rtol=1e-12)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How many bytes a block was wanted to have, each time; it gets ``granted`` of them."""
+
+    class Asked(list):
+        granted = 10**6
+
+    found = Asked()
+    monkeypatch.setattr(
+        array_api, "block_bytes", lambda array, wanted: found.append(wanted) or min(wanted, found.granted)
+    )
+    return found
+
+
+def test_blocks_of_columns_and_rows_as_large_as_the_device_allows(xp, asked, monkeypatch):
+    X = data((6, 10))
+    design = as_design(xp.asarray(X), check_finite=False)
+    asked.clear()
+    for granted, width in ((1, 1), (8 * 6 * 3 - 1, 2), (8 * 6 * 3, 3), (10**6, 10)):
+        asked.granted = granted
+        slices = list(design._device_slices(6))
+        assert [part.start for part in slices] == list(range(0, 10, width))
+        assert [len(part) for part in slices[:-1]] == [width] * (len(slices) - 1)
+        assert slices[-1].stop == 10
+    assert set(asked) == {8 * 6 * 10}
+    assert [len(part) for part in design._device_slices(6, 4)] == [4, 4, 2]
+    asked.granted = 10**6
+    assert list(design._device_slices(0)) == [range(10)]
+    heights, take = [], ArrayApiDesign._take_rows
+    monkeypatch.setattr(
+        ArrayApiDesign, "_take_rows", lambda self, rows: heights.append(len(rows)) or take(self, rows)
+    )
+    d = np.linspace(-1.0, 1.0, 6)
+    for granted, wanted in ((1, [1] * 6), (8 * 10 * 4 - 1, [3, 3]), (8 * 10 * 4, [4, 2]), (10**6, [6])):
+        asked.granted = granted
+        asked.clear()
+        heights.clear()
+        np.testing.assert_allclose(design.sandwich(d), (X.T * d) @ X, atol=1e-12)
+        assert heights == wanted
+        assert asked == [8 * 6 * 10]
+
+
+def test_distances_need_one_matrix_of_all_pairs(xp, asked):
+    X = data((6, 4))
+    design = as_design(xp.asarray(X), check_finite=False)
+    asked.clear()
+    asked.granted = 8 * 36 - 1
+    assert design.distances(np.ones(4)) is None
+    assert asked == [8 * 36]
+    asked.granted = 8 * 36
+    expected = np.abs(X[:, None] - X[None]).sum(axis=2)
+    np.testing.assert_allclose(design.distances(np.ones(4)), expected, atol=1e-12)
+    assert design.take([]).distances(np.empty(0)) is None
+
+
+def test_which_selections_are_gathered_on_the_device(xp, monkeypatch):
+    X = data((8, 30))
+    names = np.array([f"g{j}" for j in range(30)], dtype=object)
+    design = as_design(xp.asarray(X), feature_names=names)
+    assert design._resident_elsewhere() is None
+    monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
+    assert design._resident_elsewhere() is None
+    monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8 - 1)
+    assert design._resident_elsewhere() is design
+    monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
+    for apart, samples, stays in ((True, 7, True), (True, 8, False), (False, 7, False)):
+        monkeypatch.setattr(array_api, "has_own_memory", lambda array, apart=apart: apart)
+        monkeypatch.setattr(array_api, "_HOST_SAMPLES", samples)
+        assert design._resident_elsewhere() is None
+        assert (design._resident_elsewhere(for_gram=True) is design) == stays
+        assert (design.resident() is design) == stays
+    ranges = design.take(slice(2, 29)).take_rows(slice(1, 8))
+    monkeypatch.setattr(array_api, "_HOST_WORK", 1)
+    assert ranges._resident_elsewhere() is ranges
+    view = design.standardized()._fused()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for whole, exact in ((design, X), (view, Z)):
+        for rows, columns in (([5, 2], slice(0, 9)), (slice(0, 5), [9, 3]), ([5, 2], [9, 3])):
+            part = whole.take(columns).take_rows(rows)
+            together = part._resident_elsewhere()
+            assert tuple(together._array.shape) == part.shape
+            np.testing.assert_allclose(together.block(slice(None)), exact[rows][:, columns], atol=1e-12)
+            if whole is design:
+                assert together.feature_names.tolist() == names[columns].tolist()
+    rounded = X.copy()
+    rounded[:, 4] = np.where(np.arange(8) % 2, 1e6, np.nextafter(1e6, 2e6))
+    few = as_design(xp.asarray(rounded)).standardized().take([9, 4])
+    moved = few._resident_elsewhere()
+    assert moved is not few
+    assert moved.zero_columns.tolist() == [False, True]
+    assert not moved.block([1]).any()
+    ranged = as_design(xp.asarray(rounded)).standardized()
+    assert ranged._resident_elsewhere() is ranged

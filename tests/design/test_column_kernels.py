@@ -1,0 +1,163 @@
+"""Sums of outer squares in parts and tiles, and sort keys of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from design.arrays import data
+from zeronorm import as_design
+from zeronorm.design import column_kernels
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sums_of_outer_squares_in_parts_do_not_depend_on_the_number_of_threads(order, monkeypatch):
+    """Several parts of unequal size, each summed by one thread, columns of large mean, weights with zeros."""
+    monkeypatch.setattr(column_kernels, "_PAIRS_PER_PART", 20_000)
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(31, 901)) + 5.0, dtype=np.float32, order=order)
+    columns, rows = np.arange(901) % 4 / 3, np.arange(31) % 3 / 2
+    assert len(column_kernels.outer_square_parts(31, 901)) == 16
+    assert len(column_kernels.outer_square_parts(901, 31)) > 1
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(column_kernels, "available_threads", lambda n=n_threads: n)
+        design = as_design(X)
+        standardized = design.standardized()
+        results.append(
+            (design.gram(), design.gram(columns), standardized.gram(columns), standardized.sandwich(rows))
+        )
+    exact = X.astype(float)
+    Z = (exact - exact.mean(axis=0)) / exact.std(axis=0)
+    wanted = (exact @ exact.T, (exact * columns) @ exact.T, (Z * columns) @ Z.T, (Z.T * rows) @ Z)
+    for one, three, right in zip(*results, wanted, strict=True):
+        assert np.array_equal(one, three)
+        np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("width", [1 << 13, 1 << 20])
+def test_gram_matrices_in_tiles_do_not_depend_on_the_number_of_threads(order, width, monkeypatch):
+    """Tiles and blocks of unequal size, columns of large mean, weights with zeros, a gathered selection."""
+    monkeypatch.setattr(column_kernels, "_BAND", 7)
+    monkeypatch.setattr(column_kernels, "_PAIRS_WORTH_TILES", 1)
+    monkeypatch.setattr("zeronorm.design.base._LARGEST_BLOCK_BYTES", width)
+    monkeypatch.setattr("zeronorm.design.base._BYTES_FILLED_BY_A_THREAD", 1 << 10)
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(31, 901)) + 5.0, dtype=np.float32, order=order)
+    columns, some = np.arange(901) % 4 / 3, rng.permutation(901)[:600]
+    assert column_kernels.suits_tiles(31, 901)
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr("zeronorm.design.base.available_threads", lambda n=n_threads: n)
+        design = as_design(X)
+        standardized = design.standardized()
+        results.append(
+            (design.gram(), design.gram(columns), standardized.gram(columns), standardized.take(some).gram())
+        )
+    exact = X.astype(float)
+    Z = (exact - exact.mean(axis=0)) / exact.std(axis=0)
+    wanted = (exact @ exact.T, (exact * columns) @ exact.T, (Z * columns) @ Z.T, Z[:, some] @ Z[:, some].T)
+    for one, three, right in zip(*results, wanted, strict=True):
+        assert np.array_equal(one, three)
+        np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-9)
+
+
+def test_tiles_serve_where_memory_allows_too_few_parts():
+    assert column_kernels.suits_tiles(2000, 100_000)  # a matrix has 32 MB: six parts
+    assert column_kernels.suits_tiles(1000, 300)  # little work: one part
+    assert not column_kernels.suits_tiles(200, 10**6)
+    assert not column_kernels.suits_tiles(2000, 10**6)
+    assert not column_kernels.suits_tiles(100, 10**4)
+
+
+def test_parts_of_outer_squares_take_little_memory():
+    """A matrix for each part: none of its own where it would be large against the data."""
+    assert column_kernels.outer_square_parts(10_000, 20_000) == [range(20_000)]
+    for side, depth in ((200, 10**6), (2000, 200_000), (60, 2000), (0, 5), (5, 0)):
+        parts = column_kernels.outer_square_parts(side, depth)
+        assert parts[0].start == 0
+        assert parts[-1].stop == depth
+        assert (len(parts) - 1) * 8 * side**2 <= max(32 << 20, side * depth)
+
+
+def test_an_outer_square_refuses_memory_that_blas_cannot_read():
+    with pytest.raises(ValueError, match="contiguous"):
+        column_kernels.add_outer_square(np.zeros((4, 4), order="F"), np.ones((8, 8))[::2, ::2])
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3])
+def test_parts_of_a_sum_are_added_in_their_order(n_parts):
+    parts = [range(3 * k, 3 * k + 3) for k in range(n_parts)]
+    given = []
+
+    def add(part, matrix):
+        given.append(matrix)
+        assert (matrix.shape, matrix.flags.f_contiguous) == ((2, 2), True)
+        matrix += sum(part)
+
+    total = np.full((2, 2), 0.5, order="F")
+    column_kernels.add_in_parts(total, add, parts)
+    assert np.all(total == 0.5 + sum(range(3 * n_parts)))
+    assert [matrix is total for matrix in given] == [n_parts == 1] * n_parts
+
+
+def test_what_is_worth_tiles():
+    """Two bands of 256 rows at least, and 2²⁶ products."""
+    for side, depth, worth in ((512, 300, True), (511, 300, False), (1000, 68, True), (1000, 67, False)):
+        assert column_kernels.suits_tiles(side, depth) == worth
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_outer_square_fills_the_lower_triangle(order):
+    block = np.array(data((5, 3)), order=order)
+    for n_threads in (1, 2):
+        one, other = np.zeros((5, 5), order="F"), np.zeros((5, 5), order="F")
+        column_kernels.add_outer_square(one, block)
+        column_kernels.add_outer_square(one, block[:, :0])
+        column_kernels.add_outer_square_in_tiles(other, block, n_threads)
+        for found in (one, other):
+            np.testing.assert_allclose(np.tril(found), np.tril(block @ block.T), atol=1e-12)
+            np.testing.assert_allclose(column_kernels.symmetric_result(found), block @ block.T, atol=1e-12)
+
+
+def test_a_part_of_wide_data_is_added_to_its_lower_triangle():
+    rng = np.random.default_rng(0)
+    total, part = (
+        np.asfortranarray(rng.normal(size=(5, 5))),
+        np.asfortranarray(rng.normal(size=(5, 5)), np.float32),
+    )
+    before = total.copy()
+    column_kernels._add_part(total, part, True)
+    np.testing.assert_array_equal(total, before + np.tril(part))
+    column_kernels._add_part(total, part, False)
+    np.testing.assert_array_equal(total, before + np.tril(part) + part)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_keys_sort_as_the_numbers_do(dtype):
+    values = np.array([-np.inf, -3.5, -1e-30, -0.0, 0.0, 1e-30, 2.0, np.inf], dtype=dtype)
+    low, high = np.empty(1, np.int64), np.empty(1, np.int64)
+    for first in range(8):
+        part = np.random.default_rng(first).permutation(values[first:])[None]
+        column_kernels.columns_range(column_kernels.float_bits(np.ascontiguousarray(part)), low, high)
+        assert column_kernels.from_keys(low, np.dtype(dtype))[0] == values[first]
+        assert column_kernels.from_keys(high, np.dtype(dtype))[0] == np.inf
+
+
+def test_a_large_symmetric_matrix_is_mirrored():
+    A = np.random.default_rng(0).normal(size=(150, 150))
+    found = column_kernels.symmetric_result(np.asfortranarray(np.tril(A)))
+    np.testing.assert_array_equal(found, np.tril(A) + np.tril(A, -1).T)
+    total = np.zeros((4, 3), order="F")
+    left, right = data((4, 5)), data((3, 5), seed=1)
+    for a in (np.asfortranarray(left), np.ascontiguousarray(left)):
+        for b in (np.asfortranarray(right), np.ascontiguousarray(right)):
+            column_kernels.add_product(total, a, b)
+    np.testing.assert_allclose(total, 4.0 * left @ right.T)
+    column_kernels.add_product(total, left[:, :0], right[:, :0])
+    for order in ("C", "F"):
+        design = as_design(np.array(left, order=order))
+        nobody = design.take_rows([])
+        assert design.cross_gram(nobody).shape == (4, 0)
+        assert nobody.cross_gram(design).shape == (0, 4)

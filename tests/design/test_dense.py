@@ -1,0 +1,213 @@
+"""Arrays in memory: what is read in place, in which precision, and by how many threads."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from design.arrays import data
+from zeronorm import as_design
+from zeronorm.design import dense
+from zeronorm.design.dense import DenseDesign
+
+
+def dense_data(shape, dtype=np.float64, order="C", seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal(shape) * rng.uniform(0.1, 10.0, shape[1]) + rng.uniform(-5.0, 5.0, shape[1])
+    X = np.array(X, dtype=dtype, order=order)
+    X.flags.writeable = False
+    return X
+
+
+def test_columns_of_a_larger_array_are_recognized():
+    whole = dense_data((20, 60), np.float32)
+    for X in (whole[3:15, 10:31], whole[:, 5:], whole[2:], whole[::2], whole.T, whole[:, ::3], whole[4:4]):
+        design = DenseDesign.of_part(X)
+        np.testing.assert_array_equal(design.block(slice(None)), X)
+        assert (design._array is whole) == (X.size > 0 and X.strides == whole.strides)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_vectors", [1, 5])
+def test_float32_is_swept_where_it_lies(order, n_vectors):
+    """More columns than one tile, rows that are no multiple of eight, part of the rows, poison in the others."""
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(30, 5000)), dtype=np.float32, order=order)
+    X[3] = np.nan
+    rows = np.delete(np.arange(30), 3)[::-1]
+    V, w = rng.normal(size=(29, n_vectors)), rng.normal(size=4990)
+    design = as_design(X, check_finite=False).take_rows(rows).take(slice(7, 4997))
+    part = X[rows, 7:4997].astype(float)
+    np.testing.assert_allclose(design.transpose_dot(V), part.T @ V, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.transpose_dot(V[:, 0]), part.T @ V[:, 0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.dot(w), part @ w, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.array(rng.normal(size=(31, 9000)), dtype=np.float32, order=order)
+    v, w = rng.normal(size=31), rng.normal(size=9000)
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr("zeronorm.design.dense._reading_threads", lambda n_bytes, n=n_threads: n)
+        results.append((as_design(X).transpose_dot(v), as_design(X).dot(w)))
+    for one, three in zip(*results, strict=True):
+        assert np.array_equal(one, three)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("outside", [0.0, np.nan, np.inf])
+def test_products_of_taken_rows_know_nothing_of_the_others(order, outside):
+    rng = np.random.default_rng(3)
+    X = np.array(rng.normal(size=(9, 40)), order=order)
+    rows = np.array([7, 2, 2, 0, 5, 8])  # most of the samples, one twice
+    others = np.setdiff1d(np.arange(9), rows)
+    X[others] = outside
+    taken = DenseDesign(X).take_rows(rows)
+    w, V = rng.normal(size=40), rng.normal(size=(6, 3))
+    np.testing.assert_allclose(taken.dot(w), X[rows] @ w, rtol=1e-12)
+    np.testing.assert_allclose(taken.transpose_dot(V), X[rows].T @ V, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(taken.transpose_dot(V[:, 0]), X[rows].T @ V[:, 0], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(40, 21), (9, 8), (3, 1), (1, 9), (5, 16)])
+def test_blocks_of_column_ordered_data(dtype, shape):
+    X = np.asfortranarray(np.random.default_rng(0).normal(size=shape).astype(dtype))
+    n, p = shape
+    for width in (p, p + 3):
+        out = np.zeros((n, width))
+        as_design(X).block(slice(0, p), out[:, :p])
+        np.testing.assert_array_equal(out[:, :p], X)
+        assert not out[:, p:].any()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranges_of_more_columns_than_stay_in_the_cache(order, dtype, monkeypatch):
+    monkeypatch.setattr(dense, "NARROWEST", 4)
+    monkeypatch.setattr(dense, "CACHE_BYTES", 1)
+    X = np.array(data((5, 11)), dtype=dtype, order=order)
+    for n_threads in (1, 3):
+        monkeypatch.setattr(dense, "_reading_threads", lambda n_bytes, n=n_threads: n)
+        low, high = as_design(X).column_range()
+        np.testing.assert_array_equal(low, X.min(axis=0))
+        np.testing.assert_array_equal(high, X.max(axis=0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_blas_can_read_in_place(dtype):
+    X = np.array(data((6, 8)), dtype=dtype)
+    design = as_design(X)
+    for part, in_place in (
+        (design, True),
+        (design.take(slice(2, 7)), True),
+        (design.take_rows(slice(1, None, 2)), True),
+        (design.take(slice(None, None, 2)), False),
+        (design.take([3, 1]), False),
+        (design.take_rows([3, 1]), False),
+    ):
+        memory = part._memory()
+        assert (memory is not None) == (in_place and dtype == np.float64)
+        assert memory is None or np.shares_memory(memory, X)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_which_single_precision_is_swept(order):
+    X = np.array(data((6, 8)), dtype=np.float32, order=order)
+    design, one, eight, nine = as_design(X), np.ones(6), np.ones((6, 8)), np.ones((6, 9))
+    assert [design._is_swept(vectors) for vectors in (one, eight, nine)] == [True, True, False]
+    assert as_design(X).take(slice(2, 7))._is_swept(one)
+    assert as_design(X).take_rows([5, 1])._is_swept(one)
+    for part in (
+        design.take([3, 1]),
+        design.take(slice(None, None, 2)),
+        design.take([]),
+        as_design(X.astype(float)),
+        DenseDesign(X[::2, ::2]),
+    ):
+        assert not part._is_swept(one)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_finite_single_precision_is_read_line_by_line(order, monkeypatch):
+    X = np.array(data((6, 8)), dtype=np.float32, order=order)
+    monkeypatch.setattr(dense, "_reading_threads", lambda n_bytes: 2)
+    assert as_design(X)._surely_finite()
+    for place in ((0, 0), (5, 7), (3, 2)):
+        spoilt = X.copy(order="K")
+        spoilt[place] = np.inf
+        assert not DenseDesign(spoilt)._surely_finite()
+        assert not DenseDesign(spoilt).take_rows([place[0], 1])._surely_finite()
+
+
+def test_only_columns_of_a_larger_matrix_are_taken_as_such():
+    whole = data((6, 8))
+    flat = np.arange(48.0)
+    others = [
+        whole.copy(),  # its own
+        flat.reshape(6, 8)[:, 2:5],  # of a vector
+        np.ones((6, 8), dtype=np.int64).view(np.float64)[:, 1:4],  # of another type
+        np.asfortranarray(whole)[:, 1:4],
+        np.ascontiguousarray(whole)[:, ::2],
+        whole[:, :0],
+        data((2, 3, 4))[0],  # of three dimensions
+    ]
+    for array in others:
+        design = DenseDesign.of_part(array)
+        assert design._array is array
+        np.testing.assert_array_equal(design.block(slice(None)), array)
+    design = DenseDesign.of_part(whole[1:4, 2:7])
+    assert design._array is whole
+    assert (design._rows, design._columns) == (range(1, 4), range(2, 7))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_no_samples_have_no_range(order):
+    design = as_design(np.array(data(), order=order)).take_rows([])
+    with pytest.raises(ValueError, match="at least one sample"):
+        design.column_range()
+
+
+def test_a_sandwich_of_rows_in_memory_is_that_of_gathered_rows():
+    """Rows in one piece are multiplied where they lie, in the same blocks and the same order."""
+    rng = np.random.default_rng(0)
+    X, d = rng.normal(size=(3000, 40)), rng.random(3000)
+    found = DenseDesign(X).sandwich(d)
+    gathered = DenseDesign(X[:, ::-1].copy()).take(np.arange(39, -1, -1)).sandwich(d)
+    assert len(list(DenseDesign(X)._scaled_rows(d))) > 1
+    np.testing.assert_array_equal(found, gathered)
+    np.testing.assert_allclose(found, X.T @ (d[:, None] * X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scattered_rows_in_one_piece(order, dtype, monkeypatch):
+    X = np.array(np.random.default_rng(0).normal(size=(9, 7)), dtype=dtype, order=order)
+    whole = as_design(X, feature_names=list("abcdefg"))
+    part = whole.take_rows([8, 1, 2, 5]).take([0, 3, 6])
+    copied = part.in_one_piece()
+    np.testing.assert_array_equal(copied.block(slice(None)), X[np.ix_([8, 1, 2, 5], [0, 3, 6])])
+    assert copied.dtype == dtype
+    assert copied._order == order
+    assert list(copied.feature_names) == ["a", "d", "g"]
+    assert copied._known_finite == part._known_finite
+    assert (copied._memory() is None) == (dtype == np.float32)
+    assert whole.in_one_piece() is whole  # nothing is scattered
+    assert whole.take_rows(slice(2, 6)).in_one_piece()._array is X
+    monkeypatch.setattr(dense, "SMALL_COPY_BYTES", 4 * 3 * X.itemsize - 1)
+    assert part.in_one_piece() is part
+    sparse_part = as_design(sparse.csr_array(X)).take_rows([8, 1])
+    assert sparse_part.in_one_piece() is sparse_part
+
+
+def test_the_place_of_data_in_memory_is_found_once_and_does_not_travel():
+    design = as_design(np.random.default_rng(0).normal(size=(50, 40)))
+    size = len(pickle.dumps(design))
+    assert design._memory() is design._memory()
+    assert len(pickle.dumps(design)) == size
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(design)).gram(), design.gram())

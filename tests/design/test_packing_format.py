@@ -1,0 +1,159 @@
+"""The format of packed files: pieces, checksums, the index, and damage of any kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+
+import numpy as np
+import pytest
+
+from design.arrays import data, numbers
+from zeronorm.design import as_design, packing
+from zeronorm.design.chunked import DataFileError, open_files
+from zeronorm.design.packing import PackedFile, pack
+
+
+def test_every_cut_is_noticed_when_the_file_is_opened(tmp_path):
+    path = pack(numbers(), tmp_path / "x.zncols")
+    size = path.stat().st_size
+    for length in (0, 5, 30, 64, 1000, size - 1):
+        os.truncate(path, length)
+        with pytest.raises(ValueError, match=r"x\.zncols is (not|damaged).*pack the data again"):
+            as_design(path)
+        pack(numbers(), path)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_changed_byte_is_noticed(tmp_path, seed, monkeypatch):
+    monkeypatch.setattr("zeronorm.design.packing._PIECE_BYTES", 500)
+    path = pack(numbers(), tmp_path / "x.zncols")
+    content = bytearray(path.read_bytes())
+    place = int(np.random.default_rng(seed).choice([k for k in range(len(content)) if not 28 <= k < 64]))
+    content[place] ^= 0x40
+    path.write_bytes(content)
+    with pytest.raises((ValueError, DataFileError), match="pack the data again"):
+        as_design(path).gram()
+
+
+def test_a_file_that_changes_while_it_is_used_is_noticed(tmp_path):
+    path = pack(numbers(), tmp_path / "x.zncols")
+    design = as_design(path)
+    pack(numbers(seed=1), path)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(DataFileError, match="has changed"):
+        design.gram()
+
+
+def test_checksums_are_sums_of_words_and_of_words_times_their_places():
+    values = np.random.default_rng(0).normal(size=(5, 7)).astype("<f4")
+    words = [int(word) for word in values.reshape(-1).view(np.uint32)]
+    weighted = sum(place * word for place, word in enumerate(words, 1)) % 2**64
+    assert packing.checksum_of(values) == (weighted << 64) + sum(words) % 2**64
+    large = np.full((2, 300_000), -np.nan, dtype="<f8")  # sums that overflow
+    words = large.view(np.uint32).reshape(-1).astype(object)
+    weighted = int((np.arange(1, words.size + 1, dtype=object) * words).sum()) % 2**64
+    assert packing.checksum_of(large) == (weighted << 64) + int(words.sum()) % 2**64
+    exchanged = values.copy()
+    exchanged[0, :2] = values[0, 1::-1]
+    assert packing.checksum_of(exchanged) != packing.checksum_of(values)
+
+
+def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
+    """As the first versions wrote them."""
+    X = np.random.default_rng(0).normal(size=(6, 40))
+    path = pack(X, tmp_path / "x.zncols")
+    content = path.read_bytes()
+    _, place, length, _ = packing._HEAD.unpack(content[: packing._HEAD.size])
+    index = json.loads(content[place : place + length])
+    assert len(index.pop("sums")) == 1
+    index["checksums"] = [zlib.crc32(content[packing._HEAD_BYTES : place])]
+    text = json.dumps(index).encode()
+    head = packing._HEAD.pack(packing._MAGIC, place, len(text), zlib.crc32(text))
+    for damage in (b"", b"\x01"):
+        data = bytearray(head.ljust(packing._HEAD_BYTES, b"\0") + content[packing._HEAD_BYTES : place] + text)
+        data[packing._HEAD_BYTES : packing._HEAD_BYTES + len(damage)] = damage
+        path.write_bytes(data)
+        design = as_design(path)
+        if damage:
+            with pytest.raises(DataFileError, match="damaged"):
+                design.block(slice(None))
+        else:
+            np.testing.assert_array_equal(design.block(slice(None)), X)
+
+
+def changed_index(path, **changes):
+    """The same file with other entries in its index, and a checksum that is right."""
+    content = path.read_bytes()
+    magic, place, length, _ = packing._HEAD.unpack(content[: packing._HEAD.size])
+    index = {**json.loads(content[place : place + length]), **changes}
+    text = json.dumps({key: value for key, value in index.items() if value != "left out"}).encode()
+    head = packing._HEAD.pack(magic, place, len(text), zlib.crc32(text))
+    path.write_bytes(head + content[len(head) : place] + text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "fits"),
+    [
+        ({}, True),
+        ({"dtype": "<i4"}, False),
+        ({"dtype": "<f8"}, False),
+        ({"shape": [4, 6]}, False),
+        ({"shape": [4, 4]}, False),
+        ({"shape": [5, 4]}, True),  # as many numbers
+    ],
+)
+def test_an_index_that_does_not_fit(tmp_path, changes, fits):
+    path = changed_index(pack(data((4, 5)), tmp_path / "x.zncols", dtype="float32"), **changes)
+    if fits:
+        assert PackedFile(path).shape == tuple(changes.get("shape", (4, 5)))
+    else:
+        with pytest.raises(ValueError, match="its index does not fit"):
+            PackedFile(path)
+
+
+def test_what_older_packed_files_do_not_say(tmp_path):
+    path = pack(data((4, 5)), tmp_path / "x.zncols", about={"target": 1})
+    assert (PackedFile(path).known_finite, PackedFile(path).about) == (True, {"target": 1})
+    changed_index(path, finite="left out", about="left out")
+    assert (PackedFile(path).known_finite, PackedFile(path).about) == (False, {})
+
+
+def test_a_head_that_is_cut_or_of_another_file(tmp_path):
+    path = pack(data((4, 5)), tmp_path / "x.zncols")
+    whole = path.read_bytes()
+    for content in (whole[:8], whole[:20], whole[:27], b"A" + whole[1:], whole[:7] + b"A" + whole[8:]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="is not a complete file of columns"):
+            PackedFile(path)
+    for content in (whole[:28], whole + b"x", whole[:-1]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="its end is missing"):
+            PackedFile(path)
+
+
+def test_a_piece_has_one_column_at_least(tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(packing, "_BLOCK_BYTES", 1)
+    X = data((3, 4))
+    file = PackedFile(pack(X, tmp_path / "x.zncols"))
+    assert (file._width, len(file._checksums)) == (1, 4)
+    np.testing.assert_array_equal(file.read(range(3), range(4)), X)
+
+
+def test_pieces_of_a_packed_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "_PIECE_BYTES", 3 * 5 * 8)
+    monkeypatch.setattr(packing, "_BLOCK_BYTES", 7 * 5 * 8)
+    X = data((5, 11))
+    path = pack(X, tmp_path / "x.zncols", about={"target": [1, 2]})
+    file = open_files(path)._files[0]
+    assert (file._width, len(file._checksums), file.about) == (3, 4, {"target": [1, 2]})
+    assert file.known_finite
+    assert file.names is None
+    for columns in (range(2, 8), np.array([10, 0]), range(11), range(9, 11)):
+        fresh = open_files(path)._files[0]
+        np.testing.assert_array_equal(fresh.read(range(5), columns), X[:, columns])
+        assert fresh._checked == {int(c) // 3 for c in columns}
+        np.testing.assert_array_equal(fresh.read(np.array([3, 1]), columns), X[[3, 1]][:, columns])

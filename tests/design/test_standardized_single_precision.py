@@ -1,0 +1,98 @@
+"""Products of standardised wide data in single precision keep the digits that the numbers have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zeronorm import AROM, RFE, ZeroNormSVM, as_design
+from zeronorm.design import column_kernels, standardized
+
+
+def _wide_data(order="F"):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(37, 1400)) * rng.uniform(0.1, 10.0, 1400) + rng.uniform(-5.0, 5.0, 1400)
+    return np.array(X, dtype=np.float32, order=order)
+
+
+def _standardized_exactly(X):
+    exact = X.astype(float)
+    return (exact - exact.mean(axis=0)) / exact.std(axis=0)
+
+
+@pytest.mark.parametrize("tiles", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_wide_numbers_of_single_precision_are_multiplied_as_such(order, tiles, monkeypatch):
+    """The sums keep the digits that the numbers have, for any scale, and do not depend on the number of threads."""
+    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    monkeypatch.setattr(standardized, "_NUMBERS_WORTH_A_KERNEL", 0)
+    monkeypatch.setattr(column_kernels, "_PAIRS_PER_PART", 20_000)
+    monkeypatch.setattr(column_kernels, "_BAND", 7)
+    monkeypatch.setattr(column_kernels, "suits_tiles", lambda *shape: tiles)
+    X = _wide_data(order)
+    Z, scale = _standardized_exactly(X), 10.0 ** -(np.arange(1400) % 9)
+    results = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(column_kernels, "available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("zeronorm.design.base.available_threads", lambda n=n_threads: n)
+        design = as_design(X).standardized()
+        results.append((design.gram(), design.gram(scale), design.take(np.arange(0, 1400, 2)).gram()))
+    wanted = (Z @ Z.T, (Z * scale) @ Z.T, Z[:, ::2] @ Z[:, ::2].T)
+    for one, three, right in zip(*results, wanted, strict=True):
+        assert np.array_equal(one, three)
+        assert np.array_equal(one, one.T)
+        size = np.sqrt(np.outer(np.diag(right), np.diag(right)))
+        error = float((np.abs(one - right) / size).max())
+        assert 1e-12 < error < np.sqrt(512) * 2.0**-24  # 512 roundings that are independent of each other
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-60, 1e60, 1e200])
+def test_scales_beyond_single_precision(size, monkeypatch):
+    """Their squares would be zero or infinite there."""
+    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    X = _wide_data()
+    scale = np.linspace(0.5, 1.0, 1400)
+    usual, extreme = (as_design(X).standardized().gram(s * scale) for s in (1.0, size))
+    np.testing.assert_allclose(extreme / size, usual, rtol=1e-5, atol=1e-5 * np.abs(usual).max())
+    assert not as_design(X).standardized().gram(np.zeros(1400)).any()
+
+
+@pytest.mark.parametrize("kind", ["tall", "double", "other units", "little work"])
+def test_other_products_have_double_precision(kind, monkeypatch):
+    """Tall data, whose Gram matrix is singular; columns of any size; and what is quick anyway."""
+    if kind != "little work":
+        monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    X = _wide_data()
+    X = X[:, :140] if kind == "tall" else X.astype(float) if kind == "double" else X
+    design = as_design(X).standardized(with_scale=kind != "other units")
+    exact = X - X.astype(float).mean(axis=0)
+    Z = exact if kind == "other units" else exact / exact.std(axis=0)
+    np.testing.assert_allclose(design.gram(), Z @ Z.T, rtol=1e-10, atol=1e-10 * np.abs(Z @ Z.T).max())
+
+
+@pytest.mark.parametrize("method", [AROM, RFE, ZeroNormSVM])
+def test_products_of_single_precision_select_the_same(method, monkeypatch):
+    X, y = _wide_data(), np.arange(37) % 2
+    X[:, ::140] += 3.0 * X.std(axis=0)[::140] * y[:, None].astype(np.float32)
+    selectors = [method(n_features_to_select=10).fit(X, y)]
+    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    selectors.append(method(n_features_to_select=10).fit(X, y))
+    double, single = (selector.get_support(indices=True).tolist() for selector in selectors)
+    assert double == single
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_are_centred_and_scaled_in_one_pass_as_in_two(dtype):
+    """Products in single precision round after centring and after scaling, in one pass too."""
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(40, 1000)) + 3.0, dtype=np.float32)
+    view, scale = as_design(X).standardized(), rng.random(1000).astype(dtype)
+    found, expected = (np.empty((40, 1000), dtype=dtype, order="F") for _ in range(2))
+    assert view._is_worth_a_kernel(found)
+    view._fill_scaled(range(1000), found, scale)
+    view._fill(range(1000), expected)
+    expected *= scale
+    np.testing.assert_array_equal(found, expected)
+    rows = np.empty((40, 1000), dtype=dtype)
+    view._fill_scaled(range(1000), rows, scale)
+    np.testing.assert_allclose(rows, expected, rtol=1e-6)

@@ -1,0 +1,231 @@
+"""One run from its steps: what is announced, described, collected and refused."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import zeronorm
+from zeronorm import compare
+from zeronorm.evaluation.summary import selection_frequencies
+from zeronorm.selection import problem as progress
+from zeronorm.workflow import chance, job, training
+from zeronorm.workflow.inputs import DataOptions, load_data
+from zeronorm.workflow.job import _named
+from zeronorm.workflow.procedures import Settings
+
+from .conftest import numbers
+
+N_SAMPLES, N_FEATURES = 36, 7
+QUICK = {"method": "fisher", "features": 2, "cv": 2}
+UNTESTED = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
+
+
+# -- Steps --
+
+
+def state_of_patients():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(N_SAMPLES) % 2, "sick", "well")
+    X = rng.normal(size=(N_SAMPLES, N_FEATURES)) + 4.0
+    X[:, 1] += 2.0 * (y == "sick")
+    X[:, 4] -= 1.5 * (y == "sick")
+    return X, y
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the bar of a run is told."""
+    found = []
+
+    @contextmanager
+    def bar(description, total):
+        found.append({"description": description})
+        yield progress.RunBar(None, None)
+
+    monkeypatch.setattr(progress, "_bar", bar)
+    monkeypatch.setattr(progress.RunBar, "_update", lambda self, **what: found.append(what))
+    return found
+
+
+def test_a_selection_announces_as_many_steps_as_it_takes(told, tmp_path):
+    """All samples once, then two folds twice, again for each of three permutations."""
+    X, y = state_of_patients()
+    options = {"method": "fisher", "features": 2, "cv": 2, "repeats": 2, "n_jobs": 1}
+    zeronorm.select(X, y, **options, permutations=3, verbose=True, out=tmp_path / "out")
+    assert {what["total"] for what in told if "total" in what} == {1 + 4 * (1 + 3)}
+    assert sum(what.get("advance", 0) for what in told) == 17
+    said = [what["description"] for what in told if what.get("description")]
+    assert said[:2] == ["Reading the data", "fisher, all samples"]
+    assert any(text.startswith("permutation 1 of 3") for text in said)
+    assert any(text.startswith("permutation 3 of 3") for text in said)
+    assert said[-1] == "Writing the report"  # the stage of the permutations is over
+
+
+@pytest.mark.parametrize(("repeats", "permutations", "steps"), [(1, 0, 4), (2, 1, 16)])
+def test_a_comparison_announces_as_many_steps_as_it_takes(repeats, permutations, steps, monkeypatch):
+    """Two methods on two folds, again for each repeat and for each permutation."""
+    told = []
+
+    @contextmanager
+    def bar(description, total):
+        yield progress.RunBar(None, None)
+
+    monkeypatch.setattr(progress, "_bar", bar)
+    monkeypatch.setattr(progress.RunBar, "_update", lambda self, **what: told.append(what))
+    X, y = numbers(24, 4)
+    settings = {"features": 2, "cv": 2, "repeats": repeats, "permutations": permutations, "verbose": True}
+    compare(X, y, methods="fisher,random", **settings)
+    assert [what["total"] for what in told if "total" in what] == [steps]
+    assert sum(what.get("advance", 0) for what in told) == steps
+
+
+def test_steps_are_announced_before_the_first_and_again_when_there_are_more(monkeypatch):
+    """All samples and two folds; nineteen times two more where only permutations can test the result."""
+    told = []
+    monkeypatch.setattr(progress.RunBar, "_update", lambda self, **what: told.append(what))
+    monkeypatch.setattr(chance, "permutation_test", lambda *_, **__: None)
+    monkeypatch.setattr(chance, "AFFORDABLE_SECONDS", 0.0)
+    rng = np.random.default_rng(2)
+    y = np.arange(24) % 2
+    X = rng.normal(size=(24, 10)) + 3.0 * y[:, None] * (np.arange(10) < 3)
+    zeronorm.select(X, y, **QUICK, metric="average_precision", permutations="auto")
+    assert [what["total"] for what in told if "total" in what] == [3, 3 + 2 * 19]
+    assert "total" in told[0]
+
+
+@pytest.mark.parametrize("function", ["select", "compare"])
+def test_permutations_know_the_journal_and_the_bar(function, monkeypatch, tmp_path):
+    X, y = numbers(24)
+    seen = []
+
+    def permute(label, procedure, table, settings, observed, count, *, journal, bar):
+        seen.append((label, count, journal, type(bar).__name__))
+
+    monkeypatch.setattr(chance, "permutation_test", permute)
+    if function == "select":
+        found = zeronorm.select(X, y, **QUICK, permutations=3, out=tmp_path / "out")
+        assert found.procedure["p_value"] is None
+        names = ["fisher"]
+    else:
+        zeronorm.compare(X, y, methods="fisher", features=2, cv=2, permutations=3, out=tmp_path / "out")
+        names = ["fisher", "random"]
+    assert seen == [(name, 3, tmp_path / "out" / "journal", "RunBar") for name in names]
+
+
+# -- Descriptions --
+
+
+def test_where_the_data_come_from_in_words():
+    found = [_named(data) for data in ("-", "folder/file.csv", Path("folder/file.csv"), np.ones(2))]
+    assert found == ["standard input", "file.csv", "file.csv", "the data"]
+
+
+def test_a_method_is_described_by_what_differs_from_its_defaults():
+    found = job._describe_method(
+        "rfe", zeronorm.RFE(C=2.0, feature_groups=[0, 1], n_features_to_select=3), "label"
+    )
+    assert found["parameters"] == {"C": 2.0, "n_features_to_select": 3}
+    assert (found["name"], found["label"], found["class"]) == ("rfe", "label", "RFE")
+    foreign = job._describe_method("own", Ridge(alpha=2.0), "own")
+    assert (foreign["reference"], foreign["summary"], foreign["parameters"]["alpha"]) == ("", "", 2.0)
+    assert job._plain((1, 2)) == "(1, 2)"
+    assert [job._plain(value) for value in (None, True, 2, 2.5, "x")] == [None, True, 2, 2.5, "x"]
+
+
+def test_how_the_size_was_found_in_a_word():
+    for settings, method, rule in (
+        (Settings(features=2), "probe-selector", "fixed"),
+        (Settings(), "probe-selector", "own"),
+        (Settings(rule="best"), "rfe", "best"),
+        (Settings(), "rfe", "one_se"),
+    ):
+        assert job._rule_of(method, settings) == rule
+
+
+def test_names_are_kept_for_what_figures_show():
+    X, y = numbers(24, 400)
+    found = zeronorm.select(X, y, method="random", features=150, cv=2, permutations=0)
+    shares = selection_frequencies(found.records, "random", 400).shares
+    assert len(shares) > 201
+    expected = {feature.index for feature in found.selected} | {index for index, _ in shares[:200]}
+    expected |= {index for figure in found.figures.values() for index in figure.get("features", ())}
+    assert list(found.names) == sorted(expected)
+    few = job._names_in_figures(load_data(X, DataOptions(target=y)), found.records, ["random"])
+    assert list(few) == sorted(index for index, _ in shares[:50])
+
+
+def test_all_features_are_no_sign_that_more_were_needed():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = X.sum(axis=1)
+    found = zeronorm.select(X, y, method="lasso", rule="best", cv=3, permutations=0)
+    assert found.size["chosen"] == 4
+    assert found.size["at_largest"] is False
+    fewer = zeronorm.select(X, y, method="lasso", rule="best", cv=3, permutations=0, max_features=3)
+    assert fewer.size["at_largest"] is True
+    fixed = zeronorm.select(X, y, method="lasso", features=3, max_features=3, cv=3, permutations=0)
+    assert fixed.size["at_largest"] is False
+
+
+# -- Warnings and refusals --
+
+
+def test_warnings_that_differ_in_numbers_are_told_once():
+    caught = [
+        SimpleNamespace(category=kind, message=text)
+        for kind, text in (
+            (UserWarning, "took 3 of\n 10.5 steps"),
+            (UserWarning, "took 4 of 9 steps"),
+            (DeprecationWarning, "old"),
+            (PendingDeprecationWarning, "soon old"),
+            (FutureWarning, "other"),
+        )
+    ]
+    assert job._messages(caught) == ["took 3 of 10.5 steps", "other"]
+
+
+def test_a_warning_that_differs_in_its_numbers_only_appears_once():
+    """The training parts have other numbers of samples per class than the whole table."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["often", "rare"], [30, 9])
+    result = zeronorm.select(rng.normal(size=(39, 6)), y, **{**UNTESTED, "method": "relief"})
+    (text,) = [text for text in result.warnings if text.startswith("Relief found fewer than")]
+    assert "'rare' (9 samples" in text
+
+
+def test_parameters_that_a_method_cannot_use_are_named(monkeypatch):
+    X, y = numbers()
+
+    def broken(*_):
+        raise TypeError("no such kind")
+
+    monkeypatch.setattr(training, "fit_procedure", broken)
+    options = {"method": "rfe", "features": 2, "cv": 3, "permutations": 0}
+    with pytest.raises(ValueError, match=r"'rfe' cannot use the parameters \{'C': 2\.0\}: no such kind"):
+        zeronorm.select(X, y, params={"C": 2.0}, **options)
+    with pytest.raises(TypeError, match="no such kind"):
+        zeronorm.select(X, y, **options)
+
+
+def test_what_cannot_be_measured_is_told_before_any_work(monkeypatch):
+    X, y = numbers()
+    for name in ("fit_procedure", "evaluate_procedures"):
+        monkeypatch.setattr(training, name, lambda *_, **__: pytest.fail("work that is of no use"))
+    options = {"method": "fisher", "features": 2, "permutations": 0}
+    for wrong, words in (({"metric": "mse"}, "'metric' parameter"), ({"cv": 16}, "too few for cv=16")):
+        with pytest.raises(ValueError, match=words):
+            zeronorm.select(X, y, **options, **wrong)
+
+
+def test_a_compared_method_with_its_own_parameters_must_work():
+    """Without parameters a method that fails everywhere is left out with a warning."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    params = {"margin-lp": {"C": float("inf")}}
+    with pytest.raises(ValueError, match="'margin-lp' failed on every fold"):
+        zeronorm.compare(X, y, methods="fisher,margin-lp", params=params, cv=2, features=2)

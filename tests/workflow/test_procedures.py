@@ -1,0 +1,275 @@
+"""Selectors and procedures as they are built from a table and the settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from zeronorm.registry import all_methods, get_method
+from zeronorm.workflow import chance, procedures
+from zeronorm.workflow.procedures import (
+    SCORERS,
+    Settings,
+    build_procedure,
+    build_selector,
+    metrics_of,
+    named_methods,
+    scorer_name,
+)
+
+from .conftest import numbers, table_of
+
+# -- Methods --
+
+
+def test_only_selectors_are_run():
+    X, y = numbers(30, 4)
+    model = next(iter(all_methods("model")))
+    with pytest.raises(ValueError, match="is a model, not a selector"):
+        procedures._check_serves(model, table_of(X, y))
+    procedures._check_serves(get_method("rfe"), table_of(X, y))
+
+
+def test_methods_are_named_in_a_list_or_a_text():
+    table = table_of(*numbers(20, 4))
+    assert named_methods(None, table) == ["fisher", "rfe"]
+    assert named_methods(" rfe, fisher ,", table) == ["rfe", "fisher"]
+    assert named_methods(("l1-svm",), table) == ["l1-svm"]
+    quick = named_methods("all-fast", table)
+    assert "fisher" in quick
+    assert all("binary" in get_method(name).tasks for name in quick)
+    with pytest.raises(ValueError, match="names 'rfe' twice"):
+        named_methods("rfe,fisher,rfe", table)
+    with pytest.raises(ValueError, match="is empty"):
+        named_methods(" , ", table)
+
+
+def test_the_kind_of_a_task_counts_the_classes():
+    X, y = numbers(21, 3)
+    kinds = {
+        "binary": table_of(X, y),
+        "multiclass": table_of(X, np.arange(21) % 3, task="classification"),
+        "regression": table_of(X, X[:, 0], task="regression"),
+    }
+    for kind, table in kinds.items():
+        assert procedures.task_kind(table) == kind
+        assert all(kind in info.tasks for info in procedures.usable_methods(table).values())
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [([], ""), (["a"], "compares a inside"), (["a", "b"], "a and b inside"), (["a", "b", "c"], "a, b and c")],
+)
+def test_the_methods_that_auto_compares_in_words(methods, words, monkeypatch):
+    monkeypatch.setattr(procedures, "roster", lambda table: methods)
+    notes = procedures.default_notes(None)
+    assert len(notes) == bool(methods)
+    assert words in "".join(notes)
+
+
+def test_methods_for_another_task_are_refused_with_those_that_serve():
+    X, _ = numbers()
+    real = table_of(X, X[:, 0], task="regression")
+    with pytest.raises(
+        ValueError, match=r"'margin-lp' serves .*, but the task is regression\. Use one of auto,"
+    ) as told:
+        procedures.build_procedure("margin-lp", real, Settings(), [2])
+    names = str(told.value).split("Use one of ")[1].rstrip(".").split(", ")
+    assert names == ["auto", *procedures.usable_methods(real)]
+    assert procedures.default_method(real) == "auto"
+
+
+# -- Their parameters --
+
+
+def test_what_the_user_may_set_of_a_method():
+    known = {"C": 1.0, "n_steps": 5, "task": None, "verbose": False, "random_state": None}
+    check = procedures._checked_params
+    assert check({"C": 2.0, "n_steps": 3}, known, "m") == {"C": 2.0, "n_steps": 3}
+    for wrong, words in (
+        ({"c": 1}, r"no parameter 'c'\. Did you mean C\?$"),
+        ({"nsteps": 1}, r"no parameter 'nsteps'\. Did you mean n_steps\?$"),
+        ({"zzzz": 1}, r"no parameter 'zzzz'\. It has C, n_steps\.$"),
+        ({"task": 1}, r"must not hold 'task': .* Use the parameter 'task' instead"),
+        ({"always_keep": 1}, "Use the parameter 'keep' instead"),
+        ({"n_features_to_select": 1}, "Use the parameter 'features' instead"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            check(wrong, known, "m")
+
+
+def test_methods_without_groups_or_forced_features_say_so(monkeypatch):
+    X, y = numbers()
+    table = table_of(X, y, feature_groups=[0, 0, 1, 2])
+    info = SimpleNamespace(name="plain", cls=Ridge)
+    assert procedures.build_selector(info, table, Settings(), {}).alpha == 1.0  # levels of a text are no wish
+    with pytest.raises(ValueError, match="'feature_groups' parameter does not apply to the method 'plain'"):
+        procedures.build_selector(info, table, Settings(has_own_groups=True), {})
+    keep = Settings(keep=(str(table.feature_names[0]),))
+    with pytest.raises(ValueError, match="'keep' parameter does not apply to the method 'plain'"):
+        procedures.build_selector(info, table, keep, {})
+    with pytest.raises(ValueError, match="'feature_groups' parameter does not apply"):
+        procedures.build_procedure("probe-selector", table, Settings(has_own_groups=True), [2])
+
+
+def test_parameters_inside_a_wrapped_method_are_not_reached():
+    table = table_of(*numbers(24))
+    params = {"selector": "fisher", "selector__variant": "overall"}
+    with pytest.raises(ValueError, match="no parameter 'selector__variant'"):
+        procedures.build_procedure("stability-selection", table, Settings(), [2], params)
+    X, _ = numbers(24)
+    real = table_of(X, X[:, 0], task="regression")
+    with pytest.raises(ValueError, match="'margin-lp' serves binary, but the task is regression"):
+        procedures.build_procedure("stability-selection", real, Settings(), [2], {"selector": "margin-lp"})
+
+
+def test_at_most_two_parameters_are_suggested():
+    known = dict.fromkeys(("n_steps", "n_stepx", "n_stepz", "C"))
+    with pytest.raises(ValueError, match=r"Did you mean n_step\w or n_step\w\?$"):
+        procedures._checked_params({"n_step": 1}, known, "m")
+
+
+def test_settings_reach_the_selector_that_has_them():
+    X, y = numbers(30, 4)
+    table = table_of(X, y, feature_groups=[0, 0, 1, 2])
+    name = str(table.feature_names[3])
+    settings = Settings(features=3, keep=(name,), has_own_groups=True)
+    found = build_selector(get_method("rfe"), table, settings, {"C": 0.5})
+    assert (found.n_features_to_select, found.C, list(found.always_keep)) == (3, 0.5, [3])
+    assert list(found.feature_groups) == [0, 0, 1, 2]
+
+
+def test_a_large_table_is_eliminated_in_larger_steps(monkeypatch):
+    X, y = numbers(30, 10)
+    table, rfe = table_of(X, y), get_method("rfe")
+    plain = rfe.cls().step
+    assert build_selector(rfe, table, Settings(), {}).step == plain != 0.1
+    monkeypatch.setattr(procedures, "LARGE_TABLE", 299)
+    assert build_selector(rfe, table, Settings(), {}).step == 0.1
+    assert build_selector(rfe, table, Settings(), {"step": 2}).step == 2
+    monkeypatch.setattr(procedures, "LARGE_TABLE", 300)
+    assert build_selector(rfe, table, Settings(), {}).step == plain
+
+
+def test_a_large_table_has_more_than_two_million_cells():
+    plain = table_of(*numbers(24))
+    rfe = get_method("rfe")
+    for p, step in ((2000, rfe.cls().step), (2001, 0.1)):
+        table = replace(plain, X=np.broadcast_to(0.0, (1000, p)))
+        assert procedures.build_selector(rfe, table, Settings(), {}).step == step
+
+
+# -- Around a selector --
+
+
+def test_everything_that_was_asked_for_reaches_the_choice_of_a_size():
+    X, y = numbers(40, 6)
+    table = table_of(X, y, feature_groups=[0, 0, 1, 2, 3, 4])
+    name = str(table.feature_names[5])
+    asked = {
+        "cv": 4,
+        "rule": "best",
+        "metric": "auc",
+        "predictor": LogisticRegression(C=2.0),
+        "keep": (name,),
+    }
+    settings = Settings(**asked, has_own_groups=True)
+    for method in ("rfe", "auto"):
+        found = build_procedure(method, table, settings, [2, 3])
+        params = found.get_params(deep=False)
+        assert (params["cv"], params["rule"], list(params["sizes"])) == (4, "best", [2, 3])
+        assert params["scoring"] == "roc_auc"
+        assert params["estimator"].C == 2.0
+        inside = found.selector if method == "rfe" else found
+        assert list(inside.always_keep) == [5]
+        assert list(inside.feature_groups) == [0, 0, 1, 2, 3, 4]
+    fixed = build_procedure("rfe", table, Settings(features=3), [2, 3], {"C": 7.0})
+    assert (type(fixed).__name__, fixed.n_features_to_select, fixed.C) == ("RFE", 3, 7.0)
+    assert build_procedure("auto", table, Settings(features=3), [2, 3]).n_features_to_select == 3
+    default = build_procedure("rfe", table, Settings(), [2, 3])
+    assert default.estimator is None
+    assert default.selector.always_keep is None
+    regression = build_procedure("auto", table_of(X, X[:, 0], task="regression"), Settings(), [2])
+    assert regression.task == "regression"
+
+
+def test_error_control_goes_around_a_method_by_name():
+    X, y = numbers(40, 6)
+    table = table_of(X, y)
+    settings = Settings(features=2)
+    found = build_procedure(
+        "stability-selection", table, settings, [2], {"selector": "fisher", "n_subsamples": 7}
+    )
+    assert (type(found.selector).__name__, found.n_subsamples) == ("FisherScore", 7)
+    assert found.n_features_to_select == 2
+    for wrong, words in (
+        ({"selector": "auto"}, "must be the name of a selector. Got 'auto'"),
+        ({"nsubsamples": 3}, "Did you mean n_subsamples"),
+        ({"random_state": 3}, "must not hold 'random_state'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            build_procedure("stability-selection", table, settings, [2], wrong)
+    keep = Settings(keep=(str(table.feature_names[0]),))
+    with pytest.raises(
+        ValueError, match="'keep' parameter does not apply to the method 'stability-selection'"
+    ):
+        build_procedure("stability-selection", table, keep, [2])
+    with pytest.raises(ValueError, match="chooses the number of features of another method"):
+        build_procedure("selector-cv", table, settings, [2])
+    with pytest.raises(ValueError, match="'params' parameter does not apply to the method 'auto'"):
+        build_procedure("auto", table, settings, [2], {"C": 1.0})
+
+
+def test_error_control_takes_the_first_preferred_method_that_serves():
+    X, y = numbers()
+    found = procedures.build_procedure("probe-selector", table_of(X, y), Settings(), [2])
+    assert type(found.selector).__name__ == "ZeroNormSVM"
+    assert found.get_params(deep=False)["n_features_to_select"] is None
+    real = procedures.build_procedure(
+        "probe-selector", table_of(X, X[:, 0], task="regression"), Settings(), [2]
+    )
+    served = procedures.usable_methods(table_of(X, X[:, 0], task="regression"))
+    assert type(real.selector) is next(served[n].cls for n in procedures.PREFERRED if n in served)
+    assert found.selector.feature_groups is None
+    grouped = procedures.build_procedure(
+        "probe-selector", table_of(X, y, feature_groups=[0, 0, 1, 1]), Settings(), [2]
+    )
+    assert grouped.selector.feature_groups is None
+
+
+# -- Metrics --
+
+
+def test_metrics_suit_the_task():
+    X, y = numbers()
+    classes, real = table_of(X, y), table_of(X, X[:, 0], task="regression")
+    assert procedures.metrics_of(classes, Settings()) == ["balanced_error_rate", "error_rate"]
+    assert procedures.metrics_of(real, Settings()) == ["mse", "r2"]
+    for name in procedures.SCORERS:
+        suits, other = (real, classes) if name in ("mse", "mae", "r2") else (classes, real)
+        assert procedures.metrics_of(suits, Settings(metric=name)) == [name]
+        with pytest.raises(ValueError, match=f"names '{name}', which cannot be computed here"):
+            procedures.metrics_of(other, Settings(metric=name))
+    for table, others in ((classes, "auc, balanced_error_rate, error_rate"), (real, "mae, mse, r2")):
+        assert f"Use one of {others}." in str(procedures.unsuitable_metric("x", table))
+    assert chance.direction(classes, Settings()) == -1
+    assert chance.direction(classes, Settings(metric="auc")) == 1
+    assert chance.direction(real, Settings()) == -1
+
+
+def test_the_scorer_is_that_of_the_metric_and_the_task():
+    X, y = numbers(30, 3)
+    two, three = table_of(X, y), table_of(X, np.arange(30) % 3, task="classification")
+    target = table_of(X, X[:, 0], task="regression")
+    assert scorer_name(two, Settings()) == SCORERS[procedures.primary_metric_of(two, Settings())]
+    assert [scorer_name(t, Settings(metric="auc")) for t in (two, three)] == ["roc_auc", "roc_auc_ovr"]
+    assert scorer_name(two, Settings(metric="f1")) == "f1"
+    assert metrics_of(two, Settings(metric="f1")) == ["f1"]
+    assert metrics_of(target, Settings()) == list(procedures.DEFAULT_METRICS["regression"])
+    for table, metric in ((two, "mse"), (target, "auc"), (two, "nonsense")):
+        with pytest.raises(ValueError, match="'metric' parameter names"):
+            metrics_of(table, Settings(metric=metric))
