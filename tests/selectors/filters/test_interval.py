@@ -137,16 +137,10 @@ def test_bad_input():
 
 
 def test_halves_of_the_data_need_two_samples_of_each_class():
-    names = np.array(["p", "q"])
-    splitter = zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 1], classes=names))
-    assert splitter.get_n_splits() == 10
+    zeronorm.IntervalSelector(1).fit(noise(4), list("pqpq"))
     with pytest.raises(ValueError, match=r"Got one of class .*'q'"):
-        zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 0], classes=names))
-    real = problem_of([0.5, 1.0, 2.0, 3.0], task="regression")
-    assert zeronorm.IntervalSelector(task="regression")._splitter(real).get_n_splits() == 10
-    assert (
-        zeronorm.IntervalSelector(cv=2)._splitter(problem_of([0, 1, 0, 0], classes=names)).get_n_splits() == 2
-    )
+        zeronorm.IntervalSelector(1).fit(noise(4), list("pqpp"))
+    zeronorm.IntervalSelector(1, task="regression").fit(noise(4), [0.5, 1.0, 2.0, 3.0])
 
 
 def test_every_training_part_of_an_interval_needs_two_classes():

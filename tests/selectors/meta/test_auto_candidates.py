@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import zeronorm
-from small_problems import problem_of
+from small_problems import noise, problem_of
 from zeronorm import RFE, AutoSelector, FisherScore, Relief
 from zeronorm.datasets import make_linear_toy
 from zeronorm.selection.path import SelectionPath
@@ -287,3 +287,21 @@ def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatc
             selector.fit(X, y)
         assert set(asked) == {refine}
         asked.clear()
+
+
+def sizes_tried(p, kept=None, **params):
+    X, y = noise(20, p), np.arange(20) % 2
+    chooser = AutoSelector(["fisher"], always_keep=kept, cv=2, **params)
+    return chooser.fit(X, y).cv_results_["size"].tolist()
+
+
+def test_the_sizes_that_are_tried():
+    assert sizes_tried(9, n_features_to_select=4) == [4]
+    with pytest.raises(ValueError, match="3 features are always kept"):
+        sizes_tried(9, [0, 1, 2], n_features_to_select=2)
+    assert sizes_tried(9, sizes=[9, 3]) == [3, 9]
+    with pytest.raises(ValueError, match="counts up to the 9 features of X"):
+        sizes_tried(9, sizes=[10])
+    grid = sizes_tried(1100, [0, 1])
+    assert (grid[0], grid[-1]) == (2, 1000)
+    assert sizes_tried(3) == [1, 2, 3]

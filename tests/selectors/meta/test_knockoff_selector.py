@@ -386,5 +386,5 @@ def test_fixed_knockoffs_need_more_than_twice_the_samples():
     assert selector.statistics_.shape == (6,)
     wrong = zeronorm.KnockoffSelector(FisherScore(), correlation=np.eye(5))
     with pytest.raises(ValueError, match=r"shape \(6, 6\)"):
-        wrong._check_size(6)
-    wrong._check_size(5)
+        wrong.fit(noise(40, 6), np.arange(40) % 2)
+    wrong.set_params(n_features_to_select=1).fit(noise(40, 5), np.arange(40) % 2)

@@ -362,11 +362,12 @@ def test_several_labels_are_labels():
         FisherScore().fit(X, y)
 
 
-def test_words_of_a_price_that_must_be_finite():
+def test_a_cost_that_must_be_finite_says_why():
+    X, y = noise(8), np.arange(8) % 2
     with pytest.raises(ValueError, match="finite with task='regression'"):
-        zeronorm.AROM(C=INF, task="regression")._validate_params()
+        zeronorm.AROM(C=INF, task="regression").fit(X, X[:, 0])
     with pytest.raises(ValueError, match="finite with slack_norm=0"):
-        zeronorm.AROM(C=INF, slack_norm=0)._validate_params()
+        zeronorm.AROM(C=INF, slack_norm=0).fit(X, y)
 
 
 @pytest.mark.parametrize(("task", "has_tube"), [("classification", False), ("regression", True)])

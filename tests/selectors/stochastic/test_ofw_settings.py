@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from small_problems import noise, problem_of
-from zeronorm import OptimalFeatureWeighting
+from zeronorm import FisherScore, OptimalFeatureWeighting
 from zeronorm.engines.weighting.steps import AdaptiveSteps, GivenSteps
 from zeronorm.selectors.stochastic import ofw
 
@@ -89,16 +90,21 @@ def test_settings_that_a_checkpoint_must_agree_on(monkeypatch):
 
 def test_features_that_optimal_feature_weighting_looks_at():
     X, y = noise(20, 4), np.arange(20) % 2
-    problem = problem_of(y, X, classes=np.arange(2))
-    scores, active = OptimalFeatureWeighting(fisher_threshold=None)._preselect(problem)
-    assert (scores.tolist(), active.tolist()) == ([0.0] * 4, [0, 1, 2, 3])
-    scores, active = OptimalFeatureWeighting(fisher_threshold=0.0)._preselect(problem)
-    assert active.size == 4
+    scores = FisherScore().fit(X, y).scores_
     ordered = np.sort(scores)
-    _, active = OptimalFeatureWeighting(fisher_threshold=float(ordered[1]))._preselect(problem)
-    assert active.tolist() == sorted(np.argsort(scores)[2:].tolist())  # above it, not at it
+
+    def looked_at(threshold):
+        selector = OptimalFeatureWeighting(
+            fisher_threshold=threshold, learner="centroid", subset_size=1, max_iter=2, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two steps settle nothing
+            return np.flatnonzero(selector.fit(X, y).weights_).tolist()
+
+    assert looked_at(None) == looked_at(0.0) == [0, 1, 2, 3]
+    assert looked_at(float(ordered[1])) == sorted(np.argsort(scores)[2:].tolist())  # above it, not at it
     with pytest.raises(ValueError, match="less than the largest Fisher score"):
-        OptimalFeatureWeighting(fisher_threshold=float(ordered[-1]))._preselect(problem)
+        looked_at(float(ordered[-1]))
 
 
 def test_weights_below_the_uniform_one_are_ranked_by_the_way():
