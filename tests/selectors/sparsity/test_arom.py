@@ -325,30 +325,7 @@ def test_an_empty_answer_is_reported():
     AROM(2, norm="l1", C=1e-4).fit(X, y)
 
 
-# -- where it starts, what it refuses and says -----------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("params", "price", "is_correlated"),
-    [
-        ({}, 1.0, True),
-        ({}, INF, False),
-        ({"norm": "l1"}, 1.0, False),
-        ({"scaling": "paper"}, 1.0, False),
-        ({"start": "equal"}, 1.0, False),
-        ({"start": "correlation", "norm": "l1"}, INF, True),
-    ],
-)
-@pytest.mark.parametrize(
-    ("multi_class", "pairing"), [("coupled", "one_vs_rest"), ("one_vs_one", "one_vs_one")]
-)
-def test_where_rescaling_starts(params, price, is_correlated, multi_class, pairing, monkeypatch):
-    asked = []
-    monkeypatch.setattr(arom, "correlated_start", lambda *given: asked.append(given))
-    selector = zeronorm.AROM(multi_class=multi_class, **params)
-    selector.C_ = price
-    assert selector._start("problem", "units", 3) is None
-    assert asked == ([("problem", "units", pairing, 3)] if is_correlated else [])
+# -- several labels, what it refuses and says -----------------------------------------------------------
 
 
 def test_several_labels_are_labels():
