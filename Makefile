@@ -18,10 +18,10 @@ GPU_PYTHON ?= $(BIN)/python
 
 .PHONY: demo test test-oldest test-slow test-gpu mutation bench docs docs-quick release-check lint format index warmup browser clean
 
-$(VENV)/.dev: pyproject.toml
+$(VENV)/.dev: pyproject.toml studies/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip --version > /dev/null 2>&1 || $(BIN)/python -m ensurepip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e ./studies
 	touch $@
 
 # Only what the commands and the report need, by the pip that is there, where there is one: an own pip takes
@@ -81,11 +81,16 @@ release-check: $(VENV)/.dev  ## build, check contents and README, install in a c
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
 	rm -rf dist build/release
 	$(BIN)/python -m build --outdir dist .
-	$(BIN)/python -m twine check --strict dist/*
-	$(BIN)/python docs/check_wheel.py dist
+	$(BIN)/python -m build --outdir dist/studies studies
+	$(BIN)/python -m twine check --strict dist/*.* dist/studies/*
+	$(BIN)/python docs/check_wheel.py dist src
+	$(BIN)/python docs/check_wheel.py dist/studies studies/src
 	$(PYTHON) -m venv build/release
 	build/release/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[app]"
 	cd build && release/bin/zeronorm --version && release/bin/zeronorm methods --task regression
+	cd build && ! release/bin/zeronorm study --list
+	build/release/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/studies/*.whl
+	cd build && release/bin/zeronorm study --list
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

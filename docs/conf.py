@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from generated_pages import write_pages
 from method_cards import write_cards
 
 import zeronorm
+from zeronorm_studies.pages import from_markdown, to_html
+from zeronorm_studies.study import NAMES
 
 HERE = Path(__file__).parent
 project = "zeronorm"
@@ -112,16 +113,17 @@ def prepare_entries(_app: Any, what: str, _name: str, obj: Any, _options: Any, l
     lines[:] = prepared
 
 
-def copy_study_pages(app: Any, error: Exception | None) -> None:
-    """Put the self-contained pages of the studies beside the site."""
+def write_study_pages(app: Any, error: Exception | None) -> None:
+    """Make the self-contained pages of the studies from their texts, beside the site."""
     if error is not None or app.builder.name != "html":
         return
     folder = Path(app.outdir, "studies")
     folder.mkdir(exist_ok=True)
-    for page in (HERE / "studies").glob("*.html"):
-        shutil.copy2(page, folder / page.name)
+    for name in NAMES:
+        page = from_markdown((HERE / "studies" / f"{name}.md").read_text(encoding="utf-8"))
+        (folder / f"{name}.html").write_text(to_html(page), encoding="utf-8")
 
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", prepare_entries, priority=100)
-    app.connect("build-finished", copy_study_pages)
+    app.connect("build-finished", write_study_pages)

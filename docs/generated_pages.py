@@ -112,7 +112,9 @@ def commands() -> str:
         "``zeronorm COMMAND --help`` prints the same. See :doc:`/guide/command_line` for the ideas.",
         "",
     ]
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    program: Any = get_command(app)
+    for name in program.list_commands(None):  # with those of the studies
+        command = program.commands[name]
         lines += [*heading(f"zeronorm {name}", "-")]
         lines += [literal(inspect.cleandoc(command.help or "")), ""]
         rows = [_option(parameter) for parameter in command.params if parameter.name != "help"]
@@ -172,7 +174,8 @@ def papers(folder: Path) -> str:
     lines += [
         "Each study repeats an experiment of a paper with this library. What was published stands beside what was",
         "found here, with its standard error and a rule that was stated beforehand; *differs* stays on the page.",
-        "``zeronorm study --list`` names the studies with their costs, ``zeronorm study NAME`` runs one again.",
+        "``zeronorm study --list`` names the studies with their costs, ``zeronorm study NAME`` runs one again; the",
+        "command comes with the package ``zeronorm-studies`` (folder ``studies`` of the repository).",
         "",
     ]
     pages = {page.stem: page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md"))}

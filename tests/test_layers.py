@@ -12,6 +12,7 @@ import zeronorm
 from zeronorm._index import EXPORTS
 
 PACKAGE = Path(zeronorm.__file__).parent
+STUDIES = Path(__file__).parents[1] / "studies" / "src" / "zeronorm_studies"
 LAYERS = [
     {"_types", "_jit", "_threads", "_index", "__version__"},
     {"_lazy", "registry"},
@@ -26,7 +27,6 @@ LAYERS = [
     {"evaluation"},
     {"workflow"},
     {"report"},
-    {"studies"},
     {"cli"},
     {"testing"},
 ]
@@ -35,6 +35,7 @@ BESIDE_DESIGN = {"design", "registry", *LAYERS[0], "_lazy"}  # all that datasets
 FAMILIES = ("filters", "greedy", "meta", "scaling", "sparsity", "stochastic")
 IMPORTERS = {"import_module", "__import__", "find_spec"}
 FILES = sorted(f for f in PACKAGE.rglob("*.py") if f.parent != PACKAGE or f.stem != "__init__")
+FILES_OF_STUDIES = sorted(STUDIES.rglob("*.py"))
 
 
 @cache
@@ -43,7 +44,13 @@ def parsed(file: Path) -> ast.Module:
 
 
 def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
-    """Modules of zeronorm that a source imports: plainly, from the top of the package, or by a string."""
+    """Modules of zeronorm that a source imports."""
+    found = all_imported_modules(tree, package)
+    return {name for name in found if name.split(".")[0] == "zeronorm" and "." in name}
+
+
+def all_imported_modules(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
+    """Modules that a source imports: plainly, from the top of the package, or by a string."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -54,7 +61,7 @@ def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
             target = node.args[0]
             if isinstance(target, ast.Constant) and isinstance(target.value, str):
                 found.add(target.value)
-    return {name for name in found if name.split(".")[0] == "zeronorm" and "." in name}
+    return found
 
 
 def _imported_from(node: ast.ImportFrom, package: tuple[str, ...]) -> set[str]:
@@ -107,6 +114,26 @@ def test_every_way_to_import_is_seen(line):
     assert any(misplaced(("solvers", "svm"), tuple(name.split(".")[1:])) for name in names)
 
 
+def test_the_library_does_not_know_the_studies():
+    for file in [PACKAGE / "__init__.py", *FILES]:
+        package = ("zeronorm", *file.relative_to(PACKAGE).parts[:-1])
+        names = all_imported_modules(parsed(file), package)
+        assert "zeronorm_studies" not in {name.split(".")[0] for name in names}, file
+
+
+def test_the_studies_use_the_library_as_any_other_package_does():
+    """No name that begins with an underscore, and nothing of the other commands."""
+    wrong = []
+    for file in FILES_OF_STUDIES:
+        package = ("zeronorm_studies", *file.relative_to(STUDIES).parts[:-1])
+        for name in imported_modules(parsed(file), package):
+            parts = name.removesuffix(".__version__").split(".")
+            if "commands" in parts or any(part.startswith("_") for part in parts):
+                wrong.append(f"{file.relative_to(STUDIES)} must not import {name}")
+    assert len(FILES_OF_STUDIES) > 20
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_family_folders_hold_methods_only(family):
     for file in (PACKAGE / "selectors" / family).glob("*.py"):
@@ -117,8 +144,8 @@ def test_family_folders_hold_methods_only(family):
 def test_a_class_name_means_one_thing():
     """Classes that other files may import have names of their own."""
     homes: dict[str, list[str]] = {}
-    for file in FILES:
+    for file in [*FILES, *FILES_OF_STUDIES]:
         for node in parsed(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+                homes.setdefault(node.name, []).append(str(file))
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}

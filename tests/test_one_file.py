@@ -1,4 +1,4 @@
-"""A filter, a chart, a metric, a file format, a backend and a loss each come in one file, and appear everywhere."""
+"""A filter, chart, metric, file format, backend, loss or command comes in one file, and appears everywhere."""
 
 from __future__ import annotations
 
@@ -146,6 +146,19 @@ class PseudoHuber(Loss):
         return (1.0 + (f - y) ** 2) ** -1.5
 '''
 
+COMMAND = '''
+"""A command: it says how many letters a word has."""
+
+
+def add_to(app):
+    app.command("letters")(letters)
+
+
+def letters(word: str, twice: bool = False):
+    """Count the letters of a word, which is a sentence too long for the list of a parser that cuts sentences off."""
+    print(len(word) * (2 if twice else 1), "letters")
+'''
+
 
 RUN = "from zeronorm.cli.main import run\n"
 # Each file with the group of its entry point and code that meets what the file adds.
@@ -227,6 +240,16 @@ FILES = {
         "except ValueError as error:\n"
         "    print(error)\n",
     ),
+    "letters": (
+        COMMAND,
+        "zeronorm.commands",
+        RUN + "import sys\n"
+        "assert run(['methods']) == 0\n"
+        "assert 'outside_letters' not in sys.modules, 'an own command needs no other package'\n"
+        "assert run(['letters', 'word', '--twice']) == 0\n"
+        "assert run(['--help']) == 0\n"
+        "assert run(['letters']) == 2\n",
+    ),
 }
 ONE_AFTER_THE_OTHER = """
 import contextlib, io, json, sys, traceback
@@ -249,7 +272,8 @@ def run_outside(folder, files, code, given=""):
     entries = {}
     for name, (module, group, _) in files.items():
         (folder / f"outside_{name}.py").write_text(module)
-        entries.setdefault(group, []).append(f"{name} = outside_{name}")
+        target = ":add_to" if group == "zeronorm.commands" else ""
+        entries.setdefault(group, []).append(f"{name} = outside_{name}{target}")
     info = folder / "outside-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
@@ -299,6 +323,7 @@ def told(tmp_path_factory):
         ("format", ['"x2"', ".bars"]),
         ("backend", []),
         ("loss", ["The 'loss' parameter of Grafting must be 'auto', 'squared_error'"]),
+        ("letters", ["8 letters", "sentence too long for the"]),
     ],
 )
 def test_what_one_file_adds_appears_everywhere(told, name, printed):
@@ -324,3 +349,29 @@ def test_a_broken_extension_says_so(tmp_path):
     broken = {"outside": ("raise RuntimeError('broken')", "zeronorm.extensions", "")}
     said = run_outside(tmp_path, broken, code)
     assert "'outside' adds the extension 'outside' to zeronorm, but it cannot be loaded" in said
+
+
+def test_a_broken_command_says_so_and_the_others_work(tmp_path):
+    code = (
+        "import warnings\n"
+        "from zeronorm.cli.main import run\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    assert run(['broken']) == 2\n"
+        "    assert run(['letters', 'word']) == 0\n"
+        "assert len(caught) == 1\n"
+        "print(caught[0].message)\n"
+    )
+    files = {
+        "broken": ("raise RuntimeError('broken')", "zeronorm.commands", ""),
+        "letters": (COMMAND, "zeronorm.commands", ""),
+    }
+    said = run_outside(tmp_path, files, code)
+    assert "4 letters" in said
+    assert "'outside' adds the command 'broken' to zeronorm, but it cannot be loaded" in said
+
+
+def test_the_name_of_an_own_command_is_not_taken(tmp_path):
+    code = "from zeronorm.cli.main import run\nassert run(['letters', 'word']) == 0\nassert run(['methods']) == 0\n"
+    files = {"letters": (COMMAND, "zeronorm.commands", ""), "methods": (COMMAND, "zeronorm.commands", "")}
+    assert "arom" in run_outside(tmp_path, files, code)

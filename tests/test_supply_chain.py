@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -61,35 +62,49 @@ def check_wheel():
     return module
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT))
-    folder = tmp_path_factory.mktemp("dist")
+def built(project, folder):
+    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(project))
     return Path(next(iter(builder.build(directory=str(folder), versions=["standard"]))))
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return built(ROOT, tmp_path_factory.mktemp("dist"))
+
+
 def test_the_wheel_holds_all_sources_and_nothing_else(check_wheel, wheel):
-    assert check_wheel.problems(wheel) == []
+    assert check_wheel.problems(wheel, ROOT / "src") == []
+
+
+def test_the_wheel_of_the_library_has_no_studies(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        assert not [name for name in archive.namelist() if "studies" in name]
+
+
+def test_the_studies_are_a_wheel_of_their_own_with_the_same_version(check_wheel, wheel, tmp_path):
+    studies = built(ROOT / "studies", tmp_path)
+    assert check_wheel.problems(studies, ROOT / "studies" / "src") == []
+    assert studies.name == wheel.name.replace("zeronorm-", "zeronorm_studies-")
+    with zipfile.ZipFile(studies) as archive:
+        name = next(n for n in archive.namelist() if n.endswith(".dist-info/entry_points.txt"))
+        text = archive.read(name).decode()
+    assert text.split("\n")[:2] == ["[zeronorm.commands]", "study = zeronorm_studies.command:add_to"]
 
 
 def test_a_missing_and_a_foreign_file_are_noticed(check_wheel, wheel, tmp_path):
-    import zipfile
-
     other = tmp_path / wheel.name
     with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(other, "w") as changed:
         for name in whole.namelist():
             if name != "zeronorm/py.typed":
                 changed.writestr(name, whole.read(name))
         changed.writestr("zeronorm/data.csv", "1,2")
-    assert check_wheel.problems(other) == [
+    assert check_wheel.problems(other, ROOT / "src") == [
         "missing: zeronorm/py.typed",
         "does not belong there: zeronorm/data.csv",
     ]
 
 
 def test_the_wheel_asks_for_what_the_project_promises(wheel):
-    import zipfile
-
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         metadata = archive.read(name).decode()

@@ -6,7 +6,8 @@ names resolve through a generated index, the ``__init__.pyi`` of their package; 
 
 A package outside adds methods by decorating its classes with ``@register`` and naming them, or the modules
 they are in, as entry points of the group ``zeronorm.selectors``. Modules that enter something else (a chart, a
-metric, a file format, a backend, a loss) are named in the group ``zeronorm.extensions``.
+metric, a file format, a backend, a loss) are named in the group ``zeronorm.extensions``, functions that add a command
+to a ``typer.Typer`` in the group ``zeronorm.commands``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ T = TypeVar("T", bound=type)
 KINDS = ("selector", "meta", "model", "transformer")
 ENTRY_POINTS = "zeronorm.selectors"
 EXTENSIONS = "zeronorm.extensions"
+COMMANDS = "zeronorm.commands"
 
 
 @dataclass(frozen=True)
@@ -138,13 +140,9 @@ def names_in_sources() -> list[str]:
 
 @cache
 def _methods_of_other_packages() -> frozenset[str]:
-    """Names of the methods that installed packages announce; a package that is broken only loses its own."""
+    """Names of the methods that installed packages announce."""
     found: set[str] = set()
-    for point in metadata.entry_points(group=ENTRY_POINTS):
-        try:
-            found |= _announced(point.load())
-        except Exception as error:  # whatever another package does wrong must not stop this one
-            _warn_of_broken(point, "the method", error)
+    use_entry_points(ENTRY_POINTS, "method", lambda point: found.update(_announced(point.load())))
     return frozenset(found)
 
 
@@ -154,21 +152,22 @@ def load_extensions() -> None:
 
     Whoever looks up a chart, a metric, a file format, a backend or a loss by name calls this first.
     """
-    for point in metadata.entry_points(group=EXTENSIONS):
+    use_entry_points(EXTENSIONS, "extension", lambda point: point.load())
+
+
+def use_entry_points(group: str, kind: str, use: Callable[[metadata.EntryPoint], Any]) -> None:
+    """Hand each entry point of a group to ``use``; a package that is broken only loses its own, with a warning."""
+    for point in metadata.entry_points(group=group):
         try:
-            point.load()
-        except Exception as error:  # as above
-            _warn_of_broken(point, "the extension", error)
-
-
-def _warn_of_broken(point: metadata.EntryPoint, kind: str, error: Exception) -> None:
-    package = point.dist.name if point.dist is not None else point.value
-    warnings.warn(
-        f"The package {package!r} adds {kind} {point.name!r} to zeronorm, but it cannot be loaded "
-        f"({type(error).__name__}: {error}). Update or remove that package.",
-        RuntimeWarning,
-        stacklevel=4,
-    )
+            use(point)
+        except Exception as error:  # whatever another package does wrong must not stop this one
+            package = point.dist.name if point.dist is not None else point.value
+            warnings.warn(
+                f"The package {package!r} adds the {kind} {point.name!r} to zeronorm, but it cannot be loaded "
+                f"({type(error).__name__}: {error}). Update or remove that package.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
 
 def _announced(found: Any) -> set[str]:

@@ -53,7 +53,7 @@ def test_wrong_values_are_answered_in_whole_sentences(option, expected, data_fil
 
 
 def test_every_help_page_lists_examples_that_can_be_copied(capsys):
-    for command in ("select", "compare", "pack", "methods", "datasets", "report", "apply", "study", "demo"):
+    for command in ("select", "compare", "pack", "methods", "datasets", "report", "apply", "demo"):
         assert run([command, "--help"]) == 0
         page = capsys.readouterr().out
         assert "\n    zeronorm " in page[page.index("Examples:") :]

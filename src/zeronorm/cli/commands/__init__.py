@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from zeronorm.cli.commands import conversions, first_steps, listings, runs, study
+from zeronorm.cli.commands import conversions, first_steps, listings, runs
+from zeronorm.cli.commands.outside import CommandGroup, show_whole_summaries
 
 app = typer.Typer(
     name="zeronorm",
+    cls=CommandGroup,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (runs, conversions, listings, study, first_steps):
+for command in (runs, conversions, listings, first_steps):
     command.add_to(app)
-for entry in app.registered_commands:  # the whole first sentence, which the parser would cut off
-    entry.short_help = (getattr(entry.callback, "__doc__", None) or "").partition("\n")[0]
+show_whole_summaries(app)
 
 
 def _version(value: bool) -> None:

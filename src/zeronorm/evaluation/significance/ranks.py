@@ -170,11 +170,11 @@ def critical_difference(
     gaps = np.abs(ranks[:, None] - ranks[None, :]) / unit * np.sqrt(2)
     p_values = np.asarray(stats.studentized_range.sf(gaps, k, np.inf), dtype=np.float64)
     np.fill_diagonal(p_values, 1.0)
-    groups = tuple(names[i:j] for i, j in _runs_within(ranks, float(difference)))
+    groups = tuple(names[i:j] for i, j in runs_within(ranks, float(difference)))
     return CriticalDifference(names, ranks, float(difference), level, groups, p_values, test)
 
 
-def _runs_within(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]]:
+def runs_within(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]]:
     """Longest runs of two or more sorted ranks that span less than the difference."""
     ends = [int(np.searchsorted(ranks, rank + difference)) for rank in ranks]
     runs = [(start, end) for start, end in enumerate(ends) if end - start > 1]

@@ -32,7 +32,7 @@ from zeronorm.selectors.wrapping import labels_of
 from zeronorm.solvers.svm.linear import prefers_gram
 
 # Unlike methods by kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The roster for classes and the
-# mean log rank were chosen among 70 rosters of seven methods on the data sets `studies.real_data.TUNING`, the one for a
+# mean log rank were chosen among 70 rosters of seven methods on the data sets `TUNING` of the studies, the one for a
 # real target on two small data sets (boston, diabetes) and simulated problems.
 DEFAULT_METHODS = {
     "classification": ("fisher", "arom", "l1-svm", "rfe"),

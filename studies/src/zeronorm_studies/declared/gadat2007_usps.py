@@ -1,0 +1,338 @@
+"""Gadat and Younes 2007, section 5.2.3: handwritten digits."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.svm import SVC, LinearSVC
+
+from zeronorm.evaluation import Metric
+from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm_studies.machines import (
+    ENERGY_AFTER,
+    ENERGY_BEFORE,
+    digits_trial,
+    not_learned,
+    one_split,
+    usps_trial,
+)
+from zeronorm_studies.pages import PageTable, Section
+from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
+from zeronorm_studies.study import (
+    Arm,
+    Data,
+    FloatArray,
+    Plan,
+    Study,
+    published_split,
+    sample_of,
+    second_part_of,
+)
+
+DATA, PIXELS, OFW, RANDOM = "USPS", "USPS, pixels", "OFW", "random"
+PLAIN = "USPS, edges without sign"
+EDGES, SOFT_EDGES = "linear SVM, all edges", "linear SVM, all edges, C = 0.01"
+DRAWN = {size: f"10 voters a digit, {size} features drawn by OFW" for size in (40, 100)}
+UNIFORM = {size: f"10 voters a digit, {size} features drawn uniformly" for size in (40, 100)}
+LINEAR, POLYNOMIAL = "linear SVM", "polynomial SVM"
+N_VOTERS = 10
+ONE_SPLIT = "one published split, so no standard error"
+
+
+def _ofw(subset_size: int) -> dict[str, Any]:
+    return {"subset_size": subset_size, "bootstrap_size": 100}
+
+
+def _drawn(size: int, *data: str) -> tuple[Arm, Arm]:
+    """Votes with features drawn from the learned law and from the uniform one."""
+    settings = _ofw(size)
+    machine = LinearSVC(dual=False, max_iter=20_000)
+    learned, uniform = (
+        ClassVoters(OptimalFeatureWeighting(**law), machine, n_voters=N_VOTERS, subset_size=size)
+        for law in (settings, not_learned(settings))
+    )
+    errors = ("error_rate", VOTE_ERROR, MACHINE_ERROR)
+    return (
+        Arm(DRAWN[size], estimator=learned, only=data, metrics=(*errors, ENERGY_BEFORE, ENERGY_AFTER)),
+        Arm(UNIFORM[size], estimator=uniform, only=data, metrics=errors),
+    )
+
+
+def _pixels() -> Data:
+    return published_split(PIXELS, partial(sample_of, "usps"), partial(second_part_of, "usps"))
+
+
+def full() -> Plan:
+    edges = (DATA,)
+    arms = (
+        Arm(EDGES, only=(DATA, PLAIN)),
+        Arm(SOFT_EDGES, estimator=LinearSVC(C=0.01, dual=True), only=(DATA, PLAIN)),
+        *_drawn(40, DATA),
+        *_drawn(100, DATA, PLAIN),
+        Arm(OFW, "ofw", _ofw(100), only=edges),
+        Arm(RANDOM, "random", only=edges),
+        Arm(LINEAR, only=(PIXELS,)),
+        Arm(POLYNOMIAL, estimator=SVC(kernel="poly", degree=3, gamma=1 / 256), only=(PIXELS,)),
+    )
+    plain = one_split(PLAIN, partial(usps_trial, are_plain=True))
+    data = (one_split(DATA, usps_trial, version=3), plain, _pixels())
+    return Plan(data, arms, (40, 100), LinearSVC(dual=True), cap_s=1800.0)
+
+
+def quick() -> Plan:
+    settings = {**_ofw(10), "max_iter": 100}
+    arms = (Arm(OFW, "ofw", settings), Arm(RANDOM, "random"))
+    data = one_split(DATA, partial(digits_trial, 4))
+    return Plan((data,), arms, (10,), LinearSVC(dual=True, max_iter=20_000))
+
+
+def _learned_beats_random(results: Results) -> Judged:
+    return lower_mean(DATA, (OFW,), (RANDOM,), results.plan.sizes[0])(results)
+
+
+def _drawn_beat_uniform(metric: str, results: Results) -> Judged:
+    shown, agrees = [], True
+    for size in DRAWN:
+        learned, uniform = (results.mean(DATA, arm[size], None, metric) for arm in (DRAWN, UNIFORM))
+        shown.append(f"{size} features: {learned:.4f} against {uniform:.4f}")
+        agrees = agrees and learned < uniform
+    return Judged("; ".join(shown), agrees)
+
+
+def _ratios(results: Results) -> Judged:
+    ratios = {}
+    for size, arm in DRAWN.items():
+        after, before = (results.mean(DATA, arm, None, name) for name in ("energy_after", "energy_before"))
+        ratios[size] = after / before
+    shown = ", ".join(f"{size} features {ratio:.0%}" for size, ratio in ratios.items())
+    return Judged(f"training error after / before learning: {shown}", max(ratios.values()) < 1.0)
+
+
+def _beats_all_pixels(results: Results) -> Judged:
+    vote = results.mean(DATA, DRAWN[100], None)
+    others = {arm: results.mean(PIXELS, arm, None) for arm in (LINEAR, POLYNOMIAL)}
+    shown = ", ".join(f"{arm} on pixels {value:.4f}" for arm, value in others.items())
+    return Judged(f"vote {vote:.4f}, {shown}", vote < min(others.values()))
+
+
+def _section(results: Results) -> list[Section]:
+    rows = []
+    for size in DRAWN:
+        try:
+            energy = [results.mean(DATA, DRAWN[size], None, f"energy_{when}") for when in ("before", "after")]
+            test = [
+                results.mean(DATA, arm[size], None, name)
+                for name in ("machine_error", "vote_error")
+                for arm in (UNIFORM, DRAWN)
+            ]
+        except NotMeasured:
+            continue
+        rows.append((str(size), *(f"{100 * value:.2f}" for value in (*energy, *test))))
+    text = (
+        "Per cent. Training: mean error of machines for ten classes, trained on samples of 100 images, at "
+        "the beginning and at the end of learning. Test: errors in telling one digit from all others, averaged over "
+        "the digits, of single machines trained on all images and of the majority of the ten machines of a digit. "
+        "The paper calls its 3.2 % an average error rate; should it be one over these two-class problems, it is to be "
+        "compared with the last columns and not with the error of the vote among ten digits."
+    )
+    ceiling = _ceiling(results)
+    header = (
+        "features",
+        "training, before",
+        "training, after",
+        "one machine, uniform draws",
+        "one machine, learned draws",
+        "majority, uniform draws",
+        "majority, learned draws",
+    )
+    return [Section("Mean errors of drawn classifiers", (text, *ceiling), PageTable(header, tuple(rows)))]
+
+
+def _ceiling(results: Results) -> tuple[str, ...]:
+    """What linear machines make of all edges at once, the learned or drawn ones among them."""
+    shown = []
+    try:
+        for data in (DATA, PLAIN):
+            hard, soft, learned, uniform = (
+                100 * results.mean(data, arm, None) for arm in (EDGES, SOFT_EDGES, DRAWN[100], UNIFORM[100])
+            )
+            shown.append(
+                f"{data}: all edges {hard:.1f} % (C = 1) and {soft:.1f} % (C = 0.01), votes on 100 of them "
+                f"{learned:.1f} % (learned) and {uniform:.1f} % (uniform)"
+            )
+    except NotMeasured:
+        return ()
+    text = (
+        "Linear machines on all edges at once, an error that selection among these edges would have to beat: "
+    )
+    return (f"{text}{'; '.join(shown)}.",)
+
+
+STUDY = Study(
+    name="gadat2007-usps",
+    title="Optimal feature weighting on handwritten digits",
+    source="Gadat and Younes, JMLR 8 (2007), section 5.2.3",
+    about=(
+        "Binary edge detectors of the 16 × 16 images; published training and test parts, all images. The paper's "
+        "preprocessing of the detectors is not described fully, so their number differs from its 2418; the kind taken "
+        "here (with sign, blurred by one and two pixels) was chosen among ten by cross-validation on the training "
+        "images. As in the paper, one law is learned for all digits, and each digit has ten machines of its own, on "
+        "features drawn from the law, that tell it from the others; the digit with the most votes wins (of several the "
+        "one with the largest sum of decision values, our choice). The paper quotes from elsewhere 8.9 % for linear, "
+        "4 % for polynomial and 4.1 % for sigmoid machines and 2.7 % for the tangent distance; the first two are "
+        "computed here on the pixels (degree 3, our choice), the others are not. Edges without sign, blurred by one "
+        "pixel or not at all, which an earlier version of this page had, show how much depends on the detectors. The "
+        "quick version uses the small digits of scikit-learn."
+    ),
+    cost="about 20 minutes on one core; a cell is capped at 30 minutes.",
+    full=full,
+    quick=quick,
+    expectations=(
+        PublishedFigure(
+            "10 voters a digit with 100 features",
+            DATA,
+            DRAWN[100],
+            None,
+            3.2,
+            width=0.0,
+            decimals=1,
+            note=ONE_SPLIT,
+        ),
+        PublishedFigure(
+            "linear machine, no selection",
+            PIXELS,
+            LINEAR,
+            None,
+            8.9,
+            width=0.0,
+            decimals=1,
+            note=f"quoted by the paper; {ONE_SPLIT}",
+        ),
+        PublishedFigure(
+            "polynomial machine, no selection",
+            PIXELS,
+            POLYNOMIAL,
+            None,
+            4.0,
+            width=0.0,
+            decimals=0,
+            note=f"quoted by the paper; {ONE_SPLIT}",
+        ),
+        Claim(
+            "the vote is better than machines without selection",
+            "3.2 % against 8.9 % (linear) and 4 % (polynomial)",
+            "lower test error than both on the pixels",
+            _beats_all_pixels,
+            in_quick=False,
+        ),
+        Claim(
+            "learning lowers the mean training error",
+            "to around 90 % of the error before, whatever the number of features",
+            "ratio below 1 for 40 and 100 features",
+            _ratios,
+            in_quick=False,
+        ),
+        Claim(
+            "voters on learned draws beat voters on uniform draws",
+            "learning significantly improves the performance",
+            "lower test error of the vote for 40 and 100 features",
+            partial(_drawn_beat_uniform, "error_rate"),
+            in_quick=False,
+        ),
+        Claim(
+            "the same in telling one digit from the others",
+            "learning significantly improves the performance",
+            "lower mean test error of the ten majorities for 40 and 100 features",
+            partial(_drawn_beat_uniform, "vote_error"),
+            in_quick=False,
+        ),
+        Claim(
+            "learned features beat random features",
+            "learning significantly improves the performance",
+            "lower test error with the smallest size",
+            _learned_beats_random,
+        ),
+    ),
+    sections=_section,
+)
+
+
+# -- The vote of Gadat and Younes on several classes: for each class its own machines, class against rest --
+
+
+class ClassVoters(ClassifierMixin, BaseEstimator):
+    """One law over the features for all classes, and machines on features drawn from it for each class.
+
+    The class with the most votes wins; of several the one with the largest sum of decision values.
+
+    Parameters
+    ----------
+    selector : learns the law.
+    machine : two-class predictor with a ``decision_function``.
+    n_voters : machines for each class.
+    subset_size : features drawn for each machine, with replacement.
+    random_state : seed of the draws and of the law.
+    """
+
+    def __init__(
+        self,
+        selector: OptimalFeatureWeighting,
+        machine: Any,
+        *,
+        n_voters: int = 10,
+        subset_size: int = 100,
+        random_state: int = 0,
+    ) -> None:
+        self.selector = selector
+        self.machine = machine
+        self.n_voters = n_voters
+        self.subset_size = subset_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the law, then train the machines of each class."""
+        self.classes_ = np.unique(y)
+        self.selector_ = clone(self.selector).set_params(random_state=self.random_state).fit(X, y)
+        rng = np.random.default_rng(self.random_state)
+        weights = self.selector_.weights_ / self.selector_.weights_.sum()
+        self.voters_: list[list[tuple[NDArray[np.intp], Any]]] = []
+        for label in self.classes_:
+            draws = rng.choice(weights.size, size=(self.n_voters, self.subset_size), p=weights)
+            subsets = [np.unique(draw) for draw in draws]
+            self.voters_.append([(s, clone(self.machine).fit(X[:, s], y == label)) for s in subsets])
+        return self
+
+    def decisions(self, X: Any) -> FloatArray:
+        """Decision values of all machines, of shape (classes, voters, samples)."""
+        values = [[machine.decision_function(X[:, s]) for s, machine in voters] for voters in self.voters_]
+        return np.asarray(values, dtype=np.float64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the most votes."""
+        decisions = self.decisions(X)
+        votes, strength = (decisions > 0.0).sum(axis=1), decisions.sum(axis=1)
+        best = np.lexsort((strength, votes), axis=0)[-1]
+        return cast("NDArray[Any]", self.classes_[best])
+
+
+def error_of_each_vote(model: ClassVoters, X: Any, y: Any) -> float:
+    """Mean over the classes of the error of its majority in telling it from the rest; a draw counts half."""
+    share = (model.decisions(X) > 0.0).mean(axis=1)
+    belongs = np.asarray([y == label for label in model.classes_])
+    against = np.where(belongs, 1.0 - share, share)
+    return float(np.mean(0.5 * np.sign(against - 0.5) + 0.5))
+
+
+def error_of_each_machine(model: ClassVoters, X: Any, y: Any) -> float:
+    """Mean error of single machines in telling their class from the rest."""
+    says_yes = model.decisions(X) > 0.0
+    belongs = np.asarray([y == label for label in model.classes_])[:, None, :]
+    return float(np.mean(says_yes != belongs))
+
+
+VOTE_ERROR = Metric("vote_error", error_of_each_vote, response="model")
+MACHINE_ERROR = Metric("machine_error", error_of_each_machine, response="model")

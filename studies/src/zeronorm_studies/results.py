@@ -1,0 +1,311 @@
+"""What a study measured, and how it compares with what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from zeronorm.evaluation.significance import corrected_resampled_t, signed_rank
+from zeronorm.evaluation.significance.effects import standard_error
+from zeronorm_studies.study import FloatArray, Plan
+
+Row = dict[str, Any]
+
+
+class NotMeasured(ValueError):
+    """The results do not hold what was asked for; the message says why."""
+
+
+@dataclass(frozen=True)
+class PublishedDifference:
+    """Mean of a minus b over the same trials, with a two-sided p-value and the interval that goes with the test:
+    of the mean for the corrected t-test, of the pseudo-median for the signed rank test.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p_value: float
+    interval_of: str
+
+    def __str__(self) -> str:
+        interval = f"95 % of the {self.interval_of}: {self.low:+.4f} to {self.high:+.4f}"
+        return f"mean {self.mean:+.4f} ({interval}; p = {self.p_value:.3g})"
+
+
+class Results:
+    """All rows of a run: one per data set, arm, trial and size; ``seconds`` is the time of all its cells."""
+
+    def __init__(
+        self, plan: Plan, rows: list[Row], missing: dict[str, str] | None = None, seconds: float = 0.0
+    ) -> None:
+        self.plan = plan
+        self.seconds = seconds
+        self.rows = rows
+        self.missing = missing or {}
+        self._cells: dict[tuple[str, str, int | None], list[Row]] = {}
+        for row in rows:
+            self._cells.setdefault((row["data"], row["arm"], row["asked_size"]), []).append(row)
+
+    @property
+    def keys(self) -> list[tuple[str, str, int | None]]:
+        return list(self._cells)
+
+    def rows_of(self, data: str, arm: str, size: int | None) -> list[Row]:
+        """All trials of one cell of the table, in order."""
+        if arm in self.missing:
+            raise NotMeasured(f"{arm} was left out: {self.missing[arm]}")
+        found = self._cells.get((data, arm, size))
+        if not found:
+            raise NotMeasured(f"{arm} on {data} with size {size} is not part of this version of the study")
+        return sorted(found, key=lambda row: int(row["trial"]))
+
+    def values(self, data: str, arm: str, size: int | None, metric: str = "error_rate") -> FloatArray:
+        """A metric in every trial; an error if any trial has none, since means would not compare."""
+        rows = self.rows_of(data, arm, size)
+        failed = [row for row in rows if row.get(metric) is None]
+        if failed:
+            reason = failed[0]["error"] or f"{metric} is not measured for this method"
+            raise NotMeasured(f"{arm} on {data}: {len(failed)} of {len(rows)} trials: {reason}")
+        return np.asarray([row[metric] for row in rows], dtype=np.float64)
+
+    def mean(self, data: str, arm: str, size: int | None, metric: str = "error_rate") -> float:
+        return float(self.values(data, arm, size, metric).mean())
+
+    def mean_and_error(
+        self, data: str, arm: str, size: int | None, metric: str = "error_rate"
+    ) -> tuple[float, float]:
+        """Mean and its standard error; for resplits of one sample the corrected one (Nadeau & Bengio)."""
+        values = self.values(data, arm, size, metric)
+        if values.size < 2:
+            return float(values.mean()), 0.0
+        return float(values.mean()), standard_error(values, self.overlap(data, arm, size))
+
+    def overlap(self, data: str, arm: str, size: int | None) -> float:
+        """n_test / n_train of resplits, 0 for independent draws."""
+        if next(d.independent for d in self.plan.data if d.label == data):
+            return 0.0
+        rows = self.rows_of(data, arm, size)
+        return float(np.mean([row["n_test"] / row["n_train"] for row in rows]))
+
+    def difference(
+        self, data: str, a: str, b: str, size: int | None, metric: str = "error_rate", b_size: Any = "same"
+    ) -> PublishedDifference:
+        """a minus b on the same trials: signed rank test for draws, corrected t-test for resplits."""
+        left = self.values(data, a, size, metric)
+        right = self.values(data, b, size if b_size == "same" else b_size, metric)
+        overlap = self.overlap(data, a, size)
+        if overlap == 0.0:
+            test: Any = signed_rank(left, right)
+        else:
+            row = self.rows_of(data, a, size)[0]
+            try:
+                # As published: the papers' own comparisons are repeated with the test of Nadeau & Bengio.
+                test = corrected_resampled_t(
+                    left, right, n_train=row["n_train"], n_test=row["n_test"], common=0.0
+                )
+            except ValueError as error:
+                raise NotMeasured(f"{a} and {b} on {data} cannot be compared: {error}") from error
+        effect = test.difference
+        kind = "pseudo-median" if overlap == 0.0 else "mean"
+        return PublishedDifference(
+            float(np.mean(left - right)), effect.low, effect.high, float(test.p_value), kind
+        )
+
+    def selections(self, data: str, arm: str, size: int | None) -> list[list[int]]:
+        """The selected columns in every trial that has a result; an error if none has."""
+        rows = self.rows_of(data, arm, size)
+        found = [row["selected"] for row in rows if row["selected"] is not None]
+        if not found:
+            raise NotMeasured(f"{arm} on {data}: no selection in {len(rows)} trials: {rows[0]['error']}")
+        return found
+
+
+# -- Published figures and claims, and the rules by which ours are compared with them --
+
+
+Origin = Literal["figure", "claim", "from memory", "expected here"]
+Verdict = Literal["agrees", "differs", "not measured"]
+
+ROUNDING_SLACK = 0.02
+"""Share of half a unit in the last place that rounding on another machine may add."""
+
+ORIGINS = {
+    "figure": "a number printed in the paper",
+    "claim": "a statement of the paper's text",
+    "from memory": "believed from memory of the original, not from a source at hand",
+    "expected here": "what the mathematics or our own calculation predicts, not a statement of the paper",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the comparison."""
+
+    what: str
+    origin: Origin
+    published: str
+    ours: str
+    verdict: Verdict
+    rule: str
+    note: str = ""
+
+
+class Judged(NamedTuple):
+    """The outcome of checking a claim: what we saw, and whether it agrees."""
+
+    ours: str
+    agrees: bool
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A published mean of a metric, compared with ours by standard errors.
+
+    ``scale`` turns our value into the published unit (100 for per cent); a ``width`` of 0 is for one fixed split,
+    where ours must round to the printed number, which has so many ``decimals``. A share of errors in one random
+    division of ``one_division_of`` test samples has a standard error of its own, which counts too.
+    """
+
+    what: str
+    data: str
+    arm: str
+    size: int | None
+    value: float
+    metric: str = "error_rate"
+    scale: float = 100.0
+    unit: str = " %"
+    width: float = 2.0
+    decimals: int = 2
+    origin: Origin = "figure"
+    in_quick: bool = False
+    note: str = ""
+    one_division_of: int | None = None
+
+    @property
+    def rule(self) -> str:
+        if self.width == 0.0:
+            return "equal to the printed decimals"
+        rule = f"|ours − published| ≤ {self.width:g} standard errors, corrected for resplits"
+        if self.one_division_of is None:
+            return rule
+        return f"{rule}, with that of the published one ({self.error_of_published:.2f}, {self.one_division_of} samples)"
+
+    @property
+    def error_of_published(self) -> float:
+        """Binomial standard error in the published unit; 0 where it is not known."""
+        share = self.value / self.scale
+        variance = 0.0 if self.one_division_of is None else share * (1.0 - share) / self.one_division_of
+        return float(self.scale * np.sqrt(variance))
+
+    def judge(self, results: Results) -> Finding:
+        shown, rule = f"{self.value:g}{self.unit}", self.rule
+        try:
+            mean, error = results.mean_and_error(self.data, self.arm, self.size, self.metric)
+        except NotMeasured as reason:
+            return Finding(self.what, self.origin, shown, str(reason), "not measured", rule, self.note)
+        mean, error = mean * self.scale, error * self.scale
+        values = results.values(self.data, self.arm, self.size, self.metric)
+        reach = self.width * float(np.hypot(error, self.error_of_published))
+        if self.width == 0.0:
+            reach = (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals
+        verdict: Verdict = "agrees" if abs(mean - self.value) <= reach else "differs"
+        ours = f"{mean:.2f}{self.unit}"
+        if values.size > 1:
+            plain = self.scale * float(values.std(ddof=1)) / np.sqrt(values.size)
+            ours = f"{mean:.2f} ± {error:.2f}{self.unit} (sd/√J: {plain:.2f})"
+        return Finding(self.what, self.origin, shown, ours, verdict, rule, self.note)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that the results must bear out; ``check`` looks at them."""
+
+    what: str
+    published: str
+    rule: str
+    check: Callable[[Results], Judged]
+    origin: Origin = "claim"
+    in_quick: bool = True
+    note: str = ""
+
+    def judge(self, results: Results) -> Finding:
+        try:
+            judged = self.check(results)
+        except NotMeasured as reason:
+            return self._finding(str(reason), "not measured")
+        return self._finding(judged.ours, "agrees" if judged.agrees else "differs")
+
+    def _finding(self, ours: str, verdict: Verdict) -> Finding:
+        return Finding(self.what, self.origin, self.published, ours, verdict, self.rule, self.note)
+
+
+Expectation = PublishedFigure | Claim
+
+
+# -- Rules that several studies use --
+
+
+Check = Callable[[Results], Judged]
+LEVEL = 0.05
+
+
+def lower_mean(
+    data: str, better: Iterable[str], worse: Iterable[str], size: int | None, metric: str = "error_rate"
+) -> Check:
+    """Every one of ``better`` has a lower mean than every one of ``worse``."""
+    better, worse = tuple(better), tuple(worse)
+
+    def check(results: Results) -> Judged:
+        left = {arm: results.mean(data, arm, size, metric) for arm in better}
+        right = {arm: results.mean(data, arm, _size(results, arm, size), metric) for arm in worse}
+        shown = ", ".join(f"{arm} {value:.4g}" for arm, value in {**left, **right}.items())
+        return Judged(shown, max(left.values()) < min(right.values()))
+
+    return check
+
+
+def significantly_lower(data: str, better: str, worse: Iterable[str], size: int | None) -> Check:
+    """``better`` has a lower error than each of ``worse``, p < 0.05 on the same trials."""
+    worse = tuple(worse)
+
+    def check(results: Results) -> Judged:
+        found = {
+            arm: results.difference(data, better, arm, size, b_size=_size(results, arm, size))
+            for arm in worse
+        }
+        shown = "; ".join(f"{better} − {arm}: {difference}" for arm, difference in found.items())
+        return Judged(shown, all(d.mean < 0 and d.p_value < LEVEL for d in found.values()))
+
+    return check
+
+
+def indistinguishable(data: str, arms: Iterable[str], size: int | None) -> Check:
+    """No pair of arms differs, p ≥ 0.05 divided by the number of pairs (Bonferroni)."""
+    arms = tuple(arms)
+
+    def check(results: Results) -> Judged:
+        pairs = [(a, b) for i, a in enumerate(arms) for b in arms[i + 1 :]]
+        found = [(a, b, results.difference(data, a, b, size)) for a, b in pairs]
+        shown = "; ".join(f"{a} − {b}: {difference}" for a, b, difference in found)
+        return Judged(shown, all(d.p_value >= LEVEL / len(pairs) for _, _, d in found))
+
+    return check
+
+
+def within(data: str, a: str, b: str, size: int | None, margin: float) -> Check:
+    """The means of two arms are within ``margin`` of each other."""
+
+    def check(results: Results) -> Judged:
+        left, right = results.mean(data, a, size), results.mean(data, b, size)
+        return Judged(f"{a} {left:.4g}, {b} {right:.4g}", abs(left - right) <= margin)
+
+    return check
+
+
+def _size(results: Results, arm: str, size: int | None) -> int | None:
+    """Arms that keep all features have no size to ask for."""
+    return None if next(a.keeps_all for a in results.plan.arms if a.label == arm) else size

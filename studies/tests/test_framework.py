@@ -1,0 +1,339 @@
+"""Rules, journal, caps and pages of the study framework, on studies made for the purpose."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy import stats
+
+from zeronorm.resampling.journal import Journal
+from zeronorm_studies import runner as workers
+from zeronorm_studies.pages import Page, PageTable, Section, build_page, to_html, to_markdown, write_study
+from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results
+from zeronorm_studies.runner import failed_cell, run_capped, run_study
+from zeronorm_studies.study import (
+    Arm,
+    Data,
+    Plan,
+    Study,
+    StudyError,
+    Trial,
+    folds,
+    generated,
+    get_study,
+    resplits,
+)
+
+
+def draw(trial):
+    rng = np.random.default_rng(trial)
+    X = rng.normal(size=(40, 6))
+    return Trial(X, (X[:, 0] > 0).astype(int), np.arange(20), np.arange(20, 40))
+
+
+TWO_ARMS = (Arm("Fisher", "fisher"), Arm("random", "random"))
+
+
+def plan(arms=TWO_ARMS, n_trials=3, sizes=(1,)):
+    return Plan((Data("toy", draw, n_trials, independent=True),), arms, sizes)
+
+
+def study(make, expectations=()):
+    return Study("made-here", "A title", "a source", "About it.", "nothing", make, make, tuple(expectations))
+
+
+def results_with(errors, *, independent=True, n_train=80, n_test=20):
+    """Results whose errors are known, to check the rules by hand."""
+    data = Data("toy", draw, len(errors["a"]), independent=independent)
+    arms = tuple(Arm(name, "fisher") for name in errors)
+    rows = [
+        {
+            "data": "toy",
+            "arm": arm,
+            "trial": t,
+            "asked_size": 1,
+            "error": None,
+            "selected": [0],
+            "error_rate": value,
+            "n_train": n_train,
+            "n_test": n_test,
+            "n_selected": 1,
+            "fit_seconds": 0.1,
+        }
+        for arm, values in errors.items()
+        for t, value in enumerate(values)
+    ]
+    return Results(Plan((data,), arms, (1,)), rows)
+
+
+@pytest.mark.parametrize(("published", "verdict"), [(20.0, "agrees"), (24.0, "agrees"), (27.0, "differs")])
+def test_published_figures_are_compared_by_standard_errors(published, verdict):
+    values = [0.1, 0.2, 0.3, 0.2, 0.1, 0.3, 0.2, 0.2]
+    results = results_with({"a": values})
+    mean, error = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
+    assert (abs(published / 100 - mean) <= 2 * error) == (verdict == "agrees")
+    assert PublishedFigure("x", "toy", "a", 1, published).judge(results).verdict == verdict
+
+
+@pytest.mark.parametrize(("n_test", "verdict"), [(None, "differs"), (2000, "differs"), (100, "agrees")])
+def test_a_published_figure_of_one_division_has_an_error_of_its_own(n_test, verdict):
+    """27 % of 100 samples are known to 4.4 points, of 2000 to 1.0; ours, 20 %, to 2.7."""
+    results = results_with({"a": [0.1, 0.2, 0.3, 0.2, 0.1, 0.3, 0.2, 0.2]})
+    finding = PublishedFigure("x", "toy", "a", 1, 27.0, one_division_of=n_test).judge(results)
+    assert finding.verdict == verdict
+    if n_test == 100:
+        assert "(4.44, 100 samples)" in finding.rule
+
+
+@pytest.mark.parametrize(("decimals", "verdict"), [(2, "differs"), (1, "agrees"), (0, "agrees")])
+def test_on_one_split_ours_must_round_to_the_printed_number(decimals, verdict):
+    figure = PublishedFigure("x", "toy", "a", 1, 7.3, width=0.0, decimals=decimals)
+    assert figure.judge(results_with({"a": [0.0734]})).verdict == verdict
+    assert figure.judge(results_with({"a": [0.083]})).verdict == "differs"
+
+
+def test_standard_error_of_resplits_is_corrected():
+    values = [0.1, 0.2, 0.3, 0.2]
+    _, error = results_with({"a": values}, independent=False).mean_and_error("toy", "a", 1)
+    assert error == pytest.approx(np.sqrt((1 / 4 + 20 / 80) * np.var(values, ddof=1)))
+
+
+def test_difference_is_a_minus_b():
+    results = results_with({"a": [0.1, 0.15, 0.2, 0.1, 0.12, 0.11], "b": [0.3, 0.32, 0.35, 0.4, 0.31, 0.33]})
+    found = results.difference("toy", "a", "b", 1)
+    assert found.mean == pytest.approx(-0.205)
+    assert found.p_value < 0.05
+
+
+def test_resplits_are_compared_by_the_test_of_the_papers():
+    """Differences 1, 2, 3, 4 in hundredths: mean 2.5, variance 5/3, and Nadeau and Bengio's factor 1/4 + 20/80."""
+    results = results_with({"a": [0.12, 0.14, 0.16, 0.18], "b": [0.11, 0.12, 0.13, 0.14]}, independent=False)
+    found = results.difference("toy", "a", "b", 1)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(2.5 / np.sqrt(0.5 * 5 / 3), 3))
+
+
+def test_a_trial_without_result_is_not_averaged_away():
+    results = results_with({"a": [0.1, None, 0.3]})
+    results.rows[1]["error"] = "timeout: too long"
+    with pytest.raises(NotMeasured, match="1 of 3 trials: timeout"):
+        results.mean("toy", "a", 1)
+    finding = PublishedFigure("x", "toy", "a", 1, 20.0).judge(results)
+    assert finding.verdict == "not measured"
+
+
+def test_no_statement_is_made_about_selections_that_nobody_made():
+    results = results_with({"a": [None, None]})
+    for row in results.rows:
+        row.update(selected=None, error="DataError: not on this machine")
+    with pytest.raises(NotMeasured, match="no selection in 2 trials: DataError: not on this machine"):
+        results.selections("toy", "a", 1)
+
+
+def test_a_missing_method_is_an_error_and_never_silent():
+    arms = (Arm("Fisher", "fisher"), Arm("new", "not-a-method"))
+    with pytest.raises(StudyError, match="new \\(not registered: not-a-method\\)"):
+        run_study(study(lambda: plan(arms)), in_process=True)
+    made = study(lambda: plan(arms))
+    results = run_study(made, in_process=True, allow_missing=True)
+    assert "not registered: not-a-method" in to_markdown(build_page(made, results, quick=False))
+
+
+def test_a_study_resumes_from_its_journal(tmp_path, monkeypatch):
+    made = study(plan)
+    first = run_study(made, in_process=True, journal=tmp_path)
+    files = sorted(tmp_path.glob("*.json"))
+    assert len(files) == 6
+    files[0].unlink()
+    computed = []
+    original = workers.run_cell
+    monkeypatch.setattr(workers, "run_cell", lambda *args: computed.append(args) or original(*args))
+    again = run_study(made, in_process=True, journal=tmp_path)
+    assert len(computed) == 1
+    assert [r["error_rate"] for r in again.rows] == [r["error_rate"] for r in first.rows]
+
+
+def test_other_settings_are_other_work(tmp_path):
+    run_study(study(plan), in_process=True, journal=tmp_path)
+    other = (Arm("Fisher", "fisher", {"variant": "overall"}), Arm("random", "random"))
+    run_study(study(lambda: plan(other)), in_process=True, journal=tmp_path)
+    assert len(list(tmp_path.glob("*.json"))) == 9
+
+
+def test_the_relevant_feature_gives_the_lower_error():
+    results = run_study(study(plan), in_process=True)
+    assert results.mean("toy", "Fisher", 1) < results.mean("toy", "random", 1)
+
+
+def test_a_cell_that_takes_too_long_is_a_timeout_and_other_trials_are_not_tried_where_the_plan_says_so():
+    made = get_study("systematic")
+    assert made.quick().one_timeout_is_enough
+    cells = dict(run_capped(made.quick, [(0, 1, 0), (0, 1, 1)], n_jobs=1, cap_s=1e-6))
+    assert list(cells) == [(0, 1, 0), (0, 1, 1)]
+    assert {row["error"] for row in cells[0, 1, 0]["rows"]} == {"timeout: not finished after 1e-06 s"}
+    assert "an earlier trial took too long" in cells[0, 1, 1]["rows"][0]["error"]
+
+
+def test_timeouts_are_results_and_are_tried_again_under_a_larger_cap(tmp_path):
+    made = study(plan)
+    run_study(made, in_process=True, journal=tmp_path)
+    late = failed_cell(plan(), TWO_ARMS[0], "timeout: not finished after 5 s", 5.0)
+    journal = Journal(tmp_path)
+    for key in journal.finished():
+        journal.write(key, late)
+    kept = run_study(made, in_process=True, journal=tmp_path, cap_s=5.0)
+    assert all(row["error"].startswith("timeout") for row in kept.rows)
+    assert "timeout: not finished" in to_markdown(build_page(made, kept, quick=False))
+    again = run_study(made, in_process=True, journal=tmp_path, cap_s=6.0)
+    assert all(row["error"] is None for row in again.rows)
+
+
+def test_processes_and_this_process_agree():
+    made = get_study("huang2008-time")
+    here = run_study(made, quick=True)
+    there = run_study(made, quick=True, in_process=False)
+    assert [row["selected"] for row in here.rows] == [row["selected"] for row in there.rows]
+
+
+def test_claims_are_judged_by_their_check():
+    results = results_with({"a": [0.1, 0.2]})
+    for agrees, verdict in ((True, "agrees"), (False, "differs")):
+        claim = Claim("x", "y", "rule", lambda r, agrees=agrees: Judged("seen", agrees))
+        assert claim.judge(results).verdict == verdict
+
+
+def test_pages_escape_what_they_show():
+    table = PageTable(("a|b", "<c>"), (("x | y\nz", "<script>"),))
+    page = Page("<t>", "s", (Section("h & h", ("p < q",), table),))
+    assert "x \\| y z" in to_markdown(page)
+    html = to_html(page)
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_files_are_written_whole(tmp_path):
+    made = study(plan)
+    results = run_study(made, in_process=True)
+    page = build_page(made, results, quick=False, provenance=[("date", "today")])
+    written = write_study(tmp_path, "made-here", page, results)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(p.name for p in written)
+    rows = [json.loads(line) for line in (tmp_path / "made-here.jsonl").read_text().splitlines()]
+    assert len(rows) == 6
+    assert "today" in (tmp_path / "made-here.md").read_text()
+
+
+def test_unknown_studies_are_explained():
+    with pytest.raises(StudyError, match=re.escape("weston2003-linear")):
+        get_study("weston2003-linar")
+
+
+# -- trials ---------------------------------------------------------------------------------------------
+
+
+def sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    X[0, 0] = np.nan
+    return X, np.arange(30) % 2
+
+
+def test_the_same_number_gives_the_same_trial_and_parts_do_not_overlap():
+    for data in (
+        resplits("s", sample, n_trials=3, test_size=0.2),
+        folds("f", sample, n_folds=3),
+    ):
+        one, two = data.draw(1), data.draw(1)
+        np.testing.assert_array_equal(one.test, two.test)
+        assert not set(one.train) & set(one.test)
+        assert set(data.draw(0).test) != set(one.test)
+
+
+def test_folds_cover_every_sample_once():
+    data = folds("f", sample, n_folds=3)
+    assert sorted(np.concatenate([data.draw(t).test for t in range(3)])) == list(range(30))
+
+
+def test_missing_values_are_filled_from_the_training_part_only():
+    X, y = sample()
+    X[5:10, 1] = np.nan
+    data = resplits("s", lambda: (X, y), n_trials=1, test_size=0.3)
+    trial = data.draw(0)
+    expected = np.nanmedian(X[trial.train, 1])
+    assert np.all(trial.X[5:10, 1] == expected)
+    assert np.isnan(X[5, 1])
+
+
+def test_generated_training_parts_have_both_classes():
+    def make(n, random_state):
+        y = np.r_[np.ones(5, dtype=int), np.zeros(n - 5, dtype=int)]
+        return np.arange(float(n))[:, None], y, None
+
+    trial = generated("g", make, n_train=5, n_test=20, n_trials=1).draw(0)
+    assert set(trial.y[trial.train]) == {0, 1}
+    assert sorted(trial.X[:, 0]) == list(range(25))
+
+
+def test_cells_through_the_parallel_backend_in_force_are_the_same(tmp_path):
+    def what(results):
+        return [{key: value for key, value in row.items() if "seconds" not in key} for row in results.rows]
+
+    here = run_study(study(plan), in_process=True)
+    with parallel_config(backend="threading"):
+        elsewhere = run_study(study(plan), elsewhere=True, journal=tmp_path)
+    assert what(elsewhere) == what(here)
+    assert len(list(tmp_path.glob("*.json"))) > 0
+
+
+def test_a_method_is_clearly_worse_where_its_whole_interval_is():
+    from zeronorm_studies.declared.defaults import clearly_worse, gains
+
+    errors = {  # by data set: the Fisher score and a method, in three folds
+        "steadily worse": ([0.20, 0.22, 0.21], [0.30, 0.32, 0.31]),
+        "worse by less than a point": ([0.20, 0.22, 0.21], [0.206, 0.226, 0.216]),
+        "worse in one fold": ([0.20, 0.22, 0.21], [0.20, 0.22, 0.51]),
+        "better": ([0.20, 0.22, 0.21], [0.10, 0.12, 0.11]),
+    }
+    rows = [
+        {"data": data, "arm": arm, "trial": t, "asked_size": 5, "balanced_error_rate": value}
+        for data, both in errors.items()
+        for arm, values in zip(("fisher", "a"), both, strict=True)
+        for t, value in enumerate(values)
+    ]
+    results = Results(plan(), rows)
+    assert gains(results, "a", "fisher")["worse in one fold"] == pytest.approx(-0.1)
+    assert clearly_worse(results, "a", "fisher") == ["steadily worse"]
+
+
+def test_in_regression_no_error_is_larger_than_that_of_the_mean():
+    from zeronorm_studies.declared.defaults import gains
+
+    explained = {"lasso": (0.75, 0.5), "scikit-learn f_regression": (0.5, -40.0)}
+    rows = [
+        {"data": "one", "arm": arm, "trial": t, "asked_size": 5, "r2": value}
+        for arm, values in explained.items()
+        for t, value in enumerate(values)
+    ]
+    results = Results(replace(plan(), metrics=("r2",)), rows)
+    assert gains(results, "lasso", "scikit-learn f_regression") == pytest.approx({"one": (0.25 + 0.5) / 2})
+
+
+def test_a_claim_on_data_never_looked_at_leaves_the_others_out():
+    from zeronorm_studies.declared.defaults import FRESH_DATA
+    from zeronorm_studies.real_data import FRESH, TUNING, UNSEEN
+
+    assert not {*FRESH} & {*TUNING, *UNSEEN}
+    gain = {**dict.fromkeys(UNSEEN, 0.2), **dict.fromkeys(FRESH, -0.1)}
+    rows = [
+        {"data": data, "arm": arm, "trial": 0, "asked_size": 5, "balanced_error_rate": value}
+        for data, gained in gain.items()
+        for arm, value in (("fisher", 0.5), ("consensus", 0.5 - gained))
+    ]
+    results = Results(plan(), rows)
+    claims = {c.what: c for c in FRESH_DATA.expectations if c.what.startswith("consensus is better")}
+    on_all, on_fresh = (claim.check(results) for claim in claims.values())
+    assert on_all.agrees
+    assert f"on {len(UNSEEN) + len(FRESH)} data sets" in on_all.ours
+    assert not on_fresh.agrees
+    assert "gain -10.00 points" in on_fresh.ours
