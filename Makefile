@@ -16,7 +16,7 @@ OLDEST = 'highspy==1.7.*' 'joblib==1.3.*' 'numba==0.60.*' 'numpy==1.26.*' 'sciki
 # Where the tests on a GPU run: an interpreter with torch for CUDA or CuPy.
 GPU_PYTHON ?= $(BIN)/python
 
-.PHONY: demo test test-oldest test-slow test-gpu mutation bench docs docs-quick release-check lint format index warmup browser clean
+.PHONY: demo test test-oldest test-slow test-gpu mutation house bench docs docs-quick release-check lint format index warmup browser clean
 
 $(VENV)/.dev: pyproject.toml studies/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,14 +25,13 @@ $(VENV)/.dev: pyproject.toml studies/pyproject.toml
 	touch $@
 
 # Only what the commands and the report need, by the pip that is there, where there is one: an own pip takes
-# five seconds. Modules are compiled when they are first used, not all before. From 0.29 on typer needs pydantic,
-# whose long index alone takes pip five seconds.
+# five seconds. Modules are compiled when they are first used, not all before.
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	if $(PYTHON) -m pip --python $(BIN)/python --version > /dev/null 2>&1; \
 	then pip="$(PYTHON) -m pip --python $(BIN)/python"; \
 	else $(BIN)/python -m ensurepip > /dev/null; pip="$(BIN)/python -m pip"; fi; \
-	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]' 'typer<0.29'
+	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
@@ -65,6 +64,9 @@ test-gpu: $(VENV)/.dev  ## the operations and methods on a CUDA device; skipped,
 
 mutation: $(VENV)/.dev  ## faults put in one at a time, each of which a test should notice
 	$(TEST_THREADS) $(BIN)/python tests/mutation/run.py
+
+house: $(VENV)/.dev  ## how simple the package is: files, functions and depth of a fit, classes, constants, lines
+	$(BIN)/python tools/house.py
 
 bench: $(VENV)/.bench  ## speed against peers, ratios measured in one run
 	$(BIN)/python benchmarks/run.py

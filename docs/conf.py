@@ -81,6 +81,8 @@ _ALONE = (
     "glossary",
     "trust",
     "references",
+    "parameters",
+    "architecture",
     "changelog",
     "contributing",
 )

@@ -1,4 +1,4 @@
-"""Pages that follow from the code and from committed results: API, commands, studies, performance, references."""
+"""Pages that follow from the code and from committed results: API, commands, parameters, studies, times, references."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from method_cards import full_reference, references, table
 
 from zeronorm._index import EXPORTS
 from zeronorm.registry import all_methods
+from zeronorm.selection.parameters import VOCABULARY
 
 # Packages with public names beside the registered methods, and what they are for.
 PACKAGES = {
@@ -33,6 +34,7 @@ def write_pages(docs: Path) -> None:
     (docs / "api").mkdir(exist_ok=True)
     (docs / "api" / "index.rst").write_text(api(), encoding="utf-8")
     (docs / "api" / "commands.rst").write_text(commands(), encoding="utf-8")
+    (docs / "parameters.rst").write_text(parameters(), encoding="utf-8")
     (docs / "papers.rst").write_text(papers(docs / "studies"), encoding="utf-8")
     (docs / "performance.rst").write_text(performance(docs.parent / "benchmarks"), encoding="utf-8")
     (docs / "references.rst").write_text(reference_list(), encoding="utf-8")
@@ -96,6 +98,29 @@ def _entry(package: str, name: str, found: Any) -> list[str]:
     if callable(found):
         return [f".. autofunction:: {full}", ""]
     return [f".. autodata:: {full}", "   :no-value:", ""]
+
+
+# -- Parameters ---------------------------------------------------------------------------------------
+
+
+def parameters() -> str:
+    """Every constructor parameter of the library: what it may be and what it means."""
+    lines = [
+        *heading("Parameters"),
+        "A constructor parameter has one name and one meaning in the whole library. The checks in ``fit``, the errors",
+        "and the sections *Parameters* of all classes come from ``zeronorm.selection.parameters.VOCABULARY``, and so",
+        "does this page. Besides what the second column says, a class may allow None and the words that it lists.",
+        "",
+    ]
+    rows = [
+        [
+            f"``{name}``",
+            literal(word.kind.must_be) if word.kind else "a word that the class lists",
+            re.sub(r"(?<=\w)_(?=[\"'])", r"\\_", word.meaning),  # a name in quotes is no link
+        ]
+        for name, word in sorted(VOCABULARY.items(), key=lambda item: item[0].lower())
+    ]
+    return "\n".join([*lines, *table(["name", "must be", "meaning"], rows)])
 
 
 # -- Command line -------------------------------------------------------------------------------------

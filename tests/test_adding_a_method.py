@@ -75,12 +75,12 @@ def enlarged(tmp_path_factory):
     without = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(zeronorm.__file__).parent, folder / "src" / "zeronorm", ignore=without)
     (folder / "tests" / "selectors" / "filters").mkdir(parents=True)
-    for name in ("conftest", *(f"test_{check}" for check in CHECKS)):
-        shutil.copy(ROOT / "tests" / f"{name}.py", folder / "tests")
+    for check in CHECKS:
+        shutil.copy(ROOT / "tests" / f"test_{check}.py", folder / "tests")
     shutil.copy(ROOT / "tests" / "selectors" / "test_snapshots.py", folder / "tests" / "selectors")
     shutil.copytree(ROOT / "tests" / "selectors" / "snapshots", folder / "tests" / "selectors" / "snapshots")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=without)
-    for name in ("benchmarks", "pyproject.toml", "CONTRIBUTING.md"):
+    for name in ("benchmarks", "studies", "conftest.py", "pyproject.toml", "CONTRIBUTING.md"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "src/zeronorm/selectors/filters/deviation.py").write_text(METHOD.lstrip(), encoding="utf-8")
     (folder / "tests/selectors/filters/test_deviation.py").write_text('"""Its own test."""\n')
@@ -90,7 +90,7 @@ def enlarged(tmp_path_factory):
 
 def run(folder, *arguments):
     environment = os.environ | {
-        "PYTHONPATH": str(folder / "src"),
+        "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(ROOT / "studies" / "src")]),
         "NUMBA_CACHE_DIR": str(folder / "numba"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }

@@ -19,9 +19,10 @@ from sklearn.base import clone
 from zeronorm import as_design
 from zeronorm.datasets.catalogue import BUNDLED
 from zeronorm.registry import all_methods
+from zeronorm.selection.parameters import VOCABULARY
 
 DOCS = Path(__file__).parents[1] / "docs"
-GENERATED = {"papers.rst", "performance.rst", "references.rst"}
+GENERATED = {"papers.rst", "parameters.rst", "performance.rst", "references.rst"}
 PAGES = [
     page
     for page in sorted([*DOCS.glob("*.rst"), *DOCS.glob("guide/*.rst")])
@@ -128,6 +129,11 @@ def test_generated_pages_are_complete(cards):
     assert all(f"zeronorm {command.name}" in page for command in app.registered_commands if command.name)
     assert "zeronorm study" in page
     assert "API reference" in generated_pages.api()
+    parameters = generated_pages.parameters()
+    rows = re.findall(r"^   \* - ``(\w+)``\n     - (.+)\n     - (.+)$", parameters, re.MULTILINE)
+    shown = {name: meaning.replace("\\_", "_") for name, _, meaning in rows}
+    assert shown == {name: word.meaning for name, word in VOCABULARY.items()}
+    assert {must_be for name, must_be, _ in rows if name == "n_jobs"} == {VOCABULARY["n_jobs"].kind.must_be}
     papers = generated_pages.papers(DOCS / "studies")
     assert papers.count(".. dropdown::") >= 17
     agree, differ = map(int, re.findall(r"(\d+) agree and (\d+) differ\.", papers)[0])

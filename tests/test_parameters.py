@@ -6,7 +6,6 @@ import inspect
 import re
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,14 +148,6 @@ def test_the_docstring_describes_every_parameter_with_type_and_default(method):
         default = "" if parameter.default is inspect.Parameter.empty else f", default={parameter.default!r}"
         assert re.search(rf"^{name} : .+{re.escape(default)}\n    \S", text, re.MULTILINE), name
         assert VOCABULARY[name].meaning.split()[0] in text
-
-
-def test_the_table_for_contributors_is_the_vocabulary():
-    rows = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
-    listed = {
-        row.split("|")[1].strip(" `"): row.split("|")[-2].strip() for row in rows if row.startswith("| `")
-    }
-    assert listed == {name: word.meaning for name, word in VOCABULARY.items()}
 
 
 def test_the_names_of_parameters_are_those_of_the_signature_and_looked_up_once(monkeypatch):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import zeronorm
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = {
@@ -52,6 +54,43 @@ def test_every_command_of_the_workflows_exists():
     for text in WORKFLOWS.values():
         for line in re.findall(r"run: make (.+)", text):
             assert set(line.replace(".venv", "$(VENV)").split()) <= targets
+
+
+def test_every_system_and_every_promised_python_is_tested():
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert promised == ["3.11", "3.12", "3.13", "3.14"]
+    assert f"python: {promised}".replace("'", '"') in WORKFLOWS["ci"]
+    assert "os: [ubuntu-latest, macos-latest, windows-latest]" in WORKFLOWS["ci"]
+
+
+@pytest.mark.parametrize(("tool", "mirror"), [("ruff", "ruff-pre-commit"), ("mypy", "mirrors-mypy")])
+def test_the_hooks_run_the_versions_of_the_development_extra(tool, mirror):
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    pinned = re.search(rf"{mirror}\n +rev: v([\d.]+)\n", hooks)[1]
+    assert f"{tool}=={pinned}" in PROJECT["optional-dependencies"]["dev"]
+
+
+def test_the_command_line_parser_has_one_limit():
+    (extra,) = (line for line in PROJECT["optional-dependencies"]["demo"] if line.startswith("typer"))
+    limit = extra.partition(",")[2]
+    others = [MAKEFILE, *WORKFLOWS.values(), (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")]
+    assert limit.startswith("<")
+    assert {found for text in others for found in re.findall(r"typer([<>=][^'\", \n]*)", text)} <= {limit}
+
+
+def test_the_version_stands_in_one_place():
+    assert "version" in PROJECT["dynamic"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [zeronorm.__version__]
+
+
+def test_one_address_everywhere():
+    addresses = PROJECT["urls"]
+    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= set(addresses)
+    assert all(address.startswith(addresses["Repository"]) for address in addresses.values())
+    assert f"repository-code: {addresses['Repository']}\n" in (ROOT / "CITATION.cff").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +154,4 @@ def test_the_wheel_asks_for_what_the_project_promises(wheel):
     }
     assert plain == set(PROJECT["dependencies"])
     assert f"Requires-Python: {PROJECT['requires-python']}" in metadata
+    assert f"\nVersion: {zeronorm.__version__}\n" in metadata

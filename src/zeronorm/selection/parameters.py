@@ -1,7 +1,7 @@
 """The vocabulary: what each constructor parameter is called, means and may be, in one place.
 
 Every registered class takes its parameters from here. The checks in ``fit``, the errors, the sections
-"Parameters" of the docstrings and the table in CONTRIBUTING come from ``VOCABULARY``. The annotation of a
+"Parameters" of the docstrings and the page of parameters in the docs come from ``VOCABULARY``. The annotation of a
 constructor adds what one class alone knows: whether None is allowed, and the words to choose from
 (``Literal``). Where a class must narrow or widen a kind, it says so, with the reason, in
 ``_parameter_exceptions``.
