@@ -144,7 +144,7 @@ def linear_trainers(trees: list[ast.Module]) -> list[str]:
 
 
 def files_of_a_method() -> tuple[str, ...]:
-    """A new method's own file, and every committed file that names all selectors, but for what may be measured later."""
+    """A new method's own file, and every committed file that names all selectors, save for what is measured later."""
     from zeronorm.registry import all_methods
 
     names = [(method.name, method.cls.__name__) for method in all_methods("selector")]
