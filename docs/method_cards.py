@@ -110,9 +110,14 @@ def shapes() -> str:
 
 @cache
 def references() -> dict[str, tuple[str, str]]:
-    """Full text and link (a DOI or an address) of every reference by its authors and year."""
+    """Full text and link (a DOI or an address) of every reference by its authors and year.
+
+    Papers that several methods share are in references.csv; a method may bring its own where it is registered.
+    """
     with (HERE / "references.csv").open(encoding="utf-8") as stream:
-        return {row["key"]: (row["text"], row["link"]) for row in csv.DictReader(stream)}
+        shared = {row["key"]: (row["text"], row["link"]) for row in csv.DictReader(stream)}
+    own = {key: paper for method in all_methods() for key, paper in method.papers.items()}
+    return dict(sorted((own | shared).items()))
 
 
 @cache
@@ -125,7 +130,7 @@ def gpu_readings() -> dict[str, float]:
 def on_gpu(readings: float | None) -> str:
     """What happens to data on a device, in words."""
     if readings is None:
-        return "not measured"  # a package outside
+        return "not measured yet"
     if readings < 0.1:
         return "data stay there"
     if readings < 1.5:
@@ -174,6 +179,10 @@ def sections(method: MethodInfo) -> dict[str, list[str]]:
     found = {"What it does": doc.partition("\nParameters\n----------")[0].splitlines()}
     if shown := picture(method.name):
         found["On the toy problem"] = shown
+    elif is_ours and method.kind != "transformer":
+        found["On the toy problem"] = [
+            f"Not measured yet: ``python docs/toy/measure.py {method.name}`` draws it."
+        ]
     if method.avoid:
         found["When not to use it"] = [f"Not for: {plain(method.avoid)}."]
     found |= {

@@ -33,6 +33,8 @@ N_IMPORTS = 5
 # Classes with a method ``train`` of their own whose model is not linear, by a part of their names.
 NOT_LINEAR = re.compile("Kernel|Network|Bound|Sensitivity|Numerical")
 TEXTS = re.compile(r"(?:src|docs|tests|studies|benchmarks)/.*\.(?:py|pyi|csv|json|rst|md)")
+# The page of a method says "not measured yet" until it is in these (tests/test_adding_a_method.py).
+MEASURED_LATER = {"docs/gpu.csv", "docs/toy/selected.csv"}
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,13 @@ def linear_trainers(trees: list[ast.Module]) -> list[str]:
 
 
 def files_of_a_method() -> tuple[str, ...]:
-    """A new method's own file, and every committed file that names all selectors or all their references."""
+    """A new method's own file, and every committed file that names all selectors, save for what is measured later."""
     from zeronorm.registry import all_methods
 
     names = [(method.name, method.cls.__name__) for method in all_methods("selector")]
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    files = [file for file in listed.splitlines() if TEXTS.fullmatch(file) and (ROOT / file).exists()]
+    needed = set(listed.splitlines()) - MEASURED_LATER
+    files = sorted(file for file in needed if TEXTS.fullmatch(file) and (ROOT / file).exists())
     texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in files}
     naming = (file for file, text in texts.items() if all(any(n in text for n in both) for both in names))
     return ("its own", *naming)

@@ -1,4 +1,4 @@
-"""Public names that are imported when first used (see the generated ``_index``)."""
+"""Public names that are imported when first used (see ``_index``)."""
 
 from __future__ import annotations
 

@@ -355,6 +355,7 @@ def test_a_constant_column_and_a_target_without_spread_have_no_correlation():
         (ZeroNormSVM(), "correlation"),
         (ZeroNormSVM(scaling="paper", C=50.0), "equal"),
         (ZeroNormSVM(C=np.inf), "equal"),
+        (ZeroNormSVM(q=0.99), "correlation"),
         (ZeroNormSVM(q=1.0), "equal"),
         (ZeroNormSVM(loss="probit"), "equal"),
     ],

@@ -217,21 +217,18 @@ def test_the_first_label_that_is_missing_is_named(y, found):
 
 
 def test_weights_that_are_zero_or_beyond_all_bounds():
-    design, y = as_design(np.arange(12.0).reshape(4, 3)), np.arange(4) % 2
-    assert base._drop_unweighted(design, y, None) == (design, y, None)
-    same, _, weight = base._drop_unweighted(design, y, [1.0, 2.0, 1e150, 1e-150])
-    assert same is design
-    assert weight.tolist() == [1.0, 2.0, 1e150, 1e-150]
-    part, labels, weight = base._drop_unweighted(design, y, [0.0, 2.0, 0.0, 3.0])
-    np.testing.assert_array_equal(part.block(slice(None)), [[3, 4, 5], [9, 10, 11]])
-    assert (labels.tolist(), weight.tolist()) == ([1, 1], [2.0, 3.0])
+    X, y = noise(6), np.arange(6) % 2
+    wanted = FisherScore().fit(X[1:5], y[1:5], sample_weight=[2.0, 3.0, 1.0, 1.0]).scores_
+    found = FisherScore().fit(X, y, sample_weight=[0.0, 2.0, 3.0, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(found.scores_, wanted)
+    FisherScore().fit(X, y, sample_weight=[1e150, 1e150, 1e150, 1e-150, 1e-150, 1.0])
     with pytest.raises(ValueError, match=r"two samples must have a positive weight\. Got 1"):
-        base._drop_unweighted(design, y, [0.0, 2.0, 0.0, 0.0])
+        FisherScore().fit(X, y, sample_weight=[0.0, 2.0, 0.0, 0.0, 0.0, 0.0])
     for wrong in (1.1e150, 0.9e-150):
         with pytest.raises(ValueError, match=r"must be zero or between 1e-150 and 1e\+150"):
-            base._drop_unweighted(design, y, [1.0, 1.0, wrong, 1.0])
+            FisherScore().fit(X, y, sample_weight=[1.0, 1.0, wrong, 1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="Negative values"):
-        base._drop_unweighted(design, y, [1.0, 1.0, -1.0, 1.0])
+        FisherScore().fit(X, y, sample_weight=[1.0, 1.0, -1.0, 1.0, 1.0, 1.0])
 
 
 def test_targets_that_are_too_large_to_square():

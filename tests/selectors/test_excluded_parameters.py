@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import zeronorm
-from small_problems import INF
+from small_problems import INF, noise
 from zeronorm import FisherScore
 from zeronorm.registry import get_method
 
@@ -38,30 +41,44 @@ REGRESSION = {"task": "regression"}
         ("max-entropy-discrimination", {"C": 1.0}, [{"C": 1.001}, {"C": 1.0, **REGRESSION}]),
         ("ard", {"prior_shape": 1.0}, [{"prior_shape": 1.0, "prior_rate": 1.0}, {}]),
         ("ard", {"prior_rate": 1.0}, []),
-        ("consensus", {"weights": "stability"}, [{"weights": "stability", "n_subsamples": 1}, {"weights": "equal"}]),
+        ("consensus", {"weights": "stability"}, [{"weights": "stability", "n_subsamples": 2}, {"weights": "equal"}]),
     ],
 )  # fmt: skip
-def test_parameters_that_exclude_each_other(method, wrong, right):
+def test_parameters_that_exclude_each_other(method, wrong, right, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a checkpoint is written there
     cls = get_method(method).cls
     with pytest.raises(ValueError, match=f"parameter of {cls.__name__} must be"):
-        cls(**wrong)._validate_params()
+        fit(cls, wrong)
     for params in right:
-        cls(**params)._validate_params()
+        fit(cls, params)
+
+
+def fit(cls, params):
+    """Fit classes that a line separates, or the numbers that decide them; few iterations are enough here."""
+    y = noise(24, 1, 1)[:, 0]
+    X = noise(24, 4) + np.outer(3.0 * np.sign(y) if "task" not in params else y, np.eye(4)[0])
+    quick = {"max_iter": 5} if cls in (zeronorm.OptimalFeatureWeighting, zeronorm.RadiusMarginScaling) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cls(**quick | params).fit(X, y if "task" in params else y > 0)
 
 
 def test_parameters_of_stability_selection_that_exclude_each_other():
-    fisher = FisherScore()
+    X, y, settings = noise(20), np.arange(20) % 2, {"subset_size": 1, "n_subsamples": 2}
     with pytest.raises(ValueError, match="'worst_case' with sampling='halves'"):
-        zeronorm.StabilitySelection(fisher, sampling="halves", assumption="unimodal")._validate_params()
-    zeronorm.StabilitySelection(fisher, sampling="halves")._validate_params()
-    zeronorm.StabilitySelection(fisher, assumption="unimodal")._validate_params()
+        zeronorm.StabilitySelection(FisherScore(), sampling="halves", assumption="unimodal", **settings).fit(
+            X, y
+        )
+    for right in ({"sampling": "halves"}, {"assumption": "unimodal"}):
+        zeronorm.StabilitySelection(FisherScore(), **settings, **right).fit(X, y)
 
 
 @pytest.mark.parametrize("cls", [zeronorm.KnockoffSelector, zeronorm.ProbeSelector])
 @pytest.mark.parametrize("setting", [{"feature_groups": [0, 0, 1]}, {"always_keep": [0]}])
 def test_columns_cannot_be_named_where_others_are_mixed_in(cls, setting):
-    cls(FisherScore())._validate_params()
+    X, y = noise(20), np.arange(20) % 2
+    cls(FisherScore(), n_features_to_select=1).fit(X, y)
     with pytest.raises(ValueError, match=f"cannot have '{next(iter(setting))}'"):
-        cls(FisherScore(**setting))._validate_params()
+        cls(FisherScore(**setting)).fit(X, y)
     with pytest.raises(ValueError, match="cannot have"):
-        cls(make_pipeline(StandardScaler(), FisherScore(**setting)))._validate_params()
+        cls(make_pipeline(StandardScaler(), FisherScore(**setting))).fit(X, y)

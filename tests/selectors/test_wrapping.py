@@ -5,30 +5,44 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from small_problems import problem_of
-from zeronorm import LassoSelector
+from zeronorm import FisherScore, GolubScore, LassoSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV
 
 
-def test_the_selector_inside_searches_and_pipelines():
-    lasso = LassoSelector(task="regression")
-    inside = [
-        lasso,
-        make_pipeline(StandardScaler(), lasso),
-        GridSearchCV(lasso, {"n_alphas": [5]}),
-        RandomizedSearchCV(make_pipeline(StandardScaler(), lasso), {"lassoselector__n_alphas": [5]}),
-    ]
-    for selector in inside:
-        whole = SelectorCV(selector)
-        assert whole._innermost() is lasso
-        assert whole.task == "regression"
-        assert whole._tasks() == lasso._tasks()
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda selector: selector,
+        lambda selector: make_pipeline(StandardScaler(), selector),
+        lambda selector: GridSearchCV(selector, {"n_features_to_select": [1, 2]}),
+        lambda selector: RandomizedSearchCV(
+            make_pipeline(StandardScaler(), selector),
+            {f"{type(selector).__name__.lower()}__estimator": [None]},
+        ),
+    ],
+    ids=["alone", "pipeline", "search", "search over a pipeline"],
+)
+def test_the_selector_inside_searches_and_pipelines_decides_the_targets(wrapped):
+    real = SelectorCV(wrapped(LassoSelector(task="regression")))
+    assert real.task == "regression"
+    assert get_tags(real).regressor_tags is not None
+    for selector, takes_more in ((FisherScore(), True), (GolubScore(), False)):
+        whole = SelectorCV(wrapped(selector))
+        assert whole.task == "classification"
+        assert get_tags(whole).classifier_tags.multi_class is takes_more
+
+
+def test_a_selector_of_another_library_is_taken_for_one_of_classes_unless_it_says_otherwise():
     foreign = SelectorCV(StandardScaler())
-    assert (foreign.task, foreign._tasks()) == ("classification", SelectorCV._method.tasks)
+    assert foreign.task == "classification"
+    assert get_tags(foreign).classifier_tags.multi_class
     assert SelectorCV(SimpleNamespace(task="regression")).task == "regression"
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import zeronorm
-from small_problems import INF, problem_of
+from small_problems import INF, noise, problem_of
 from zeronorm import GFlip
 from zeronorm.selectors.filters import gflip
 
@@ -148,22 +148,29 @@ def test_flips_are_made_where_they_raise_the_margins():
     np.testing.assert_allclose(flips.path().scores[inside], flips.margin - flips.after[inside])
 
 
-def test_margins_of_gflip_by_hand():
-    """Samples 0, 2 | 3, 3 | 9 on a line: to the nearest miss 3, 1, 1, 1, to the nearest hit 2, 2, 0, 0."""
-    x = np.array([0.0, 2.0, 3.0, 3.0, 9.0])
-    bounds = np.array([0, 2, 4, 5])  # the last is alone in its class and does not count
-    nothing = np.zeros((5, 5))
-    margins = np.array([0.5, -0.5, 0.5, 0.5])
-    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.LINEAR, 1.0) == pytest.approx(margins.sum())
-    wanted = (1.0 / (1.0 + np.exp(-3.0 * margins))).sum()
-    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.SIGMOID, 3.0) == pytest.approx(wanted)
-    assert gflip.total_utility(x, 1.0, bounds, nothing, gflip.ZERO_ONE, 1.0) == 3.0
-    whole = (x[:, None] - x) ** 2
-    assert (
-        gflip.total_utility(x, -1.0, bounds, whole, gflip.ZERO_ONE, 1.0) == 0.0
-    )  # without the column all are equal
+@pytest.mark.parametrize(
+    ("params", "utility"),
+    [
+        ({"utility": "linear"}, lambda margin: margin),
+        ({"utility": "sigmoid", "slope": 3.0}, lambda margin: 1.0 / (1.0 + np.exp(-3.0 * margin))),
+        ({"utility": "zero_one"}, lambda margin: margin > 0.0),
+    ],
+)
+def test_margins_of_gflip_by_hand(params, utility):
+    """Samples 0, 2 | 3, 3 | 9 on a line: to the nearest miss 3, 1, 1, 1, to the nearest hit 2, 2, 0, 0.
+
+    The last is alone in its class and does not count. Without the column all margins are zero.
+    """
+    x, y = np.array([0.0, 2.0, 3.0, 3.0, 9.0]), [0, 0, 1, 1, 2]
+    with_it, without = (np.sum(utility(np.array(margins))) for margins in ([0.5, -0.5, 0.5, 0.5], [0.0] * 4))
+    fitted = zeronorm.GFlip(standardize=False, **params).fit(x[:, None], y)
+    assert fitted.margin_ == pytest.approx(with_it)
+    assert fitted.path_.scores[0] == pytest.approx(with_it - without)
+
+
+def test_margins_need_a_class_of_two():
     with pytest.raises(ValueError, match="Got 3 classes of one sample each"):
-        gflip._Flips(problem_of([0, 1, 2], task="multiclass"), 0, 1.0)
+        zeronorm.GFlip().fit(noise(3), [0, 1, 2])
 
 
 def test_rounds_that_end_too_early_still_value_every_feature():

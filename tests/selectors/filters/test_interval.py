@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -17,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import zeronorm
-from small_problems import noise, problem_of
+from small_problems import noise
 from zeronorm import IntervalSelector
 from zeronorm.selectors.filters import interval
 from zeronorm.selectors.filters.interval import covering_intervals
@@ -137,16 +140,10 @@ def test_bad_input():
 
 
 def test_halves_of_the_data_need_two_samples_of_each_class():
-    names = np.array(["p", "q"])
-    splitter = zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 1], classes=names))
-    assert splitter.get_n_splits() == 10
+    zeronorm.IntervalSelector(1).fit(noise(4), list("pqpq"))
     with pytest.raises(ValueError, match=r"Got one of class .*'q'"):
-        zeronorm.IntervalSelector()._splitter(problem_of([0, 1, 0, 0], classes=names))
-    real = problem_of([0.5, 1.0, 2.0, 3.0], task="regression")
-    assert zeronorm.IntervalSelector(task="regression")._splitter(real).get_n_splits() == 10
-    assert (
-        zeronorm.IntervalSelector(cv=2)._splitter(problem_of([0, 1, 0, 0], classes=names)).get_n_splits() == 2
-    )
+        zeronorm.IntervalSelector(1).fit(noise(4), list("pqpp"))
+    zeronorm.IntervalSelector(1, task="regression").fit(noise(4), [0.5, 1.0, 2.0, 3.0])
 
 
 def test_every_training_part_of_an_interval_needs_two_classes():
@@ -168,33 +165,46 @@ def test_a_path_of_intervals_grows_outwards():
     assert (one.order.tolist(), one.own_size) == ([1, 0, 2], 3)
 
 
+class Noting(ClassifierMixin, RegressorMixin, BaseEstimator):
+    """A learner that notes the rows it is trained on, which the first digits of every cell tell."""
+
+    noted: ClassVar[list] = []
+
+    def fit(self, X, y):
+        self.noted.append(frozenset(np.floor(X[:, 0]).astype(int).tolist()))
+        self.classes_, self.first_ = np.unique(y), y[0]
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.first_, len(X))
+
+
+def training_rows(y, n_splits, groups=None, **params):
+    """The training rows of every split, of one candidate after the other."""
+    Noting.noted.clear()
+    X = np.arange(len(y))[:, None] + np.random.default_rng(1).uniform(0.1, 0.9, size=(len(y), 6))
+    selector = zeronorm.IntervalSelector(learner=Noting(), random_state=0, **params).fit(X, y, groups=groups)
+    rows = [Noting.noted[k : k + n_splits] for k in range(0, len(Noting.noted), n_splits)]
+    assert len(rows) >= 2 * len(selector.intervals_) - 1
+    return rows
+
+
 @pytest.mark.parametrize(("cv", "n_splits", "n_folds"), [(None, 10, 2), (3, 3, 3)])
 def test_splits_of_an_interval_keep_groups_whole(cv, n_splits, n_folds):
-    y, groups = np.arange(24) % 2, np.arange(24) // 4
-    problem = problem_of(
-        y, noise(24), classes=np.arange(2), sample_groups=groups, rng=np.random.default_rng(0)
-    )
-    splits = zeronorm.IntervalSelector(cv=cv)._splits(problem, y)
-    assert len(splits) == n_splits
+    groups = np.arange(24) // 4
+    splits, *_ = training_rows(np.arange(24) % 2, n_splits, groups, cv=cv)
+    tested = [sorted(set(range(24)) - train) for train in splits]
     for first in range(0, n_splits, n_folds):
-        tested = np.concatenate([test for _, test in splits[first : first + n_folds]])
-        assert sorted(tested) == list(range(24))
-    for train, test in splits:
-        assert not set(groups[train]) & set(groups[test])
-    assert (
-        len({tuple(test) for _, test in splits}) > n_folds or cv is not None
-    )  # each repeat has a seed of its own
+        assert sorted(chain.from_iterable(tested[first : first + n_folds])) == list(range(24))
+    for train, test in zip(splits, tested, strict=True):
+        assert not set(groups[list(train)]) & set(groups[test])
+    assert len(set(splits)) > n_folds or cv is not None  # each repeat has a seed of its own
 
 
-@pytest.mark.parametrize("task", ["binary", "regression"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
 def test_halves_of_an_interval_are_the_same_for_every_candidate(task):
-    y = np.arange(12) % 2 if task == "binary" else noise(12, 1)[:, 0]
-    problem = problem_of(y, noise(12), task, classes=np.arange(2) if task == "binary" else None)
-    splitter = zeronorm.IntervalSelector()._splitter(problem)
-    first, again = (
-        [test.tolist() for _, test in splitter.split(np.zeros((12, 1)), y if task == "binary" else None)]
-        for _ in range(2)
-    )
-    assert first == again
-    assert [len(test) for test in first] == [6] * 10
-    assert len({tuple(test) for test in first}) > 2
+    y = np.arange(12) % 2 if task == "classification" else noise(12, 1)[:, 0]
+    first, *others = training_rows(y, 10, task=task, scoring=lambda model, X, y: float(X.mean()))
+    assert all(found == first for found in others)
+    assert [len(train) for train in first] == [6] * 10
+    assert len(set(first)) > 2

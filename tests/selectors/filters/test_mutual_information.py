@@ -13,7 +13,7 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 from sklearn.metrics import mutual_info_score
 
 import zeronorm
-from small_problems import noise, problem_of
+from small_problems import noise
 from zeronorm import MutualInformation
 from zeronorm.selectors.filters import mutual_information as module
 
@@ -255,13 +255,10 @@ def test_neighbours_of_mutual_information_are_other_samples():
     zeronorm.MutualInformation(n_neighbors=5).fit(noise(6), y)
     with pytest.raises(ValueError, match="less than the number of samples, 6"):
         zeronorm.MutualInformation(n_neighbors=6).fit(noise(6), y)
-    problem = problem_of([0, 1, 2, 3], task="multiclass", classes=np.arange(4))
     with pytest.raises(ValueError, match="one class with two samples or more"):
-        zeronorm.MutualInformation()._check_neighbors(problem)
-    zeronorm.MutualInformation()._check_neighbors(
-        problem_of([0, 1, 2, 2], task="multiclass", classes=np.arange(3))
-    )
-    zeronorm.MutualInformation()._check_neighbors(problem_of([0.0, 1.0, 2.0, 3.0], task="regression"))
+        zeronorm.MutualInformation().fit(noise(4), [0, 1, 2, 3])
+    zeronorm.MutualInformation().fit(noise(4), [0, 1, 2, 2])
+    zeronorm.MutualInformation(task="regression").fit(noise(4), [0.0, 1.0, 2.0, 3.0])
 
 
 def test_a_seed_decides_the_noise_between_equal_values_of_a_regression():

@@ -11,15 +11,13 @@ from sklearn.utils import get_tags
 
 import zeronorm
 from oracles.relief import mean_hit_and_miss
-from small_problems import noise, problem_of
+from small_problems import noise
 from zeronorm import Relief
 from zeronorm import _threads as threads
 from zeronorm.engines.neighbours import kernels as ranges
 from zeronorm.engines.neighbours import search as neighbours
-from zeronorm.engines.neighbours.kernels import ABSOLUTE, MISMATCH, SQUARED
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selectors.filters import relief
-from zeronorm.selectors.filters.relief import column_ranges
 
 
 def continuous(seed=0, n=34, p=11, q=3):
@@ -249,28 +247,14 @@ def test_gaps_are_announced_to_scikit_learn():
 
 
 @pytest.mark.parametrize("scaling", ["range", "none"])
-@pytest.mark.parametrize(("metric", "kind"), [("manhattan", ABSOLUTE), ("euclidean", SQUARED)])
-def test_distances_of_relief_are_sums_over_scaled_columns(scaling, metric, kind):
-    X = noise(10, 4) * [1.0, 100.0, 0.0, 1.0] + [0.0, 0.0, 7.0, 0.0]
-    problem = problem_of(np.arange(10) % 2, X)
-    ranges = column_ranges(problem.design)
-    constant = np.array([False, False, True, False])
-    selector = zeronorm.Relief(column_scaling=scaling, metric=metric)
-    (part,) = selector._column_parts(problem, ranges, constant)
-    factor = (
-        np.where(constant, 0.0, 1.0 / np.ptp(X + constant, axis=0).clip(1e-300))
-        if scaling == "range"
-        else ~constant
-    )
-    np.testing.assert_allclose(part.columns.factor, factor)
-    np.testing.assert_allclose(part.columns.shift, X.min(axis=0))
-    assert (part.index.tolist(), part.kind) == ([0, 1, 2, 3], kind)
-    selector.discrete_features = [1, 3]
-    parts = selector._column_parts(problem, ranges, constant)
-    assert [(p.index.tolist(), p.kind) for p in parts] == [([0, 2], kind), ([1, 3], MISMATCH)]
-    np.testing.assert_allclose(parts[1].columns.factor, np.asarray(factor)[[1, 3]])
-    selector.discrete_features = "all"
-    assert [p.kind for p in selector._column_parts(problem, ranges, constant)] == [MISMATCH]
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
+@pytest.mark.parametrize("discrete", [[], [1, 3], [0, 1, 2, 3]])
+def test_distances_are_sums_over_scaled_columns(scaling, metric, discrete):
+    """One column has a hundred times the range of the others, one is constant; discrete ones differ or do not."""
+    X = np.round(2.0 * noise(16, 4)) * [1.0, 100.0, 0.0, 1.0] + [0.0, 0.0, 7.0, 0.0]
+    X[:, [0, 3]] += 0.1 * noise(16, 2, 1) * (len(discrete) < 2)
+    is_discrete = np.isin(np.arange(4), discrete)
+    assert_agrees(X, np.arange(16) % 2, 2, metric=metric, column_scaling=scaling, discrete=is_discrete)
 
 
 @pytest.mark.parametrize("cls", [zeronorm.Relief, zeronorm.GramSchmidtRelief])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +13,6 @@ import zeronorm
 from small_problems import noise
 from zeronorm import GolubScore, WelchScore
 from zeronorm.engines.column_information import safe_ratio
-from zeronorm.selectors.filters import welch
 
 
 def two_classes(seed=0, n=31, p=15):
@@ -116,8 +113,7 @@ def test_variances_of_two_classes_need_two_samples_each():
 
 
 def test_the_class_without_a_variance_is_named():
-    stats = SimpleNamespace(weight=np.array([4.0, 1.0, 1.0]))
     with pytest.raises(ValueError, match="Got weight 1 for class 'q'"):
-        welch._require_variances(stats, SimpleNamespace(classes=np.array(["p", "q", "r"]).astype(object)))
+        zeronorm.WelchScore().fit(noise(4), list("ppqp"))
     with pytest.raises(ValueError, match=r"Got weight 1 for class .*1\b"):
-        welch._require_variances(stats, SimpleNamespace(classes=None))
+        zeronorm.WelchScore().fit(noise(4), [0, 0, 1, 0])

@@ -58,8 +58,9 @@ def test_settings_of_the_machines_inside_an_elimination():
 
 @pytest.mark.parametrize(("size", "found"), [(None, 3), (2, 2), (7, 7), (0.5, 3), (0.1, 1), (1.0, 7)])
 def test_the_size_of_an_elimination_with_an_estimator(size, found):
-    assert RFE(LogisticRegression(), n_features_to_select=size)._size_as_scikit_learn(7) == found
-    assert RFE(LogisticRegression())._size_as_scikit_learn(1) == 1
+    X, y = noise(20, 7), np.arange(20) % 2
+    assert RFE(LogisticRegression(), n_features_to_select=size).fit(X, y).n_features_ == found
+    assert RFE(LogisticRegression()).fit(X[:, :1], y).n_features_ == 1
 
 
 @pytest.mark.parametrize("cls", [RFE, RFECV])
@@ -191,9 +192,9 @@ def test_more_features_than_there_are_is_told_as_scikit_learn_does():
     with pytest.warns(UserWarning, match="n_features_to_select=4 > n_features=3"):
         assert RFE(LogisticRegression(), n_features_to_select=4).fit(X, y).n_features_ == 3
     assert RFE(LogisticRegression()).fit(X, y).n_features_ == 1
-    assert zeronorm.RFECV(cv=2, min_features_to_select=3)._fewest(3) == 3
+    assert RFECV(cv=2, min_features_to_select=3).fit(X, y).n_features_ == 3
     with pytest.warns(UserWarning, match="min_features_to_select=4 > n_features=3"):
-        assert zeronorm.RFECV(cv=2, min_features_to_select=4)._fewest(3) == 3
+        assert RFECV(cv=2, min_features_to_select=4).fit(X, y).n_features_ == 3
 
 
 def test_elimination_refuses_what_scikit_learn_refuses():

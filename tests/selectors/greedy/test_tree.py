@@ -135,14 +135,6 @@ def test_fewest_errors_and_gini_differ():
     assert chosen["gini"] == np.argmin(gini)
 
 
-def test_blocks_of_columns_change_nothing(monkeypatch):
-    X, y = threshold_problem(5)
-    whole = TreeSelector(criterion="error", random_state=0).fit(X, y)
-    monkeypatch.setattr(tree, "MOST_ENTRIES", 1)
-    parts = TreeSelector(criterion="error", random_state=0).fit(X, y)
-    np.testing.assert_array_equal(parts.tree_.feature, whole.tree_.feature)
-
-
 def subtrees(nodes, t=0):
     """Cost, leaves and split nodes of every way to prune below a node."""
     yield nodes.cost[t], 1, frozenset()

@@ -8,14 +8,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.utils import get_tags
 
 import zeronorm
-from small_problems import problem_of
-from zeronorm import RFE, AutoSelector, FisherScore, Relief
+from small_problems import noise, problem_of
+from zeronorm import RFE, AutoSelector, FisherScore, LassoSelector
 from zeronorm.datasets import make_linear_toy
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selectors.meta import auto
-from zeronorm.selectors.meta.auto import _with_neighbours_at_hand, choose_method
+from zeronorm.selectors.meta.auto import choose_method
 from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
 
 
@@ -131,8 +132,8 @@ def test_paths_of_the_methods_and_of_their_consensus():
     ],
 )
 def test_a_choice_takes_what_all_its_methods_take(selectors, is_sparse, has_gaps):
-    selector = auto.AutoSelector(selectors=selectors)
-    assert (selector._accepts_sparse, selector._allow_nan) == (is_sparse, has_gaps)
+    tags = get_tags(AutoSelector(selectors)).input_tags
+    assert (tags.sparse, tags.allow_nan) == (is_sparse, has_gaps)
 
 
 def known_path():
@@ -140,22 +141,23 @@ def known_path():
 
 
 def test_methods_are_configured_as_the_whole():
-    selector = auto.AutoSelector(task="regression", always_keep=[1], feature_groups=[0, 0, 1])
-    copy = selector._configured(zeronorm.LassoSelector(n_alphas=5))
-    assert (copy.task, copy.always_keep, copy.feature_groups, copy.n_alphas) == (
-        "regression",
-        [1],
-        [0, 0, 1],
-        5,
+    X = noise(24, 3)
+    settings = {"always_keep": [1], "feature_groups": [0, 0, 1]}
+    selector = AutoSelector(
+        [("own", LassoSelector(n_alphas=5)), "fisher"], task="regression", cv=2, sizes=[2], **settings
     )
+    copy = dict(selector.fit(X, X[:, 0] + X[:, 2]).selector_.selectors)["own"]
+    assert (copy.task, copy.n_alphas) == ("regression", 5)
     with pytest.raises(ValueError, match="'feature_groups' parameter of AutoSelector needs methods"):
-        selector._configured(known_path())
-    assert isinstance(auto.AutoSelector()._configured(known_path()), auto.KnownPath)
-    classes = problem_of([0, 1, 2, 0], task="multiclass", classes=np.arange(3))
-    both = auto.AutoSelector(selectors=("golub", "fisher", ("own", known_path())))
-    assert [name for name, _ in both._candidates(classes)] == ["fisher", "own"]
+        AutoSelector([known_path()], **settings).fit(X, np.arange(24) % 2)
+
+
+def test_methods_of_two_classes_leave_three_to_the_others():
+    X, y = noise(24, 3), np.arange(24) % 3
+    both = AutoSelector(["golub", "fisher", ("own", known_path())], cv=2, sizes=[2], random_state=0).fit(X, y)
+    assert [*both.method_scores_] == ["fisher", "own", "consensus"]
     with pytest.raises(ValueError, match=r"holds no method for a multiclass target\. Got \['golub'\]"):
-        auto.AutoSelector(selectors=("golub",))._candidates(classes)
+        AutoSelector(["golub"]).fit(X, y)
 
 
 def test_the_consensus_stays_unless_a_method_is_better_by_more_than_a_standard_error():
@@ -206,11 +208,19 @@ def test_subsets_that_were_named_before_are_judged_where_they_were_named_first()
     assert auto.first_to_name(kept, (1, 2, 3)) == {"a": [("a", 0), ("a", 0), ("a", 2)]}
 
 
-def test_only_the_usual_methods_outside_the_consensus_have_no_voice():
-    members = [("fisher", FisherScore()), ("relief", zeronorm.Relief()), ("gram-schmidt", None)]
-    assert zeronorm.AutoSelector()._weights(members) == [1.0, 0.0, 1.0]
-    assert zeronorm.AutoSelector(task="regression")._weights(members) == [1.0, 1.0, 0.0]
-    assert zeronorm.AutoSelector(selectors=("fisher", "relief"))._weights(members) == [1.0] * 3
+def test_a_real_target_is_ranked_without_the_voice_of_gram_schmidt_and_given_methods_all_have_one():
+    X, y = problem(n_samples=40, n_features=6)
+    target = X[:, 0] + 0.5 * X[:, 1] ** 2
+    usual = AutoSelector(task="regression", cv=2, sizes=[2], random_state=0).fit(X, target).selector_
+    weight = dict(zip((name for name, _ in usual.selectors), usual.weights_, strict=True))
+    assert weight.pop("gram-schmidt") == 0.0
+    np.testing.assert_allclose([*weight.values()], 1.0 / len(weight))
+    given = (
+        AutoSelector(["fisher", zeronorm.Relief(n_neighbors=3)], cv=2, sizes=[2], random_state=0)
+        .fit(X, y)
+        .selector_
+    )
+    assert given.weights_.tolist() == [0.5, 0.5]
 
 
 def problem(seed=0, n_samples=60, n_features=20):
@@ -247,17 +257,6 @@ def test_elimination_from_tall_data_has_the_squared_loss_where_it_would_take_lon
         assert (elimination.step, elimination.loss) == settings
 
 
-@pytest.mark.parametrize(
-    ("counts", "neighbours"), [((30, 40), 10), ((22, 40), 10), ((21, 40), 9), ((4, 40), 1), ((3, 9), None)]
-)
-def test_relief_has_as_many_neighbours_as_half_the_smallest_class_leaves(counts, neighbours):
-    y = np.repeat([0, 1], counts)
-    asked = SimpleNamespace(task="binary", y=y, n_samples=y.size, n_features=5)
-    found = dict(_with_neighbours_at_hand([("relief", Relief()), ("fisher", FisherScore())], asked))
-    assert "fisher" in found
-    assert (found["relief"].n_neighbors if "relief" in found else None) == neighbours
-
-
 def test_methods_that_do_not_serve_the_target_are_left_out():
     X, _ = problem()
     y = np.arange(60) % 3
@@ -288,3 +287,21 @@ def test_the_usual_methods_are_refined_jointly_and_given_ones_are_not(monkeypatc
             selector.fit(X, y)
         assert set(asked) == {refine}
         asked.clear()
+
+
+def sizes_tried(p, kept=None, **params):
+    X, y = noise(20, p), np.arange(20) % 2
+    chooser = AutoSelector(["fisher"], always_keep=kept, cv=2, **params)
+    return chooser.fit(X, y).cv_results_["size"].tolist()
+
+
+def test_the_sizes_that_are_tried():
+    assert sizes_tried(9, n_features_to_select=4) == [4]
+    with pytest.raises(ValueError, match="3 features are always kept"):
+        sizes_tried(9, [0, 1, 2], n_features_to_select=2)
+    assert sizes_tried(9, sizes=[9, 3]) == [3, 9]
+    with pytest.raises(ValueError, match="counts up to the 9 features of X"):
+        sizes_tried(9, sizes=[10])
+    grid = sizes_tried(1100, [0, 1])
+    assert (grid[0], grid[-1]) == (2, 1000)
+    assert sizes_tried(3) == [1, 2, 3]

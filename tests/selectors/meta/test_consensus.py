@@ -304,28 +304,41 @@ def test_methods_share_one_view_of_the_data_and_rank_as_they_would_alone(monkeyp
         np.testing.assert_array_equal(ranks, member.fit(X, y).path_.position() + 1)
 
 
-def test_weights_of_a_consensus():
+def test_weights_that_are_given_are_shares():
+    X, y = noise(20, 6)
+
+    def weights(given):
+        return Consensus([FisherScore(), FisherScore()], weights=given, refine=0).fit(X, y).weights_
+
+    assert weights([3.0, 1.0]).tolist() == [0.75, 0.25]
+    assert weights([0.0, 1.0]).tolist() == [0.0, 1.0]
+    assert weights("equal").tolist() == [0.5, 0.5]
+    for wrong, words in (
+        ([1.0], "2 numbers from 0, not all 0"),
+        ([0.0, 0.0], "2 numbers from 0, not all 0"),
+        ([-1.0, 2.0], "each a finite number of at least 0"),
+        ([INF, 1.0], "each a finite number of at least 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            weights(wrong)
+
+
+def test_weights_by_stability():
     is_first = np.zeros((4, 2, 6), dtype=bool)
     is_first[:, 0, :2] = True  # the first selector chooses the same two each time
     for part in range(4):
         is_first[part, 1, [part, 5]] = True
 
-    def weights(given, parts=is_first, size=2):
-        chosen = Consensus([FisherScore(), FisherScore()], weights=given, n_subsamples=4)
-        chosen.subset_size_ = size
+    def weights(parts):
+        chosen = Consensus([FisherScore(), FisherScore()], weights="stability", n_subsamples=4)
+        chosen.subset_size_ = 2
         return chosen._weights(parts)
 
-    assert weights([3.0, 1.0]).tolist() == [0.75, 0.25]
-    assert weights([0.0, 1.0]).tolist() == [0.0, 1.0]
-    for wrong in ([1.0], [0.0, 0.0], [-1.0, 2.0], [INF, 1.0]):
-        with pytest.raises(ValueError, match="2 numbers from 0, not all 0"):
-            weights(wrong)
-    assert weights("equal").tolist() == [0.5, 0.5]
     share = np.array([0.25, 0.25, 0.25, 0.25, 0.0, 1.0])
     stability = 1.0 - (4 / 3 * share * (1 - share)).mean() / (1 / 3 * 2 / 3)
     assert 0.0 < stability < 1.0
-    np.testing.assert_allclose(weights("stability"), np.array([1.0, stability]) / (1.0 + stability))
-    assert weights("stability", is_first[:, :1]).tolist() == [1.0]
+    np.testing.assert_allclose(weights(is_first), np.array([1.0, stability]) / (1.0 + stability))
+    assert weights(is_first[:, :1]).tolist() == [1.0]
 
 
 def test_frequencies_of_a_consensus():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import joblib
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 import zeronorm
-from small_problems import noise, problem_of
+from small_problems import noise
 from zeronorm import FisherScore, ProbeSelector, SelectionPath, as_design
 from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.registry import register
@@ -222,23 +220,23 @@ def test_too_few_probes_for_the_control_are_refused_with_the_number_needed():
         ProbeSelector(FisherScore(), control="fwer", n_repeats=1).fit(X, y)
 
 
-@pytest.mark.parametrize(("own_size", "size", "n_chosen"), [(0, None, 0), (1, None, 1), (0, 2, 2)])
-def test_a_selector_that_limits_errors_may_choose_nothing(own_size, size, n_chosen):
-    selector = zeronorm.ProbeSelector(FisherScore())
-    path = SelectionPath.from_scores([1.0, 3.0, 2.0], own_size=own_size)
-    selector._store(path.constrained(None, np.arange(0)), SimpleNamespace(n_features_to_select=size))
-    assert selector.n_features_ == selector.support_.sum() == n_chosen
-    expected = {0: [4, 2, 3], 1: [3, 1, 2], 2: [2, 1, 1]}[n_chosen]
-    assert selector.ranking_.tolist() == expected
-    selector.estimator = LogisticRegression()
-    problem = problem_of([0, 1, 0, 1])
-    routed = SimpleNamespace(estimator=SimpleNamespace(fit={}))
-    if n_chosen:
-        selector._retrain(noise(4), np.array([0, 1, 0, 1]), problem, routed)
-        assert selector.estimator_.coef_.shape == (1, n_chosen)
-    else:
+@pytest.mark.parametrize(("shift", "size", "n_chosen"), [(0.0, None, 0), (4.0, None, 1), (0.0, 2, 2)])
+def test_a_selector_that_limits_errors_may_choose_nothing(shift, size, n_chosen):
+    X, y = noise(40, 3, 1), np.arange(40) % 2
+    X[:, 1] += shift * y
+    selector = ProbeSelector(
+        FisherScore(), n_features_to_select=size, level=0.05, random_state=0, estimator=LogisticRegression()
+    )
+    if not n_chosen:
         with pytest.raises(ValueError, match="selected no feature at level"):
-            selector._retrain(noise(4), np.array([0, 1, 0, 1]), problem, routed)
+            selector.fit(X, y)
+        selector.set_params(estimator=None)
+    fitted = selector.fit(X, y)
+    assert fitted.n_features_ == fitted.support_.sum() == n_chosen
+    order = fitted.path_.order
+    assert fitted.ranking_[order].tolist() == {0: [2, 3, 4], 1: [1, 2, 3], 2: [1, 1, 2]}[n_chosen]
+    if n_chosen:
+        assert fitted.estimator_.coef_.shape == (1, n_chosen)
 
 
 @pytest.mark.parametrize(
@@ -259,12 +257,17 @@ def test_a_selector_that_limits_errors_may_choose_nothing(own_size, size, n_chos
 )
 def test_enough_probes_for_a_feature_to_pass(params, draws):
     """A p-value of 1 / (1 + probes) must reach the level, divided by the twelve features where it is corrected."""
-    selector = zeronorm.ProbeSelector(FisherScore(), **params)
+    selector = ProbeSelector(FisherScore(), random_state=0, **params)
+    X, y = noise(20, 12), np.arange(20) % 2
     if draws is None:
         with pytest.raises(ValueError, match=r"too few for the level|needs \d+ draws"):
-            selector._draws_of_probes(12)
-    else:
-        assert selector._draws_of_probes(12) == draws
+            selector.fit(X, y)
+        return
+    n_probes, n_repeats = draws
+    assert selector.fit(X, y).n_repeats_ == n_repeats
+    ahead = selector.p_values_ * (1 + n_probes * n_repeats)  # the feature itself and the probes ahead of it
+    np.testing.assert_allclose(ahead, np.round(ahead), atol=1e-6)
+    assert ahead.max() <= 1 + n_probes * n_repeats
 
 
 def test_designs_side_by_side():

@@ -33,7 +33,6 @@ from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.meta import selector_cv
-from zeronorm.selectors.meta.auto import AutoSelector
 from zeronorm.selectors.meta.selector_cv import choose_size
 
 
@@ -314,30 +313,19 @@ def test_sizes_by_both_rules():
     assert one["std"].tolist() == one["standard_error"].tolist() == [0.0] * 4
 
 
-def path_of(p, **more):
-    path = SelectionPath.from_scores(np.arange(float(p), 0.0, -1.0))
-    return path.constrained(more.get("groups"), np.asarray(more.get("kept", []), dtype=np.intp))
+def sizes_tried(p, kept=(), **params):
+    X, y = np.random.default_rng(0).normal(size=(20, p)), np.arange(20) % 2
+    chooser = SelectorCV(FisherScore(always_keep=list(kept)), cv=2, **params)
+    return chooser.fit(X, y).cv_results_["size"].tolist()
 
 
 def test_the_sizes_that_are_tried():
-    grid = SelectorCV(FisherScore())._sizes_to_try(path_of(5))
-    assert grid.tolist() == [1, 2, 3, 5]  # powers of the fourth root of five, rounded
-    kept = SelectorCV(FisherScore())._sizes_to_try(path_of(200, kept=[0, 1, 2]))
-    assert (kept[0], kept[-1]) == (3, 200)
-    assert len(kept) == 20
-    assert SelectorCV(FisherScore(), sizes=[4, 2, 4])._sizes_to_try(path_of(4)).tolist() == [2, 4]
+    assert sizes_tried(5) == [1, 2, 3, 5]  # powers of the fourth root of five, rounded
+    kept = sizes_tried(200, kept=[0, 1, 2])
+    assert (kept[0], kept[-1], len(kept)) == (3, 200, 20)
+    assert sizes_tried(4, sizes=[4, 2, 4]) == [2, 4]
     with pytest.raises(ValueError, match="counts up to the 4 features of X"):
-        SelectorCV(FisherScore(), sizes=[5])._sizes_to_try(path_of(4))
-    own = AutoSelector()
-    assert own._sizes_to_try({"a": path_of(9)}, 4).tolist() == [4]
-    assert own._sizes_to_try({"a": path_of(9, kept=[0, 1, 2])}, 2).tolist() == [3]
-    assert AutoSelector(sizes=[9, 3])._sizes_to_try({"a": path_of(9)}, None).tolist() == [3, 9]
-    with pytest.raises(ValueError, match="counts up to the 9 features of X"):
-        AutoSelector(sizes=[10])._sizes_to_try({"a": path_of(9)}, None)
-    paths = {"a": path_of(1100, kept=[0]), "b": path_of(1100, kept=[0, 1])}
-    grid = own._sizes_to_try(paths, None)
-    assert (grid[0], grid[-1]) == (2, 1000)
-    assert own._sizes_to_try({"a": path_of(3)}, None).tolist() == [1, 2, 3]
+        sizes_tried(4, sizes=[5])
 
 
 def test_sizes_are_scored_as_the_chooser_says():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import zeronorm
+from small_problems import noise
 from zeronorm import FisherScore, StabilitySelection
 from zeronorm.engines.error_control import draw_halves, false_selection_bound
 
@@ -160,13 +160,15 @@ def test_under_a_shared_factor_the_bound_holds_for_what_it_counts():
 
 
 def test_subsets_of_stability_selection_have_at_most_all_features():
-    fisher = FisherScore()
-    assert zeronorm.StabilitySelection(fisher, subset_size=5)._size_of_subsets(5) == 5
+    def size(p, **params):
+        selector = StabilitySelection(FisherScore(), n_subsamples=2, **params)
+        return selector.fit(noise(12, p), np.arange(12) % 2).subset_size_
+
+    assert size(5, subset_size=5) == 5
     with pytest.raises(ValueError, match="at most the number of features of X, 5"):
-        zeronorm.StabilitySelection(fisher, subset_size=6)._size_of_subsets(5)
+        size(5, subset_size=6)
     # With q of p features and threshold 3/4 the bound is 2 q² / p: six of a hundred allow 0.72, ten allow 2.
-    for allowed, size in ((2.0, 10), (1.99, 9), (0.02, 1)):
-        chosen = zeronorm.StabilitySelection(fisher, threshold=0.75, false_selections=allowed)
-        assert chosen._size_of_subsets(100) == size
+    for allowed, found in ((2.0, 10), (1.99, 9), (0.02, 1)):
+        assert size(100, threshold=0.75, false_selections=allowed) == found
     with pytest.raises(ValueError, match=r"even subsets of one feature allow 0\.02 false selections"):
-        zeronorm.StabilitySelection(fisher, threshold=0.75, false_selections=0.019)._size_of_subsets(100)
+        size(100, threshold=0.75, false_selections=0.019)

@@ -325,30 +325,7 @@ def test_an_empty_answer_is_reported():
     AROM(2, norm="l1", C=1e-4).fit(X, y)
 
 
-# -- where it starts, what it refuses and says -----------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("params", "price", "is_correlated"),
-    [
-        ({}, 1.0, True),
-        ({}, INF, False),
-        ({"norm": "l1"}, 1.0, False),
-        ({"scaling": "paper"}, 1.0, False),
-        ({"start": "equal"}, 1.0, False),
-        ({"start": "correlation", "norm": "l1"}, INF, True),
-    ],
-)
-@pytest.mark.parametrize(
-    ("multi_class", "pairing"), [("coupled", "one_vs_rest"), ("one_vs_one", "one_vs_one")]
-)
-def test_where_rescaling_starts(params, price, is_correlated, multi_class, pairing, monkeypatch):
-    asked = []
-    monkeypatch.setattr(arom, "correlated_start", lambda *given: asked.append(given))
-    selector = zeronorm.AROM(multi_class=multi_class, **params)
-    selector.C_ = price
-    assert selector._start("problem", "units", 3) is None
-    assert asked == ([("problem", "units", pairing, 3)] if is_correlated else [])
+# -- several labels, what it refuses and says -----------------------------------------------------------
 
 
 def test_several_labels_are_labels():
@@ -362,11 +339,12 @@ def test_several_labels_are_labels():
         FisherScore().fit(X, y)
 
 
-def test_words_of_a_price_that_must_be_finite():
+def test_a_cost_that_must_be_finite_says_why():
+    X, y = noise(8), np.arange(8) % 2
     with pytest.raises(ValueError, match="finite with task='regression'"):
-        zeronorm.AROM(C=INF, task="regression")._validate_params()
+        zeronorm.AROM(C=INF, task="regression").fit(X, X[:, 0])
     with pytest.raises(ValueError, match="finite with slack_norm=0"):
-        zeronorm.AROM(C=INF, slack_norm=0)._validate_params()
+        zeronorm.AROM(C=INF, slack_norm=0).fit(X, y)
 
 
 @pytest.mark.parametrize(("task", "has_tube"), [("classification", False), ("regression", True)])

@@ -13,7 +13,6 @@ from sklearn.svm import SVC
 
 import zeronorm
 from oracles.qp import PRECISE
-from small_problems import INF
 from zeronorm import ZeroNormSVM
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling.iteration import power_rule, rescale_until_sparse
@@ -279,22 +278,3 @@ def test_wrong_parameters_are_explained():
 )
 def test_what_counts_as_zero_by_exponent(params, zero_tol):
     assert zeronorm.ZeroNormSVM(**params)._zero_tol() == zero_tol
-
-
-@pytest.mark.parametrize(
-    ("params", "price", "is_apart"),
-    [
-        ({}, 1.0, True),
-        ({}, INF, False),
-        ({}, None, False),
-        ({"q": 1.0}, 1.0, False),
-        ({"q": 0.99}, 1.0, True),
-        ({"scaling": "paper"}, 1.0, False),
-        ({"start": "equal"}, 1.0, False),
-        ({"start": "correlation", "q": 2.0}, INF, True),
-    ],
-)
-def test_when_factors_start_apart(params, price, is_apart):
-    selector = zeronorm.ZeroNormSVM(**params)
-    selector.C_ = price
-    assert bool(selector._starts_apart()) is is_apart

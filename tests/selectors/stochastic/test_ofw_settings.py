@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from small_problems import noise, problem_of
-from zeronorm import OptimalFeatureWeighting
+from zeronorm import FisherScore, OptimalFeatureWeighting
 from zeronorm.engines.weighting.steps import AdaptiveSteps, GivenSteps
 from zeronorm.selectors.stochastic import ofw
 
@@ -51,54 +52,81 @@ def test_what_a_run_of_weights_is_made_of(monkeypatch):
     assert made[-1][4].tol == 0.3
 
 
-def test_weights_and_their_history_among_all_features():
-    history = SimpleNamespace(steps=np.arange(2), weights=np.array([[0.5, 0.5], [0.2, 0.8]]))
-    state = SimpleNamespace(weights=np.array([0.3, 0.7]), history=history, n_redrawn=4, n_steps_back=1)
-    selector = OptimalFeatureWeighting()
-    selector._keep(state, SimpleNamespace(reason="because"), np.array([1, 3]), 4)
-    assert selector.weights_.tolist() == [0.0, 0.3, 0.0, 0.7]
-    assert selector.history_.weights.tolist() == [[0.0, 0.5, 0.0, 0.5], [0.0, 0.2, 0.0, 0.8]]
-    assert (selector.n_redrawn_, selector.n_steps_back_, selector.stop_reason_) == (4, 1, "because")
+def test_weights_and_their_history_are_among_all_features():
+    X, y = noise(40, 6), np.arange(40) % 2
+    scores = FisherScore().fit(X, y).scores_
+    left_out = scores <= np.sort(scores)[1]
+    fitted = run_of(None, fisher_threshold=float(np.sort(scores)[1]))
+    assert fitted.history_.weights.shape == (len(fitted.history_.steps), 6)
+    for weights in (fitted.weights_, *fitted.history_.weights):
+        assert np.all((weights == 0.0) == left_out)
+        assert weights.sum() == pytest.approx(1.0)
+    assert (fitted.n_redrawn_, fitted.n_steps_back_) == (0, 0)
+    assert fitted.stop_reason_
 
 
-def test_settings_that_a_checkpoint_must_agree_on(monkeypatch):
-    monkeypatch.setattr(ofw, "Checkpoint", lambda path, settings: (path, settings))
-    monkeypatch.setattr(ofw, "data_digest", lambda design, codes: f"{design} {codes}")
-    experiment = SimpleNamespace(describe=lambda: {"learner": "a"}, codes="codes")
-    steps, state = SimpleNamespace(describe=lambda: {"step_size": 2.0}), SimpleNamespace(seed=5)
-    selector = OptimalFeatureWeighting(checkpoint="file", noise=0.3, tol=0.1, window=4)
-    selector.batch_size_, selector.max_iter_ = 6, 70
-    path, settings = selector._open_checkpoint(experiment, steps, state, "design")
-    assert path == "file"
-    assert settings == {
-        "learner": "a",
-        "step_size": 2.0,
-        "method": selector.method,
-        "noise": 0.3,
-        "batch_size": 6,
-        "tol": 0.1,
-        "window": 4,
-        "max_iter": 70,
-        "data": "design codes",
-    }
-    selector.random_state = 0
-    assert selector._open_checkpoint(experiment, steps, state, "design")[1]["seed"] == 5
-    selector.checkpoint = None
-    assert selector._open_checkpoint(experiment, steps, state, "design") is None
+def run_of(checkpoint, **params):
+    settings = {"subset_size": 2, "batch_size": 4, "max_iter": 30, "learner": "centroid", "random_state": 0}
+    X, y = noise(40, 6), np.arange(40) % 2
+    selector = OptimalFeatureWeighting(checkpoint=checkpoint, checkpoint_every=10, **settings | params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few steps settle nothing
+        return selector.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"subset_size": 3},
+        {"batch_size": 5},
+        {"max_iter": 40},
+        {"learner": "knn"},
+        {"random_state": 1},
+        {"random_state": None},
+        {"method": "euclidean"},
+        {"noise": 0.01},
+        {"tol": 0.1},
+        {"window": 4},
+        {"step_size": 0.02},
+        {"cost": "balanced"},
+    ],
+    ids=str,
+)
+def test_settings_that_a_checkpoint_must_agree_on(other, tmp_path, monkeypatch):
+    file = tmp_path / "run.npz"
+    monkeypatch.setattr("zeronorm.engines.weighting.state.Checkpoint.remove", lambda self: None)
+    whole = run_of(file)
+    np.testing.assert_array_equal(run_of(file).weights_, whole.weights_)  # it is resumed
+    first = next(iter(other))
+    name = {"random_state": "seed", "cost": "balanced"}.get(first, first)
+    with pytest.raises(ValueError, match=rf"another run \(.*{name}"):
+        run_of(file, **other)
+
+
+def test_a_run_without_a_seed_is_resumed_with_the_one_that_it_drew(tmp_path, monkeypatch):
+    monkeypatch.setattr("zeronorm.engines.weighting.state.Checkpoint.remove", lambda self: None)
+    whole = run_of(tmp_path / "run.npz", random_state=None).weights_
+    np.testing.assert_array_equal(run_of(tmp_path / "run.npz", random_state=None).weights_, whole)
+    assert not np.array_equal(run_of(None, random_state=None).weights_, whole)
 
 
 def test_features_that_optimal_feature_weighting_looks_at():
     X, y = noise(20, 4), np.arange(20) % 2
-    problem = problem_of(y, X, classes=np.arange(2))
-    scores, active = OptimalFeatureWeighting(fisher_threshold=None)._preselect(problem)
-    assert (scores.tolist(), active.tolist()) == ([0.0] * 4, [0, 1, 2, 3])
-    scores, active = OptimalFeatureWeighting(fisher_threshold=0.0)._preselect(problem)
-    assert active.size == 4
+    scores = FisherScore().fit(X, y).scores_
     ordered = np.sort(scores)
-    _, active = OptimalFeatureWeighting(fisher_threshold=float(ordered[1]))._preselect(problem)
-    assert active.tolist() == sorted(np.argsort(scores)[2:].tolist())  # above it, not at it
+
+    def looked_at(threshold):
+        selector = OptimalFeatureWeighting(
+            fisher_threshold=threshold, learner="centroid", subset_size=1, max_iter=2, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two steps settle nothing
+            return np.flatnonzero(selector.fit(X, y).weights_).tolist()
+
+    assert looked_at(None) == looked_at(0.0) == [0, 1, 2, 3]
+    assert looked_at(float(ordered[1])) == sorted(np.argsort(scores)[2:].tolist())  # above it, not at it
     with pytest.raises(ValueError, match="less than the largest Fisher score"):
-        OptimalFeatureWeighting(fisher_threshold=float(ordered[-1]))._preselect(problem)
+        looked_at(float(ordered[-1]))
 
 
 def test_weights_below_the_uniform_one_are_ranked_by_the_way():
