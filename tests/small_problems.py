@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from zeronorm import as_design
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import KINDS
 
 INF = float("inf")
 
@@ -17,7 +18,8 @@ def noise(n, p=3, seed=0):
 
 def problem_of(y, X=None, task="binary", **more):
     X = noise(len(y)) if X is None else X
-    return Problem(design=as_design(X), y=np.asarray(y), task=task, **more)
+    target = KINDS[task](np.asarray(y), more.pop("classes", None))
+    return Problem(design=as_design(X), target=target, **more)
 
 
 class Remembering(ClassifierMixin, BaseEstimator):

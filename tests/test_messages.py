@@ -19,8 +19,8 @@ from zeronorm.datasets import make_polynomial_toy
 from zeronorm.datasets.table import shown
 from zeronorm.models import KernelAROM, OFWClassifier, RelevanceVectorClassifier, SparseKernelSVC
 from zeronorm.registry import all_methods
+from zeronorm.result.provenance import call_text
 from zeronorm.selectors.base import BaseSelector
-from zeronorm.workflow.files import call_text
 
 X = np.random.default_rng(0).normal(size=(12, 4))
 Y = np.arange(12) % 2
@@ -108,7 +108,7 @@ MESSAGES = {
     "row in evaluate": (lambda: zeronorm.evaluate(RFE(), [[1, 2], 3], [0, 1]), "no list of values: 3;"),
     "row in select": (lambda: zeronorm.select([[1, 2], 3], [0, 1]), "no list of values: 3;"),
     "fraction": (lambda: make_polynomial_toy(20, target=np.float64(1.5)), "Got 1.5 instead"),
-    "folds": (lambda: zeronorm.select(X, WORDS, cv=np.int64(1)), "Got 1."),
+    "folds": (lambda: zeronorm.select(X, WORDS, cv=np.int64(1)), "Got 1 instead."),
     "features": (lambda: zeronorm.select(X, WORDS, features=np.int64(0)), "Got 0 instead"),
     "seed": (lambda: zeronorm.evaluate(FisherScore(), X, Y, random_state=np.int64(-1)), "Got -1"),
 }

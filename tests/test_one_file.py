@@ -212,6 +212,7 @@ FILES = {
         BACKEND,
         "zeronorm.extensions",
         "import numpy as np\n"
+        "import zeronorm\n"
         "from outside_backend import Columns, ColumnsDesign\n"
         "from zeronorm import FisherScore, RFE, as_design, evaluate\n"
         "from zeronorm.testing import check_design\n"
@@ -223,7 +224,9 @@ FILES = {
         "check_design(lambda: as_design(data), X)\n"
         "for selector in (FisherScore(1), RFE(n_features_to_select=1)):\n"
         "    assert selector.fit(data, y).get_support(indices=True).tolist() == [4]\n"
-        "assert len(evaluate(FisherScore(), data, y, sizes=[1])) == 5\n",
+        "assert len(evaluate(FisherScore(), data, y, sizes=[1])) == 5\n"
+        "result = zeronorm.select(data, y, method='fisher', features=1, permutations=0)\n"
+        "assert [feature.index for feature in result.selected] == [4]\n",
     ),
     "loss": (
         LOSS,

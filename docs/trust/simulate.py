@@ -32,6 +32,7 @@ from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm.evaluation.summary import compare
 from zeronorm.resampling.metrics import METRICS, Metric, as_metric, target_variance
 from zeronorm.resampling.predictors.default import gaussian_estimator
+from zeronorm.selection.target import Binary
 
 FOLDER = Path(__file__).parent
 Table = Callable[..., Iterator[dict[str, Any]]]
@@ -587,7 +588,7 @@ def _fit_gaussian(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Decisions on all samples of a model that was fitted without the test part, and its true errors."""
     kept = FisherScore(N_KEPT).fit(X[~test], y[~test]).get_support()
-    model = gaussian_estimator("binary").fit(X[~test][:, kept], y[~test])
+    model = gaussian_estimator(Binary).fit(X[~test][:, kept], y[~test])
     decided = model.decision_function(np.concatenate([X, fresh[0]])[:, kept])
     return decided[: len(y)], _classified(fresh[1], decided[len(y) :], np.arange(N_FRESH), 0, N_FRESH)
 

@@ -24,16 +24,3 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
         return getattr(importlib.import_module(names[name]), name)
 
     return load, lambda: sorted(names), sorted(names)
-
-
-# What a later layer does for an earlier one: a result can be asked for its report without knowing how it is drawn.
-SERVICES = {
-    "collect_figures": "zeronorm.report.chart",
-    "figure": "zeronorm.report",
-    "render_report": "zeronorm.report.html",
-}
-
-
-def service(name: str) -> Any:
-    """The function or class that does this work, imported when it is first asked for."""
-    return getattr(importlib.import_module(SERVICES[name]), name)

@@ -111,15 +111,16 @@ def _full_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def all_methods(kind: str | None = None) -> list[MethodInfo]:
-    """All registered methods, by family and name."""
+def all_methods(kind: str | None = None, *, task: str | None = None) -> list[MethodInfo]:
+    """All registered methods, by family and name; of one kind, or for one kind of target (``task``)."""
     from zeronorm._index import METHODS
 
     for module in dict.fromkeys(METHODS.values()):
         importlib.import_module(module)
     outside = _methods_of_other_packages()
     methods = [m for m in _METHODS.values() if m.cls.__module__.startswith("zeronorm.") or m.name in outside]
-    return sorted((m for m in methods if kind in (None, m.kind)), key=lambda m: (m.kind, m.family, m.name))
+    wanted = (m for m in methods if kind in (None, m.kind) and task in (None, *m.tasks))
+    return sorted(wanted, key=lambda m: (m.kind, m.family, m.name))
 
 
 def names_in_sources() -> list[str]:

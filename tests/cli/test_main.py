@@ -8,23 +8,43 @@ import sys
 
 import pytest
 
-from zeronorm.cli.main import in_flags, run
+from zeronorm._messages import Message, OptionError, parameter, rendered, setting
+from zeronorm.cli.main import run
+from zeronorm.cli.options import in_flags
 from zeronorm.workflow import training
 
 from .conftest import select, shell
 
 
 def test_parameters_of_the_library_are_options_here():
-    message = "The 'sample_groups' parameter of select is odd. Set cv=3, or set force=True (parameter 'random_state')."
-    assert in_flags(message) == "--groups is odd. Set --cv 3, or pass --force (--seed)."
+    """Only what a message marks as an option: a column may be called like one."""
+    column = "the 'cv' parameter, cv=3"
+    error = OptionError(
+        f"is odd. Set {setting('cv', 3)}, or {setting('force', True, 'set')} ({parameter('random_state')}): {column}.",
+        "sample_groups",
+    )
+    assert error.parameter == "sample_groups"
     assert (
-        in_flags("Set delimiter=';' or missing='drop-rows'.") == "Set --delimiter ';' or --missing drop-rows."
+        str(error)
+        == f"The 'sample_groups' parameter is odd. Set cv=3, or set force=True (parameter 'random_state'): {column}."
     )
-    assert in_flags("Raise the parameter 'max_features'.") == "Raise --max-features."
-    assert in_flags("Set a level (params={'level': 0.2}).") == "Set a level (--param level=0.2)."
-    assert in_flags("The 'C' parameter of RFE must be positive. Got -1.") == (
-        "The 'C' parameter of RFE must be positive. Got -1."
-    )
+    told = rendered(error.message, in_flags)
+    assert told == f"--groups is odd. Set --cv 3, or pass --force (--seed): {column}."
+
+
+@pytest.mark.parametrize(
+    ("mention", "python", "flag"),
+    [
+        (setting("delimiter", ";"), "delimiter=';'", "--delimiter ';'"),
+        (setting("missing", "drop-rows", "Set"), "Set missing='drop-rows'", "Set --missing drop-rows"),
+        (setting("transpose", True), "transpose=True", "--transpose"),
+        (setting("params", {"level": 0.2}), "params={'level': 0.2}", "--param level=0.2"),
+        (parameter("max_features", "the name"), "the parameter 'max_features'", "--max-features"),
+        (parameter("features", "object"), "the 'features' parameter", "--features"),
+    ],
+)
+def test_a_mention_of_an_option(mention, python, flag):
+    assert (Message(mention), rendered(Message(mention), in_flags)) == (python, flag)
 
 
 def test_help_shows_whole_sentences(capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -17,18 +18,18 @@ from zeronorm.registry import all_methods
 from .conftest import shell
 
 
-def handed_over(monkeypatch, name, *arguments):
+def handed_over(monkeypatch, name, *words):
     """The keywords with which a command calls the workflow."""
     seen = {}
 
-    def spy(**options):
-        seen.update(options)
+    def spy(called, arguments, caller):
+        assert called == name
+        assert caller.command == shlex.join(["zeronorm", name, *words])
+        seen.update(arguments)
         raise ValueError("enough")
 
-    from zeronorm.workflow import run as workflow
-
-    monkeypatch.setattr(workflow, name, spy)
-    assert run([name, *arguments]) == 2
+    monkeypatch.setattr("zeronorm.workflow.job.run_job", spy)
+    assert run([name, *words]) == 2
     return seen
 
 

@@ -10,6 +10,7 @@ from zeronorm import as_design
 from zeronorm.engines.elimination.kernel import RBFSource
 from zeronorm.engines.elimination.loop import Elimination
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Binary
 from zeronorm.solvers.status import Status
 
 
@@ -50,7 +51,7 @@ def test_removal_from_an_rbf_kernel_never_overflows():
 )
 def test_each_status_has_one_warning_and_one_remedy(status, remedy):
     X, y = problem()
-    record = Elimination(Problem(as_design(X), y, "binary"))
+    record = Elimination(Problem(as_design(X), Binary(y)))
     record.status = status
     path = record.path()
     assert not path.converged

@@ -19,9 +19,9 @@ from zeronorm.engines.price import (
     automatic_l1_price,
     automatic_price,
     nearly_best_l1_prices,
-    target_spread,
 )
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import KINDS, Binary, Real
 
 SELECTORS = [
     AROM(),
@@ -45,10 +45,9 @@ def classes(n=40, p=60, *, noise=0.5, seed=0):
     return X, (score > 0.0).astype(int)
 
 
-def problem_of(X, y, **fields):
-    if fields.get("task") == "regression":
-        return Problem(as_design(X), y, **fields)
-    return Problem(as_design(X), y, "binary", classes=np.array([0, 1]), **fields)
+def problem_of(X, y, task="binary", **fields):
+    classes = None if task == "regression" else np.array([0, 1])
+    return Problem(as_design(X), KINDS[task](y, classes), **fields)
 
 
 # -- the criterion ----------------------------------------------------------------------------------------
@@ -216,12 +215,12 @@ def test_the_spread_of_a_target_is_robust_and_has_its_unit():
     rng = np.random.default_rng(0)
     y = rng.normal(size=400)
     X = np.ones((400, 1))
-    spread = target_spread(problem_of(X, y, task="regression"))
+    spread = problem_of(X, y, task="regression").target.unit()
     assert spread == pytest.approx(1.0, abs=0.15)
     y[0] = 1e6
-    assert target_spread(problem_of(X, y, task="regression")) == pytest.approx(spread, rel=0.02)
-    assert target_spread(problem_of(X, 1e3 * y, task="regression")) == pytest.approx(1e3 * spread, rel=0.02)
-    assert target_spread(problem_of(X, np.zeros(400), task="regression")) == 1.0
+    assert problem_of(X, y, task="regression").target.unit() == pytest.approx(spread, rel=0.02)
+    assert problem_of(X, 1e3 * y, task="regression").target.unit() == pytest.approx(1e3 * spread, rel=0.02)
+    assert problem_of(X, np.zeros(400), task="regression").target.unit() == 1.0
 
 
 # -- in the selectors -------------------------------------------------------------------------------------
@@ -301,12 +300,12 @@ def test_a_price_is_found_once_for_the_same_view_target_weights_and_groups(monke
     find = price._automatic_price
     monkeypatch.setattr(price, "_automatic_price", lambda *args: searched.append(args) or find(*args))
     y = rng.normal(size=24)
-    plain = Problem(design=design, y=y, task="regression")
-    assert automatic_price(plain) is automatic_price(replace(plain, y=y.copy()))
+    plain = Problem(design=design, target=Real(y))
+    assert automatic_price(plain) is automatic_price(replace(plain, target=Real(y.copy())))
     assert len(searched) == 1
     others = [
-        replace(plain, y=y[::-1]),
-        replace(plain, y=np.arange(24) % 2, task="binary"),
+        replace(plain, target=Real(y[::-1])),
+        replace(plain, target=Binary(np.arange(24) % 2)),
         replace(plain, sample_weight=np.arange(1.0, 25.0)),
         replace(plain, sample_groups=np.arange(24) // 2),
         replace(plain, design=design.take_rows(np.arange(24))),

@@ -28,6 +28,7 @@ from zeronorm.engines.rescaling.machines import (
     SlackRescaling,
 )
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Multiclass, Real
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
@@ -331,7 +332,7 @@ def test_correlations_with_several_targets_are_averaged_and_weights_count_sample
     taken = np.repeat(np.arange(45), weight)
     squares = [np.corrcoef(x, y[taken] == c)[0, 1] ** 2 for x in X[taken].T for c in range(3)]
     expected = np.sqrt(np.reshape(squares, (12, 3)).mean(axis=1) + 1.0 / taken.size)
-    problem = Problem(as_design(X), y, "multiclass", np.arange(3), sample_weight=weight.astype(float))
+    problem = Problem(as_design(X), Multiclass(y, np.arange(3)), sample_weight=weight.astype(float))
     np.testing.assert_allclose(correlated_start(problem, None), expected, rtol=1e-10)
     by_itself = correlated_start(problem, None, machine=1)
     np.testing.assert_allclose(by_itself, np.sqrt(np.asarray(squares)[1::3] + 1.0 / taken.size), rtol=1e-10)
@@ -339,7 +340,7 @@ def test_correlations_with_several_targets_are_averaged_and_weights_count_sample
 
 def test_a_constant_column_and_a_target_without_spread_have_no_correlation():
     X = np.column_stack([np.ones(10), np.arange(10.0)])
-    problem = Problem(as_design(X), np.full(10, 3.0), "regression")
+    problem = Problem(as_design(X), Real(np.full(10, 3.0)))
     np.testing.assert_allclose(correlated_start(problem, None), np.sqrt(0.1))
 
 

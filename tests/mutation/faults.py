@@ -111,7 +111,7 @@ NAMED_FAULTS = (
     ),
     Fault(
         "numbers that are not finite reach the JSON",
-        "workflow/result.py",
+        "result/plain.py",
         "if isinstance(value, float) and not math.isfinite(value):",
         "if False:",
         ("tests/workflow/test_result.py",),

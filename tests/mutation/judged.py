@@ -391,7 +391,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/filters/interval.py",
         "IntervalSelector._splits",
-        'seed, is_labelled = int(problem.rng.integers(2**31 - 1)), problem.task != "regression"',
+        "seed = int(problem.rng.integers(2**31 - 1))",
         "** → *",
     ): "other seeds, which all are valid",
     (

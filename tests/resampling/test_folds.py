@@ -20,6 +20,7 @@ from zeronorm.resampling.predictors.standardized import fresh_copy
 from zeronorm.resampling.splits import make_splits
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Progress
+from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.meta.auto import KnownPath
 
 
@@ -27,7 +28,7 @@ def cells(X, y, sizes, estimator, selector=None, is_strict=True):
     plan = FoldPlan(
         X, y, None, sizes, estimator, [], (METRICS["error_rate"], METRICS["auc"]), seed=0, is_strict=is_strict
     )
-    splits = make_splits(3, y, None, classification=True, seed=0)
+    splits = make_splits(3, y, None, target=Labels, seed=0)
     tasks = [CellTask("", selector or FisherScore(), [], split, str(split.index)) for split in splits]
     found = run_cells(plan, tasks, n_jobs=None, progress=Progress(), description="")
     return [
@@ -49,7 +50,7 @@ def test_columns_that_are_read_once_give_the_same_cells(sizes, order, monkeypatc
     rng = np.random.default_rng(0)
     y = np.arange(45) % 2
     X = np.array(rng.normal(size=(45, 12)) + 0.6 * y[:, None] * rng.random(12), order=order)
-    estimator = default_estimator("classification", n_samples=45)
+    estimator = default_estimator(Labels, n_samples=45)
     read = []
     gather = folds._ReadColumns.take
     monkeypatch.setattr(folds._ReadColumns, "take", lambda self, c: read.append(c) or gather(self, c))
@@ -63,7 +64,7 @@ def predicted(X, y, task, sizes, estimator, columns=None, n_jobs=None, n_methods
     """Cells of several tasks a fold where nothing but predictions is asked."""
     metric = METRICS["r2" if task == "regression" else "error_rate"]
     plan = FoldPlan(X, y, None, sizes, estimator, [], (metric,), seed=0, **settings)
-    splits = make_splits(3, y, None, classification=task != "regression", seed=0)
+    splits = make_splits(3, y, None, target=Real if task == "regression" else Labels, seed=0)
     paths = [SelectionPath(order=np.roll(np.arange(X.shape[1]), 3 * shift)) for shift in range(n_methods)]
     tasks = [
         CellTask("", KnownPath(path), [], split, f"{split.index} {place}", columns=columns)
@@ -83,7 +84,7 @@ def test_columns_that_are_standardised_once_give_the_same_cells(task, order, mon
     X = np.array(5.0 + rng.normal(size=(48, 12)) + 0.6 * y[:, None] * rng.random(12), order=order)
     X[:, 4] = 7.0  # constant
     y = X[:, 0] + rng.normal(size=48) if task == "regression" else y
-    estimator = default_estimator(task if task == "regression" else "classification", n_samples=48)
+    estimator = default_estimator(Real if task == "regression" else Labels, n_samples=48)
     calls = []
     standardize = folds.standardized_columns
     monkeypatch.setattr(folds, "standardized_columns", lambda X: calls.append(X.shape) or standardize(X))
@@ -109,7 +110,7 @@ def test_workers_read_the_columns_of_their_own_task():
     rng = np.random.default_rng(1)
     y = np.arange(45) % 2
     X = as_design(rng.normal(size=(45, 9)) + y[:, None])
-    estimator = default_estimator("classification", n_samples=45)
+    estimator = default_estimator(Labels, n_samples=45)
     settings = {"task": "classification", "sizes": (1, 4), "estimator": estimator, "columns": np.arange(9)}
     with parallel_config(backend="threading"):
         assert predicted(X, y, n_jobs=2, **settings) == predicted(X, y, **settings)
@@ -118,7 +119,7 @@ def test_workers_read_the_columns_of_their_own_task():
 def test_a_column_that_was_not_read_is_no_other_column():
     y = np.arange(45) % 2
     X = as_design(np.random.default_rng(1).normal(size=(45, 9)))
-    estimator = default_estimator("classification", n_samples=45)
+    estimator = default_estimator(Labels, n_samples=45)
     found = predicted(X, y, "classification", (1, 4), estimator, columns=np.array([0, 1, 2, 4]))
     assert [cell[-1] is not None for cell in found[:4]] == [False, True, True, True]
     assert all("was not read" in cell[-1] for cell in found[1:4])
@@ -128,7 +129,7 @@ def test_the_predictor_has_words_for_a_missing_number():
     y = np.arange(45) % 2
     X = np.random.default_rng(1).normal(size=(45, 9))
     X[3, 2] = np.nan
-    estimator = default_estimator("classification", n_samples=45)
+    estimator = default_estimator(Labels, n_samples=45)
     found = predicted(as_design(X, allow_nan=True), y, "classification", (1, 4), estimator, n_methods=1)
     assert [cell[-1] is None for cell in found] == [True, False] * 3
     assert all("contains NaN" in cell[-1] for cell in found[1::2])
@@ -147,7 +148,7 @@ def test_subsets_that_are_not_nested_are_read_too():
     rng = np.random.default_rng(1)
     y = np.arange(45) % 2
     X = rng.normal(size=(45, 12)) + y[:, None] * rng.random(12)
-    estimator = default_estimator("classification", n_samples=45)
+    estimator = default_estimator(Labels, n_samples=45)
     once = cells(as_design(X), y, (1, 2), estimator, NotNested())
     assert [cell["selected"] for cell in once[:2]] == [[2], [0, 1]]
     assert once == cells_of_each_size(as_design(X), y, (1, 2), estimator, NotNested())
@@ -156,7 +157,7 @@ def test_subsets_that_are_not_nested_are_read_too():
 def test_a_size_that_cannot_be_is_refused_alone():
     y = np.arange(45) % 2
     X = np.random.default_rng(2).normal(size=(45, 6))
-    estimator = default_estimator("classification", n_samples=45)
+    estimator = default_estimator(Labels, n_samples=45)
     selector = FisherScore(3, always_keep=[4, 5])
     once = cells(as_design(X), y, (1, 2, 3), estimator, selector, is_strict=False)
     assert [cell["error"] is not None for cell in once[:3]] == [True, False, False]
@@ -166,8 +167,8 @@ def test_a_size_that_cannot_be_is_refused_alone():
 @pytest.mark.parametrize(
     "estimator",
     [
-        default_estimator("classification", n_samples=9),
-        default_estimator("regression", n_samples=9),
+        default_estimator(Labels, n_samples=9),
+        default_estimator(Real, n_samples=9),
         make_pipeline(StandardScaler(), SVC()),
     ],
 )

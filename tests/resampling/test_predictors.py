@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from zeronorm.resampling.metrics import as_metric, scoring_metric
 from zeronorm.resampling.predictors import pairwise_svm
 from zeronorm.resampling.predictors.default import default_estimator, gaussian_estimator
+from zeronorm.selection.target import TASKS, Labels, Real
 
 
 def columns_as_they_come(seed):
@@ -48,9 +49,7 @@ def assert_same_machine(ours, X, y, **machine):
 def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes):
     X, rng = columns_as_they_come(n_classes)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    assert_same_machine(
-        default_estimator("classification", n_samples=60), X.astype(dtype), y, kernel="linear"
-    )
+    assert_same_machine(default_estimator(Labels, n_samples=60), X.astype(dtype), y, kernel="linear")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -59,14 +58,14 @@ def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_clas
 def test_the_gaussian_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes, n_features):
     X, rng = columns_as_they_come(n_classes)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    assert_same_machine(gaussian_estimator("classification"), X[:, :n_features].astype(dtype), y)
+    assert_same_machine(gaussian_estimator(Labels), X[:, :n_features].astype(dtype), y)
 
 
 def test_a_gaussian_machine_of_constant_columns_and_of_many_samples(monkeypatch):
     y = np.arange(40) % 2
     X = np.ones((40, 2))
     reference = make_pipeline(StandardScaler(), SVC())
-    ours = gaussian_estimator("classification")
+    ours = gaussian_estimator(Labels)
     np.testing.assert_array_equal(ours.fit(X, y).predict(X), reference.fit(X, y).predict(X))
     monkeypatch.setattr(pairwise_svm, "LARGEST_CURVED", 20)
     X = np.random.default_rng(0).normal(size=(40, 2))
@@ -79,7 +78,7 @@ def test_a_tie_is_decided_as_libsvm_decides_it(useful):
     """Constant columns and classes of the same size give a decision value of zero."""
     y = np.arange(40) % 4
     X = (y[:, None] > 1) * 2.0 if useful else np.ones((40, 1))
-    ours = default_estimator("classification", n_samples=40)
+    ours = default_estimator(Labels, n_samples=40)
     reference = make_pipeline(StandardScaler(), SVC(kernel="linear"))
     for labels in (y % 2, y):
         np.testing.assert_array_equal(ours.fit(X, labels).predict(X), reference.fit(X, labels).predict(X))
@@ -95,7 +94,7 @@ def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, m
     codes = rng.integers(0, len(labels), size=60)
     X[:, 0] += (0.0 if overlap else 50.0 * X[:, 0].std()) * codes
     y = np.asarray(list(labels))[codes]
-    ours = clone(default_estimator("classification", n_samples=60)).fit(X[:40], y[:40])
+    ours = clone(default_estimator(Labels, n_samples=60)).fit(X[:40], y[:40])
     machine = SVC(kernel="linear", random_state=0, tol=1e-8)
     reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
     assert (ours.pairs_ is not None) == (labels == "ab")
@@ -110,7 +109,7 @@ def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, m
 def test_the_default_ridge_is_the_pipeline_of_scaler_and_ridge():
     X, rng = columns_as_they_come(0)
     y = rng.normal(size=60)
-    ours = clone(default_estimator("regression", n_samples=60)).fit(X[:40], y[:40])
+    ours = clone(default_estimator(Real, n_samples=60)).fit(X[:40], y[:40])
     reference = make_pipeline(StandardScaler(), Ridge()).fit(X[:40], y[:40])
     np.testing.assert_allclose(ours.predict(X[40:]), reference.predict(X[40:]), rtol=1e-9)
     assert ours.score(X[40:], y[40:]) == pytest.approx(reference.score(X[40:], y[40:]), rel=1e-9)
@@ -121,13 +120,13 @@ def test_missing_values_are_refused():
     X[3, 2] = np.nan
     for task, y in (("classification", np.arange(60) % 2), ("regression", np.arange(60.0))):
         with pytest.raises(ValueError, match="NaN"):
-            default_estimator(task, n_samples=60).fit(X, y)
+            default_estimator(TASKS[task], n_samples=60).fit(X, y)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_samples_that_do_not_fit_are_refused(task):
     X, _ = columns_as_they_come(0)
-    fitted = default_estimator(task, n_samples=60).fit(X, np.arange(60) % 2)
+    fitted = default_estimator(TASKS[task], n_samples=60).fit(X, np.arange(60) % 2)
     with pytest.raises(ValueError, match=r"fitted on 8 features. Got X of shape \(60, 1\)"):
         fitted.predict(X[:, :1])
     X[3, 2] = np.nan
@@ -138,7 +137,7 @@ def test_samples_that_do_not_fit_are_refused(task):
 def test_the_score_of_a_regressor_is_that_of_scikit_learn():
     X, rng = columns_as_they_come(0)
     y = rng.normal(size=60)
-    fitted = default_estimator("regression", n_samples=60).fit(X, y)
+    fitted = default_estimator(Real, n_samples=60).fit(X, y)
     score = scoring_metric(None, fitted)
     for truth in (y, np.ones(60)):
         assert score.function(truth, fitted.predict(X)) == pytest.approx(fitted.score(X, truth), rel=1e-12)

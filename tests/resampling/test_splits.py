@@ -14,6 +14,7 @@ from zeronorm import RadiusMarginScaling, SelectionPath, SelectorCV, evaluate
 from zeronorm.design import as_design
 from zeronorm.registry import register
 from zeronorm.resampling.splits import make_splits, take_columns
+from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.base import BaseSelector
 from zeronorm.selectors.meta.selector_cv import choose_size
 
@@ -27,7 +28,7 @@ def folds(splits):
 def test_repeats_are_different_folds_of_all_samples(classification, grouped):
     y = np.arange(60) % 2 if classification else np.linspace(0, 1, 60)
     groups = np.arange(60) // 3 if grouped else None
-    splits = make_splits(5, y, groups, classification=classification, seed=0, repeats=4)
+    splits = make_splits(5, y, groups, target=Labels if classification else Real, seed=0, repeats=4)
     assert [split.index for split in splits] == list(range(20))
     repeats = [splits[i : i + 5] for i in range(0, 20, 5)]
     assert len({folds(repeat) for repeat in repeats}) == 4
@@ -42,14 +43,14 @@ def test_repeats_that_cannot_differ_are_refused(cv):
     """As many groups as folds, or a splitter without chance, give the same folds each time."""
     y, groups = np.linspace(0, 1, 40), np.arange(40) // 10 if cv == 4 else None
     with pytest.raises(ValueError, match=r"Repeat 2 of 3 has the same folds"):
-        make_splits(cv, y, groups, classification=False, seed=0, repeats=3)
+        make_splits(cv, y, groups, target=Real, seed=0, repeats=3)
 
 
 def test_a_splitter_without_a_seed_follows_the_seed_of_the_run():
     """Also one that always shuffles and says nothing of it; the user's own object stays as it is."""
     splitter, y = ShuffleSplit(3, test_size=0.25), np.linspace(0, 1, 40)
     first, again, other = (
-        [split.test.tolist() for split in make_splits(splitter, y, None, classification=False, seed=seed)]
+        [split.test.tolist() for split in make_splits(splitter, y, None, target=Real, seed=seed)]
         for seed in (0, 0, 1)
     )
     assert first == again != other
@@ -68,7 +69,7 @@ def test_a_splitter_without_a_seed_follows_the_seed_of_the_run():
 )
 def test_splits_that_cannot_be_are_refused(split, message):
     with pytest.raises(ValueError, match=message):
-        make_splits([split], np.linspace(0, 1, 6), None, classification=False, seed=0)
+        make_splits([split], np.linspace(0, 1, 6), None, target=Real, seed=0)
 
 
 def test_columns_of_every_home_of_the_data():
@@ -160,9 +161,9 @@ def test_a_class_with_fewer_samples_than_folds_is_named_once_with_a_remedy():
     y = np.repeat([0, 1], [20, 3])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        make_splits(5, y, None, classification=True, seed=0)
-        make_splits(3, y, None, classification=True, seed=0)
-        make_splits(ShuffleSplit(5, random_state=0), y, None, classification=True, seed=0)
+        make_splits(5, y, None, target=Labels, seed=0)
+        make_splits(3, y, None, target=Labels, seed=0)
+        make_splits(ShuffleSplit(5, random_state=0), y, None, target=Labels, seed=0)
     (text,) = [str(warning.message) for warning in caught]
     assert "has 3 samples for 5 folds" in text
     assert "use fewer folds" in text

@@ -199,25 +199,6 @@ def test_which_arrays_need_no_checks_of_scikit_learn(X, y, is_plain):
 
 
 @pytest.mark.parametrize(
-    ("y", "is_doubted"),
-    [
-        ([0, 1, 0, 1], False),
-        (["a", "b", "a", "b"], False),
-        ([True, False, True, False], False),
-        ([0, 1, 2, 0, 1], True),  # more classes than half of the samples
-        ([0.0, 1.0, 0.0, 1.0], True),
-        ([[0], [1], [0], [1]], True),
-    ],
-)
-def test_labels_that_scikit_learn_is_asked_about(y, is_doubted, monkeypatch):
-    asked = []
-    monkeypatch.setattr(base, "check_classification_targets", asked.append)
-    classes, codes = base._classes_of(np.asarray(y))
-    assert bool(asked) is is_doubted
-    np.testing.assert_array_equal(classes[codes].ravel(), np.ravel(y))
-
-
-@pytest.mark.parametrize(
     ("y", "found"),
     [
         ([0, None, 1], "None: first found in row 1"),

@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from small_problems import problem_of
 from zeronorm import LassoSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV
-from zeronorm.selectors.wrapping import labels_of
 
 
 def test_the_selector_inside_searches_and_pipelines():
@@ -35,6 +34,6 @@ def test_the_selector_inside_searches_and_pipelines():
 
 def test_labels_as_the_user_gave_them():
     names = np.array(["p", "q", "r"])
-    assert labels_of(problem_of([1, 0, 1], classes=names[:2])).tolist() == ["q", "p", "q"]
-    assert labels_of(problem_of([2, 0, 1], classes=names, task="multiclass")).tolist() == ["r", "p", "q"]
-    assert labels_of(problem_of([0.5, 2.0, 1.0], task="regression")).tolist() == [0.5, 2.0, 1.0]
+    assert problem_of([1, 0, 1], classes=names[:2]).target.labels().tolist() == ["q", "p", "q"]
+    assert problem_of([2, 0, 1], classes=names, task="multiclass").target.labels().tolist() == ["r", "p", "q"]
+    assert problem_of([0.5, 2.0, 1.0], task="regression").target.labels().tolist() == [0.5, 2.0, 1.0]

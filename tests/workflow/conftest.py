@@ -18,7 +18,7 @@ def two_signals(n_samples=60, n_features=30, seed=0):
 
 
 def table_of(X, y, **options):
-    return load_data(X, DataOptions.taken_from({"target": y, **options}))
+    return load_data(X, DataOptions(target=y, **options))
 
 
 def numbers(n=30, p=4, seed=0):

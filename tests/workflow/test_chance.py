@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import zeronorm
+from zeronorm.result.sentences import error_sentence
 from zeronorm.workflow import chance, training
 from zeronorm.workflow.chance import WithBaseline, permuted_target
 from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.measured import error_sentence
 from zeronorm.workflow.procedures import Settings
 
 from .conftest import numbers, simulated, table_of

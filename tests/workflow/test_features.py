@@ -10,13 +10,9 @@ from scipy import stats
 from sklearn.feature_selection import f_classif, r_regression
 
 import zeronorm
+from zeronorm.result.sentences import compared_classes, effect_name
 from zeronorm.selection.path import SelectionPath
-from zeronorm.workflow.features import (
-    compared_classes,
-    describe_selected,
-    effect_name,
-    univariate_effects,
-)
+from zeronorm.workflow.features import describe_selected, univariate_effects
 from zeronorm.workflow.inputs import DataOptions, load_data
 
 from .conftest import numbers, table_of

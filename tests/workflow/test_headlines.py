@@ -7,8 +7,8 @@ import pytest
 
 import zeronorm
 from zeronorm.resampling.metrics import as_metric
+from zeronorm.result.sentences import error_sentence
 from zeronorm.workflow import chance
-from zeronorm.workflow.measured import error_sentence
 
 from .conftest import simulated
 

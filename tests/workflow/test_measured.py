@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import zeronorm
+from zeronorm.result import sentences
 from zeronorm.workflow import measured
 from zeronorm.workflow.procedures import Settings
 
@@ -130,10 +131,10 @@ def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, e
     ],
 )
 def test_the_measured_error_in_words(changes, words):
-    text = measured.error_sentence(MEASURED | changes)
+    text = sentences.error_sentence(MEASURED | changes)
     assert words in text
     assert ("Without any" in text) == (changes.get("value", 0.2) is not None)
-    assert "Without any" not in measured.error_sentence(MEASURED | changes | {"chance": None})
+    assert "Without any" not in sentences.error_sentence(MEASURED | changes | {"chance": None})
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_the_measured_error_in_words(changes, words):
         ({"low": 0.05, "high": 0.36}, ["is wide, ±16 percentage points"]),
         ({"low": 0.05, "high": 0.34}, []),
         ({"metric": "mse", "low": 0.0, "high": 9.0}, []),
-        ({"stability": {"value": 0.39}}, ["(stability 0.39, 1 is best)"]),
+        ({"stability": {"value": 0.39}}, ["is not stable (stability 0.39, 1 is best)"]),
         ({"stability": {"value": 0.41}}, []),
         ({"stability": {"value": None}}, []),
     ],
@@ -188,11 +189,11 @@ def test_doubts_about_the_size_in_words():
 )
 def test_sizes_in_words(sizes, words):
     result = SimpleNamespace(procedure={"sizes": sizes}, kind="selection", selected=["a", "b"])
-    text = measured.size_sentence(result)
+    text = sentences.size_sentence(result)
     assert words in text
     assert bool(text) == bool(sizes)
     result.kind = "comparison"
-    assert measured.size_sentence(result) == ""
+    assert sentences.size_sentence(result) == ""
 
 
 @pytest.mark.parametrize(
@@ -218,8 +219,8 @@ def test_headlines(count, changes, words):
     result = SimpleNamespace(
         data=data, kind="selection", selected=["x"] * count, procedure=MEASURED | changes
     )
-    assert words in measured.headline(result)
+    assert words in sentences.headline(result)
     result.kind, result.methods = "comparison", [1, 2]
-    assert measured.headline(result) == "2 methods compared on 30 samples and 9 features"
+    assert sentences.headline(result) == "2 methods compared on 30 samples and 9 features"
     result.kind, result.procedure = "selection", {}
-    assert measured.headline(result) == "Selection from 9 features"
+    assert sentences.headline(result) == "Selection from 9 features"

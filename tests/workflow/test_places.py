@@ -12,7 +12,7 @@ import pytest
 
 import zeronorm
 from zeronorm import FisherScore
-from zeronorm.workflow import places
+from zeronorm.result import folder as places
 
 OPTIONS = {"cv": 3, "features": 3, "permutations": 0}
 QUICK = {"method": "fisher", "features": 3, "cv": 3}

@@ -184,10 +184,10 @@ def test_the_command_takes_it(tmp_path, monkeypatch, capsys):
 )
 def test_what_a_predictor_is(predictor, is_right):
     if is_right:
-        procedures.check_predictor(predictor)
+        assert Settings(predictor=predictor).predictor is predictor
     else:
         with pytest.raises(ValueError, match="'predictor' parameter must be one of"):
-            procedures.check_predictor(predictor)
+            Settings(predictor=predictor)
 
 
 def test_the_predictor_of_a_run():

@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 import zeronorm
-from zeronorm.workflow import result as result_module
+from zeronorm.result.plain import figure_cells, figures_from, finite
+from zeronorm.result.record import SelectedFeature, schema
 from zeronorm.workflow.models import GaussianModel
-from zeronorm.workflow.result import Result, SelectedFeature, figure_cells, figures_from, finite, schema
+from zeronorm.workflow.result import Result
 
 QUICK = {"method": "fisher", "features": 3, "cv": 3}
 
@@ -173,9 +174,7 @@ def test_charts_come_from_the_report(selection):
 
 def test_charts_are_drawn_where_they_are_told(monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        result_module, "service", lambda name: lambda *given, **named: seen.append((name, given, named))
-    )
+    monkeypatch.setattr("zeronorm.report.figure", lambda *given, **named: seen.append((given, named)))
     result = named_result(records="records")
     for plot, chart in (
         (result.plot_errors, "error"),
@@ -183,7 +182,7 @@ def test_charts_are_drawn_where_they_are_told(monkeypatch):
         (result.plot_path, "path"),
     ):
         plot("here")
-        assert seen.pop() == ("figure", (chart, "records", result), {"ax": "here"})
+        assert seen.pop() == ((chart, "records", result), {"ax": "here"})
 
 
 # -- Text --

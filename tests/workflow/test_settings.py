@@ -5,32 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm.workflow.inputs import DataOptions, names_of
-from zeronorm.workflow.procedures import Settings, check_permutations, parse_features
+from zeronorm.workflow.options import DataOptions, Settings
 
 
 @pytest.mark.parametrize(
     ("name", "least"), [("cv", 2), ("repeats", 1), ("random_state", 0), ("max_features", 1)]
 )
 def test_whole_numbers_have_a_least_value(name, least):
-    assert getattr(Settings.taken_from({name: least}), name) == least
-    assert getattr(Settings.taken_from({name: np.int64(least + 1)}), name) == least + 1
+    assert getattr(Settings(**{name: least}), name) == least
+    assert getattr(Settings(**{name: np.int64(least + 1)}), name) == least + 1
     for wrong in (least - 1, float(least + 1), True, str(least), None):
         if wrong is None and name == "max_features":
             continue
         with pytest.raises(
             ValueError, match=f"'{name}' parameter must be a whole number of at least {least}"
         ):
-            Settings.taken_from({name: wrong})
+            Settings(**{name: wrong})
 
 
-def test_settings_take_what_is_theirs():
-    options = {"features": "3", "keep": "a", "params": None, "target": "y", "verbose": True}
-    found = Settings.taken_from(options)
-    assert options == {"target": "y"}
+def test_settings_are_used_in_one_form():
+    found = Settings(features="3", keep="a", params=None, verbose=True)
     assert (found.features, found.keep, found.params, found.verbose) == (3, ("a",), {}, True)
-    plain = Settings.taken_from({})
-    assert plain == Settings()
+    plain = Settings()
     assert (plain.cv, plain.repeats, plain.rule, plain.predictor, plain.permutations) == (
         5,
         1,
@@ -46,19 +42,16 @@ def test_settings_take_what_is_theirs():
     )
 
 
-def test_options_of_the_data_take_what_is_theirs():
-    options = {"ignore": "a", "only": ["b", 3], "keep": None, "categorical": ("c",), "cv": 3, "target": "y"}
-    found = DataOptions.taken_from(options)
-    assert options == {"cv": 3}
+def test_names_are_used_as_tuples():
+    found = DataOptions(ignore="a", only=["b", 3], keep=None, categorical=("c",))
     assert (found.ignore, found.only, found.keep, found.categorical) == (("a",), ("b", "3"), (), ("c",))
     plain = DataOptions()
     assert (plain.missing, plain.min_class_size, plain.random_state) == ("median", 0, 0)
     assert not any((plain.drop_unlabelled, plain.transpose, plain.decimal_comma))
-    assert names_of(None) == names_of(()) == ()
 
 
 def test_a_count_of_features_is_a_whole_number():
-    assert [parse_features(value) for value in (None, "auto", 3, "3", 3.0, np.int64(2))] == [
+    assert [Settings(features=value).features for value in (None, "auto", 3, "3", 3.0, np.int64(2))] == [
         None,
         None,
         3,
@@ -68,9 +61,9 @@ def test_a_count_of_features_is_a_whole_number():
     ]
     for wrong in (0, -1, 2.5, "two", [3], "2.5"):
         with pytest.raises(ValueError, match="count of at least 1, or 'auto'"):
-            parse_features(wrong)
+            Settings(features=wrong)
     for count in (0, 19, np.int64(3), "auto"):
-        check_permutations(count)
+        assert Settings(permutations=count).permutations == count
     for wrong in (-1, 1.5, True, "many", None):
         with pytest.raises(ValueError, match=r"count .0 for none. or 'auto'"):
-            check_permutations(wrong)
+            Settings(permutations=wrong)

@@ -143,17 +143,17 @@ def test_outer_splits_follow_the_seed_the_repeats_and_the_task():
     table = table_of(X, np.where(np.arange(24) < 6, "rare", "common"))
     splits = training.outer_splits(table, Settings(cv=3, repeats=2, random_state=5))
     assert len(splits) == 6
-    for train, test in splits:
-        assert sorted([*train, *test]) == list(range(24))
-        assert np.sum(table.y[test] == "rare") == 2  # each class by its share
-    first, second = ([test.tolist() for _, test in splits[k : k + 3]] for k in (0, 3))
+    for split in splits:
+        assert sorted([*split.train, *split.test]) == list(range(24))
+        assert np.sum(table.y[split.test] == "rare") == 2  # each class by its share
+    first, second = ([split.test.tolist() for split in splits[k : k + 3]] for k in (0, 3))
     assert first != second
     again = training.outer_splits(table, Settings(cv=3, repeats=2, random_state=5))
     other = training.outer_splits(table, Settings(cv=3, repeats=2, random_state=6))
-    tests = [[test.tolist() for _, test in some] for some in (splits, again, other)]
+    tests = [[split.test.tolist() for split in some] for some in (splits, again, other)]
     assert tests[0] == tests[1] != tests[2]
     real = table_of(X, X[:, 0], task="regression")
-    assert [len(test) for _, test in training.outer_splits(real, Settings(cv=5))] == [5, 5, 5, 5, 4]
+    assert [len(split.test) for split in training.outer_splits(real, Settings(cv=5))] == [5, 5, 5, 5, 4]
 
 
 def test_processes_start_where_the_work_is_large():

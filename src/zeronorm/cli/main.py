@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import sys
 from functools import cache
 from types import FrameType
 from typing import Any, NoReturn
+
+from zeronorm._messages import rendered
 
 FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 LONGEST_LINE = 600
@@ -29,50 +30,6 @@ PARSER_WORDS = {
     ", unable to parse string as an integer": "",
     ", unable to parse string as a number": "",
 }
-_QUOTES = "'\""
-# Parameters of Python whose option on the command line has another name.
-FLAGS = {
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "params": "--param",
-    "rule": "--rule",
-    "sample_groups": "--groups",
-}
-OPTIONS = (
-    "target",
-    "method",
-    "methods",
-    "features",
-    "metric",
-    "predictor",
-    "max_features",
-    "cv",
-    "repeats",
-    "permutations",
-    "task",
-    "samples",
-    "id",
-    "feature_groups",
-    "keep",
-    "ignore",
-    "only",
-    "categorical",
-    "missing",
-    "drop_unlabelled",
-    "min_class_size",
-    "transpose",
-    "delimiter",
-    "decimal_comma",
-    "encoding",
-    "out",
-    "force",
-    "resume",
-    "save_model",
-    "write_table",
-    "memory_budget",
-    "device",
-    "dask",
-)
 
 
 def main() -> NoReturn:
@@ -103,11 +60,12 @@ def run(arguments: list[str]) -> int:
             f"The command line needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
             INVALID,
         )
-    from zeronorm.workflow import COMMAND, WORDING
+    from zeronorm.cli.options import in_flags
+    from zeronorm.workflow.options import Caller
 
-    command, wording = COMMAND.set(shlex.join(["zeronorm", *arguments])), WORDING.set(in_flags)
+    caller = Caller(shlex.join(["zeronorm", *arguments]), in_flags)
     try:
-        result = _command()(arguments or ["--help"], prog_name="zeronorm", standalone_mode=False)
+        result = _command()(arguments or ["--help"], prog_name="zeronorm", standalone_mode=False, obj=caller)
     except (KeyboardInterrupt, typer.Abort):
         result = INTERRUPTED
     except BrokenPipeError:
@@ -115,10 +73,7 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        return _explain(error)
-    finally:
-        COMMAND.reset(command)
-        WORDING.reset(wording)
+        return _explain(error, caller)
     if result == INTERRUPTED:  # some versions of the parser turn Ctrl-C into this code themselves
         return _complain(
             "Interrupted. No result was written. Where parts were finished, the same command with --resume goes on.",
@@ -137,7 +92,7 @@ def _command() -> Any:
     return typer.main.get_command(app)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, caller: Any) -> int:
     if os.environ.get("ZERONORM_TRACEBACK"):
         import traceback
 
@@ -147,7 +102,7 @@ def _explain(error: Exception) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "zeronorm")
         return _complain(f"{_sentence(message())} Try `{command} --help`.", INVALID)
     if isinstance(error, ValueError) or type(error).__name__ == "DataFileError":
-        return _complain(in_flags(str(error)), INVALID)
+        return _complain(rendered(getattr(error, "message", str(error)), caller.naming), INVALID)
     if isinstance(error, ModuleNotFoundError) and error.name in ("polars", "jinja2", "markupsafe", "rich"):
         return _complain(
             f"This command needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
@@ -166,24 +121,6 @@ def _sentence(message: str) -> str:
     for words, plain in PARSER_WORDS.items():
         text = text.replace(words, plain)
     return text if text.endswith((".", "?", "!")) else f"{text}."
-
-
-def in_flags(message: str) -> str:
-    """A message of the library with its parameters as options of the command line."""
-    flags = {name: f"--{name.replace('_', '-')}" for name in OPTIONS} | FLAGS
-    names = "|".join(sorted(flags, key=len, reverse=True))
-    message = re.sub(rf"[Tt]he '({names})' parameter(?: of \w+)?", lambda m: flags[m[1]], message)
-    message = re.sub(rf"(?:[Tt]he )?parameter '({names})'", lambda m: flags[m[1]], message)
-    message = re.sub(
-        rf"\b(?:([Ss])et )?({names})=True\b",
-        lambda m: f"{'Pass' if m[1] == 'S' else 'pass'} {flags[m[2]]}",
-        message,
-    )
-    message = re.sub(r"\bparams=\{'(\w+)': ([^{}]+)\}", r"--param \1=\2", message)
-    value = r"""('[^']*'|"[^"]*"|[\w.]+)"""
-    return re.sub(
-        rf"\b({names})={value}", lambda m: f"{flags[m[1]]} {shlex.quote(m[2].strip(_QUOTES))}", message
-    )
 
 
 def one_line(message: str) -> str:

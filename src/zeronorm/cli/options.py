@@ -1,44 +1,20 @@
-"""Options that several commands share."""
+"""Options of commands: those of a run from their declaration, and a few that only commands have."""
 
 from __future__ import annotations
 
-import sys
+import ast
+import inspect
+import shlex
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-
-class TaskChoice(StrEnum):
-    """What the target is."""
-
-    classification = "classification"
-    regression = "regression"
-
-
-class RuleChoice(StrEnum):
-    """How the number of features is chosen inside the folds."""
-
-    one_se = "one-se"
-    best = "best"
-
-
-class PredictorChoice(StrEnum):
-    """What predicts from the selected features."""
-
-    linear = "linear"
-    gaussian = "gaussian"
-
-
-class MissingWay(StrEnum):
-    """What happens to missing values."""
-
-    median = "median"
-    error = "error"
-    drop_rows = "drop-rows"
-    drop_columns = "drop-columns"
-
+from zeronorm._messages import Mention
+from zeronorm.workflow.kinds import Option, Options, defaults_of, options_of
+from zeronorm.workflow.options import DATA, CompareOptions, RunOptions, SelectOptions
 
 # -- What the shell offers after the Tab key, at once: nothing heavy is imported for it --
 
@@ -70,179 +46,137 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
 
 
-DATA_HELP = (
-    "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; a Zarr "
-    "folder; - for standard input; or a name from `zeronorm datasets`."
-)
-Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="COLUMN",
-        help="Column to predict, or a .npy file for data that stay on disk.",
-    ),
-]
-Task = Annotated[TaskChoice | None, typer.Option(help="Default: decided from the target; a note says so.")]
-PATTERNS = "a name, a pattern such as 'AFFX*', or re:REGEX; repeat for more."
-Samples = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Second file with the target, one row per sample; --id names its column of samples.",
-    ),
-]
-Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with the names of the samples.")]
-Ignore = Annotated[list[str] | None, typer.Option(metavar="NAME", help=f"Columns to leave out: {PATTERNS}")]
-Only = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help=f"Columns to use as features: {PATTERNS}")
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column whose numbers are codes of categories; repeat for more."),
-]
-Missing = Annotated[
-    MissingWay,
-    typer.Option(help="What to do with missing values. median: fill in the median of each training part."),
-]
-DropUnlabelled = Annotated[
-    bool, typer.Option("--drop-unlabelled", help="Leave out samples without a value in the target.")
-]
-MinClassSize = Annotated[int, typer.Option(min=0, metavar="N", help="Leave out classes with fewer samples.")]
-Transpose = Annotated[bool, typer.Option("--transpose", help="Samples are in columns, as in gene tables.")]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHARACTER", help="Separator of a text file, such as ';' or tab. Default: detected."
-    ),
-]
-DecimalComma = Annotated[bool, typer.Option("--decimal-comma", help="Numbers are written 1,5.")]
-Encoding = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Encoding of text files, such as gb18030. Default: detected."),
-]
-SampleGroups = Annotated[
-    str | None,
-    typer.Option(
-        "--groups",
-        "--sample-groups",
-        metavar="COLUMN",
-        help="Column that tells which samples belong together (patient, batch).",
-    ),
-]
-FeatureGroups = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
-    ),
-]
-Keep = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help=f"Columns that must be selected: {PATTERNS}")
-]
-Folds = Annotated[
-    int, typer.Option("--cv", min=2, metavar="N", help="Number of folds of the cross-validation.")
-]
-Repeats = Annotated[
-    int,
-    typer.Option(
-        min=1, metavar="N", help="How many times to repeat the outer cross-validation, with new folds."
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random numbers.")]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        "-j",
-        min=-1,
-        metavar="N",
-        help="Number of processes: -1 uses all cores, 0 decides from the amount of work.",
-    ),
-]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--param", "-p", metavar="NAME=VALUE", help="Parameter of the method, such as C=10; repeat for more."
-    ),
-]
-Rule = Annotated[RuleChoice, typer.Option(help="How auto chooses the number of features.")]
-Features = Annotated[
-    str,
-    typer.Option(
-        "--features",
-        "-k",
-        metavar="N|auto",
-        help="Number of features, or auto to choose it inside the folds.",
-    ),
-]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="What to measure: auc, error_rate, r2 … or any scorer of scikit-learn."
-    ),
-]
-Predictor = Annotated[
-    PredictorChoice,
-    typer.Option(help="What predicts from the selected features. gaussian: also curved boundaries."),
-]
-Permutations = Annotated[
-    str,
-    typer.Option(
-        metavar="N|auto",
-        help="How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
-    ),
-]
-MemoryBudget = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE", help="Memory for data that stay on disk, such as 512M or 2G.", show_default="512M"
-    ),
-]
-Device = Annotated[str | None, typer.Option(metavar="NAME", help="Device on which to compute, such as cuda.")]
-DaskAddress = Annotated[
-    str | None,
-    typer.Option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler whose workers do the work."),
-]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Continue an interrupted run; its finished parts are not computed again."),
-]
-MaxFeatures = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Largest number of features to try.")
-]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the results.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing results.")]
+# -- Options that several commands have ---------------------------------------------------------------
+
+COMPLETIONS = {"method": method_names, "methods": method_lists}
+TYPES: dict[str, Any] = {
+    "text": str,
+    "path": Path,
+    "switch": bool,
+    "number": int,
+    "count": str,
+    "names": list[str],
+    "size": str,
+    "parameters": list[str],
+}
+
+
+def declared(record: type[Options], name: str) -> Any:
+    """The type of an option for the parser, with all that its help page says."""
+    found = options_of(record)[name]
+    return _annotated(name, found, defaults_of(record)[name])
+
+
+def _annotated(name: str, found: Option, default: Any) -> Any:
+    kind = found.kind
+    type_ = _choices(name, found) if kind.text == "choice" else TYPES[kind.text]
+    is_number = kind.text == "number"
+    about = typer.Option(
+        *found.flags_of(name),
+        help=found.help,
+        metavar="N" if is_number else found.metavar,
+        min=kind.least if is_number else None,
+        autocompletion=COMPLETIONS.get(name),
+    )
+    return Annotated[type_ if default not in (None, ()) else type_ | None, about]
+
+
+def _choices(name: str, found: Option) -> Any:
+    return StrEnum(name, {value: value.replace("_", "-") for value in found.kind.values})
+
+
+def value_of(found: Option, given: Any) -> Any:
+    """What Python takes for what the parser read."""
+    match found.kind.text:
+        case "choice":
+            return given and given.name
+        case "names":
+            return tuple(given or ())
+        case "size":
+            return n_bytes(given)
+        case "parameters":
+            return parameters(given)
+        case "count":
+            return int(given) if given.isdecimal() else given
+        case "number" if found.kind.least < 0:  # 0 leaves the decision to the program
+            return given or None
+    return given
+
+
+def takes(
+    record: type[Options], names: Iterable[str], **defaults: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator: a command gets options of a record, by name, in place of its parameter ``options``.
+
+    ``defaults`` are those of the command, where they are not the declared ones.
+    """
+    options = {name: found for name, found in options_of(record).items() if name in set(names)}
+    values = {**defaults_of(record), **defaults}
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        made = [_parameter(name, options[name], values[name]) for name in names]
+        shown: list[inspect.Parameter] = []
+        for own in inspect.signature(function, eval_str=True).parameters.values():
+            shown += made if own.name == "options" else [own]
+
+        def command(**given: Any) -> None:
+            read = {name: value_of(found, given.pop(name)) for name, found in options.items()}
+            function(options=read, **given)
+
+        order = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
+        command.__signature__ = inspect.Signature(order)  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in shown}
+        command.__doc__, command.__name__ = function.__doc__, function.__name__
+        return command
+
+    return add
+
+
+def _parameter(name: str, found: Option, default: Any) -> inspect.Parameter:
+    annotation = _annotated(name, found, default)
+    if found.kind.text == "choice" and default is not None:
+        default = default.replace("_", "-")
+    elif found.kind.text == "number" and found.kind.least < 0:
+        default = default or 0
+    elif found.kind.text == "count":
+        default = str(default)
+    elif found.kind.text == "names":
+        default = None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+Data = Annotated[str, typer.Argument(metavar=DATA.metavar, help=DATA.help, show_default=False)]
+Out = declared(RunOptions, "out")
+Seed = declared(RunOptions, "random_state")
+Jobs = declared(RunOptions, "n_jobs")
+DaskAddress = declared(RunOptions, "dask")
+Force = declared(RunOptions, "force")
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
-def common(arguments: dict[str, Any], quiet: bool, as_json: bool) -> dict[str, Any]:
-    """The arguments of a command as keywords of ``zeronorm.select`` and ``compare``."""
-    from zeronorm.cli.printing import shows_progress
+# -- Values and messages ------------------------------------------------------------------------------
 
-    renamed = {"seed": "random_state", "jobs": "n_jobs", "param": "params"}
-    found = {renamed.get(name, name): value for name, value in arguments.items()}
-    for name in ("as_json", "quiet"):
-        del found[name]
-    for name in ("task", "missing", "predictor"):
-        found[name] = found[name] and str(found[name])
-    for name in ("keep", "ignore", "only", "categorical"):
-        found[name] = tuple(found[name] or ())
-    found["rule"] = str(found["rule"]).replace("-", "_")
-    found["permutations"] = _count(found["permutations"])
-    found["n_jobs"] = found["n_jobs"] or None
-    found["memory_budget"] = n_bytes(found["memory_budget"])
-    verbose = shows_progress(quiet, as_json)
-    if verbose:  # the packages take a second to load; the bar takes this line over
-        sys.stderr.write("Starting …\r")
-        sys.stderr.flush()
-    return {**found, "verbose": verbose}
+FLAGS = {
+    name: found.flags_of(name)[0]
+    for record in (SelectOptions, CompareOptions)
+    for name, found in options_of(record).items()
+}
 
 
-def _count(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+def in_flags(mention: Mention) -> str:
+    """An option that a message mentions, as its flag."""
+    flag = FLAGS[mention.name]
+    if not mention.value:
+        return flag
+    if mention.value == "True":
+        verbs = {"set": "pass ", "Set": "Pass "}
+        return verbs.get(mention.form, "") + flag
+    verb = f"{mention.form} ".lstrip()
+    if mention.name == "params":
+        pairs = ast.literal_eval(mention.value).items()
+        return verb + " ".join(f"{flag} {shlex.quote(f'{key}={value}')}" for key, value in pairs)
+    return f"{verb}{flag} {shlex.quote(mention.text)}"
 
 
 def n_bytes(text: str | None) -> int | None:
@@ -263,8 +197,6 @@ def n_bytes(text: str | None) -> int | None:
 
 def parameters(items: list[str] | None) -> dict[str, Any]:
     """Values of --param NAME=VALUE: numbers, True, False, None, or text."""
-    import ast
-
     parsed: dict[str, Any] = {}
     for item in items or ():
         key, sign, text = item.partition("=")

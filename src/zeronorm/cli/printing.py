@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zeronorm.cli.main import in_flags
+from zeronorm._messages import rendered
+from zeronorm.cli.options import in_flags
 
 if TYPE_CHECKING:
-    from zeronorm.workflow.result import Result
+    from zeronorm.result.record import ResultData
 
 MOST_ROWS = 30
 LONGEST_NAME = 60
@@ -25,7 +26,7 @@ def shows_progress(quiet: bool, as_json: bool) -> bool:
 
 def print_json(content: Any) -> None:
     """JSON on the output stream, and nothing else."""
-    from zeronorm.workflow.result import finite
+    from zeronorm.result.plain import finite
 
     sys.stdout.write(json.dumps(finite(content), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
@@ -67,10 +68,10 @@ def _number(value: Any) -> str:
     return "–" if value is None else f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)
 
 
-def print_selection(result: Result, folder: Path) -> None:
+def print_selection(result: ResultData, folder: Path) -> None:
     """The headline, the selected features, the error, notes and warnings, and where the report is."""
     from zeronorm.datasets.table import counted
-    from zeronorm.workflow.measured import error_sentence, size_sentence
+    from zeronorm.result.sentences import error_sentence, size_sentence
 
     print_notes(result.notes)
     rows = [
@@ -100,17 +101,17 @@ def print_selection(result: Result, folder: Path) -> None:
 
 def _effect(features: Sequence[Any]) -> str:
     """The heading above the effects; with two classes, which is compared with which."""
-    from zeronorm.workflow.features import compared_classes, effect_name
+    from zeronorm.result.sentences import compared_classes, effect_name
 
     classes = compared_classes(features)
     words = "" if classes is None else ", {} − {}".format(*(plain(name, LONGEST_CLASS) for name in classes))
     return f"{effect_name(features)}{words}"
 
 
-def print_comparison(result: Result, folder: Path) -> None:
+def print_comparison(result: ResultData, folder: Path) -> None:
     """The methods by error beside chance, the verdict, and where the report is."""
     from zeronorm.evaluation.summary import format_metric
-    from zeronorm.workflow.files import method_rows
+    from zeronorm.result.files import method_rows
 
     print_notes(result.notes)
     metric, label = result.table[0]["metric"], result.table[0]["label"]
@@ -143,10 +144,10 @@ def print_comparison(result: Result, folder: Path) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """What was decided about the data."""
     for note in notes:
-        say(f"note: {in_flags(note)}")
+        say(f"note: {rendered(note, in_flags)}")
 
 
-def _print_end(result: Result, folder: Path) -> None:
+def _print_end(result: ResultData, folder: Path) -> None:
     for warning in result.warnings:
-        say(f"warning: {in_flags(warning)}")
+        say(f"warning: {warning}")
     say(f"report: {folder / 'report.html'}")

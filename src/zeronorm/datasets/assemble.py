@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import parameter, setting
 from zeronorm.datasets import encoding
 from zeronorm.datasets.draft import Draft, handle_missing, handle_rows, settle_task
 from zeronorm.datasets.joining import join_samples
@@ -78,8 +79,8 @@ class TableOptions:
     def __post_init__(self) -> None:
         if self.missing not in encoding.MISSING_CHOICES:
             raise DataError(
-                f"The 'missing' parameter must be one of {', '.join(encoding.MISSING_CHOICES)}. Got {self.missing!r} "
-                "instead."
+                f"must be one of {', '.join(encoding.MISSING_CHOICES)}. Got {self.missing!r} instead.",
+                "missing",
             )
 
 
@@ -121,8 +122,8 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
     encoding.check_finite(X, names)
     if X.shape[1] == 0:
         raise DataError(
-            "No feature is left besides the target. Leave fewer columns out (parameter 'ignore'), or check that the "
-            "table holds measurements."
+            f"No feature is left besides the target. Leave fewer columns out ({parameter('ignore')}), or check that "
+            "the table holds measurements."
         )
     numeric_ids = [str(names[i]) for i in encoding.numeric_identifiers(X, names)]
     if draft.groups is None:
@@ -199,31 +200,34 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
     if name is None:
         candidates = list(raw.targets) or list(raw.names)
         raise DataError(
-            f"Say which column to predict (parameter 'target'). The columns are {shown_list(candidates)}."
+            f"Say which column to predict ({parameter('target')}). The columns are {shown_list(candidates)}."
         )
     if name in raw.targets:
         return np.asarray(raw.targets[name]), name, None
     if raw.targets and name not in raw.names:
         raise DataError(
-            f"The 'target' parameter names {shown(name)}, but the columns to predict are "
-            f"{shown_list(list(raw.targets))}. Choose one of them."
+            f"names {shown(name)}, but the columns to predict are "
+            f"{shown_list(list(raw.targets))}. Choose one of them.",
+            "target",
         )
     places = [place for place, known in enumerate(raw.names) if known == name]
     if not places and name in (raw.texts.get(0) or raw.sample_ids or ()):
         raise DataError(
-            f"The 'target' parameter names {shown(name)}, but the table has no such column. A row is called so; if "
-            "samples are in columns, set transpose=True."
+            f"names {shown(name)}, but the table has no such column. A row is called so; if "
+            f"samples are in columns, {setting('transpose', True, 'set')}.",
+            "target",
         )
     if not places and raw.sample_ids is not None:
         raise DataError(
-            f"{no_such_column(raw.names, name, 'target')} If the target stands in another file, with a row per sample, "
-            "join it (parameter 'samples')."
+            f"{no_such_column(raw.names, name, 'target').message.marked} If the target stands in another file, with a "
+            f"row per sample, join it ({parameter('samples')})."
         )
     if not places:
         raise no_such_column(raw.names, name, "target")
     if len(places) > 1:
         raise DataError(
-            f"The 'target' parameter names {shown(name)}, the name of {len(places)} columns. Rename all but one."
+            f"names {shown(name)}, the name of {len(places)} columns. Rename all but one.",
+            "target",
         )
     return raw.column(places[0]), name, places[0]
 
@@ -369,7 +373,7 @@ def _encode_texts(
 def _side_by_side(values: Any, blocks: list[NDArray[np.float64]]) -> Any:
     if isinstance(values, Design):
         raise DataError(
-            "Columns of text cannot be features of data that stay on disk. Leave them out (parameter 'ignore')."
+            f"Columns of text cannot be features of data that stay on disk. Leave them out ({parameter('ignore')})."
         )
     if hasattr(values, "tocsr"):
         import scipy.sparse as sp

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import setting
 from zeronorm.datasets import encoding
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.table import (
@@ -22,6 +23,7 @@ from zeronorm.datasets.table import (
     shown_list,
 )
 from zeronorm.design import Design
+from zeronorm.selection.target import TASKS
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,16 @@ def handle_rows(draft: Draft, missing: encoding.MissingChoice, drop_unlabelled: 
     if unlabelled.any() and not (drops_rows or drop_unlabelled):
         raise DataError(
             f"The target {shown(draft.target_name)} has no value in {int(unlabelled.sum())} of {n} samples (first in "
-            f"data row {int(np.argmax(unlabelled)) + 1}). Fill in the values, or leave these samples out: set "
-            "drop_unlabelled=True."
+            f"data row {int(np.argmax(unlabelled)) + 1}). Fill in the values, or leave these samples out: "
+            f"{setting('drop_unlabelled', True, 'set')}."
         )
     incomplete = unlabelled | rows_with_missing(draft.raw) if drops_rows else unlabelled
     if not incomplete.any():
         return draft
     if incomplete.all():
-        raise DataError("Every row has missing values, so dropping them leaves none. Set missing='median'.")
+        raise DataError(
+            f"Every row has missing values, so dropping them leaves none. Set {setting('missing', 'median')}."
+        )
     reason = "with missing values" if drops_rows else "without a value in the target"
     return draft.rows(~incomplete).noted(f"Dropped: {counted(int(incomplete.sum()), 'row')} of {n} {reason}.")
 
@@ -120,10 +124,11 @@ def settle_task(draft: Draft, given: TaskName | None, min_class_size: int) -> tu
     if task is None:
         task, reason = infer_task(draft.y, name)
         draft = draft.noted(reason)
-    if task == "classification" and min_class_size > 1:
+    has_classes = TASKS[task].has_classes
+    if has_classes and min_class_size > 1:
         draft = _without_rare_classes(draft, min_class_size)
     y = check_target(draft.y, name, task, task_was_given=given is not None)
-    alike = encoding.alike_but_for_case(y) if task == "classification" else []
+    alike = encoding.alike_but_for_case(y) if has_classes else []
     if alike:
         draft = draft.noted(
             f"The classes {shown_list(alike)} differ in upper and lower case only. If they mean the same, correct the "
@@ -141,7 +146,7 @@ def _without_rare_classes(draft: Draft, least: int) -> Draft:
     if np.count_nonzero(~rare) < 2:
         raise DataError(
             f"Fewer than two classes of {shown(draft.target_name)} have {least} samples or more. Set "
-            f"min_class_size={int(np.sort(counts)[-2]) if len(counts) > 1 else 1} or less."
+            f"{setting('min_class_size', int(np.sort(counts)[-2]) if len(counts) > 1 else 1)} or less."
         )
     pairs = list(zip(classes[rare], counts[rare], strict=True))
     listed = ", ".join(f"{shown(str(label))} ({count})" for label, count in pairs[:5])

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets.raw import RawTable
 from zeronorm.datasets.readers import check_readable
 from zeronorm.datasets.table import (
@@ -56,8 +57,8 @@ def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
     present = [cell for cell in cells if cell is not None]
     if has_decimal_commas(present):
         raise DataError(
-            f"The column {shown(name)} holds numbers with a decimal comma, such as {shown(present[0])}. Set "
-            "decimal_comma=True."
+            f"The column {shown(name)} holds numbers with a decimal comma, such as {shown(present[0])}. "
+            f"{setting('decimal_comma', True, 'Set')}."
         )
     odd = [(row, cell) for row, cell in enumerate(cells) if cell is not None and not is_float(cell)]
     if len(set(present)) <= MOST_LEVELS_OF_MIXED_COLUMNS and all(cell.isalnum() for cell in present):
@@ -66,14 +67,14 @@ def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
         row, cell = odd[0]
         raise DataError(
             f"The column {shown(name)} holds numbers but also text, first {shown(cell)} in data row {row + 1}. "
-            "Correct these cells, leave the column out (parameter 'ignore'), or say that it holds categories "
-            "(parameter 'categorical')."
+            f"Correct these cells, leave the column out ({parameter('ignore')}), or say that it holds categories "
+            f"({parameter('categorical')})."
         )
     decorated = first_decorated(present) if len(set(present)) > 2 else None
     if decorated is not None:
         raise DataError(
             f"The column {shown(name)} holds numbers with signs in or around them, such as {shown(decorated)}. Write "
-            "plain numbers, or leave the column out (parameter 'ignore')."
+            f"plain numbers, or leave the column out ({parameter('ignore')})."
         )
 
 
@@ -113,10 +114,10 @@ def is_text_grouping(cells: Sequence[str | None]) -> bool:
 def grouping_note(name: str, cells: Sequence[str | None]) -> str:
     """What is said about a column that was set aside because it looks like a patient or a batch."""
     levels = len({cell for cell in cells if cell is not None})
-    return (
+    return Message(
         f"The text column {shown(name)} seems to hold patients or batches: it has {levels} different values, with "
         f"about {len(cells) / levels:.1f} samples each. It is not used as a feature. To use it as one, encode it "
-        f"(categorical={name!r})."
+        f"({setting('categorical', name)})."
     )
 
 
@@ -226,7 +227,7 @@ def check_finite(X: Any, names: Sequence[str]) -> None:
     column = int(columns.min())
     raise DataError(
         f"The column {shown(names[column])} holds infinite values, first in data row "
-        f"{rows[columns == column].min() + 1}. Correct them, or leave the column out (parameter 'ignore')."
+        f"{rows[columns == column].min() + 1}. Correct them, or leave the column out ({parameter('ignore')})."
     )
 
 
@@ -237,8 +238,8 @@ def complain(counts: NDArray[np.intp], names: Sequence[str], n_samples: int) -> 
     share = counts.sum() / max(1, n_samples * len(counts))
     return DataError(
         f"{int(counts.sum())} values are missing ({share:.1%} of all) in {len(columns)} of {len(counts)} columns, "
-        f"most in {shown(names[worst])} ({int(counts[worst])} of {n_samples}). Set missing='median', "
-        "missing='drop-rows' or missing='drop-columns'."
+        f"most in {shown(names[worst])} ({int(counts[worst])} of {n_samples}). Set {setting('missing', 'median')}, "
+        f"{setting('missing', 'drop-rows')} or {setting('missing', 'drop-columns')}."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets.encoding import is_text_identifier
 from zeronorm.datasets.raw import RawTable, no_such_column
 from zeronorm.datasets.table import DataError, counted, shown, shown_list
@@ -130,18 +131,18 @@ def _nothing_in_common(raw: RawTable, known: list[Ids], listed: list[Ids]) -> Da
     theirs = listed[0].cells if listed else []
     if set(theirs) & set(raw.names):
         return DataError(
-            "The columns of the measurements are named like the samples: the samples are in columns. Set "
-            "transpose=True."
+            "The columns of the measurements are named like the samples: the samples are in columns. "
+            f"{setting('transpose', True, 'Set')}."
         )
     ours = known[0].cells if known else []
     if not ours:
         return DataError(
             "The table of measurements does not name its samples, so the table of samples cannot be joined. Add a "
-            "column with their names, and name it (parameter 'id')."
+            f"column with their names, and name it ({parameter('id')})."
         )
     return DataError(
         f"The two tables have no sample in common: the measurements have {shown_list(ours, 3)}, the table of samples "
-        f"has {shown_list(theirs, 3)}. Name the column that holds the samples (parameter 'id')."
+        f"has {shown_list(theirs, 3)}. Name the column that holds the samples ({parameter('id')})."
     )
 
 
@@ -205,7 +206,9 @@ def _notes(
     repeated = len(ours.cells) - len(set(ours.cells))
     if repeated:
         found.append(
-            f"{repeated} samples have the name of another one. If they are repeated measurements, keep them together "
-            "(parameter 'sample_groups')."
+            Message(
+                f"{repeated} samples have the name of another one. If they are repeated measurements, keep them "
+                f"together ({parameter('sample_groups')})."
+            )
         )
     return found

@@ -138,7 +138,7 @@ def matching(names: Sequence[str], wanted: str, parameter: str) -> list[int]:
             found = re.compile(wanted.removeprefix(REGULAR_EXPRESSION)).search
         except re.error as error:
             raise DataError(
-                f"The '{parameter}' parameter holds {shown(wanted)}, which is not a regular expression: {error}."
+                f"holds {shown(wanted)}, which is not a regular expression: {error}.", parameter
             ) from error
         places = [place for place, name in enumerate(names) if found(name)]
     elif any(character in wanted for character in GLOB_CHARACTERS):
@@ -151,14 +151,15 @@ def matching(names: Sequence[str], wanted: str, parameter: str) -> list[int]:
 
 def no_such_column(names: Sequence[str], wanted: str, parameter: str, table: str = "the table") -> DataError:
     """The error for a name that is not there, with what may be meant."""
-    start = f"The '{parameter}' parameter names {shown(wanted)}, but"
+    start = f"names {shown(wanted)}, but"
     if wanted.startswith(REGULAR_EXPRESSION) or any(c in wanted for c in GLOB_CHARACTERS):
-        return DataError(f"{start} no column of {table} matches it. The first are {shown_list(list(names))}.")
+        text = f"{start} no column of {table} matches it. The first are {shown_list(list(names))}."
+        return DataError(text, parameter)
     close = difflib.get_close_matches(wanted, list(dict.fromkeys(names))[:5000], n=3)
     hint = f"Did you mean {shown_list(close)}?" if close else f"The first are {shown_list(list(names))}."
     if not close and 2 * sum(is_number(name) for name in list(names)[:100]) > min(len(names), 100):
         hint += " Many names are numbers. Add a header line if the file has none."
-    return DataError(f"{start} {table} has no such column. {hint}")
+    return DataError(f"{start} {table} has no such column. {hint}", parameter)
 
 
 def distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import Message, OptionError, parameter, setting
 from zeronorm._types import written
+from zeronorm.selection.target import TASKS, Labels, Real, Target
+from zeronorm.selection.target.labels import MOST_CLASSES
 
 # -- The error of everything that reads a user's data --
 
 
-class DataError(ValueError):
+class DataError(OptionError):
     """A file or table that cannot be used, in one line that says what to do.
 
     Parameters
     ----------
     message : str
         The text, which becomes one line.
+    parameter : str or None, default=None
+        The option that is the subject of the text.
 
     Examples
     --------
@@ -33,8 +39,8 @@ class DataError(ValueError):
     There is no file 'nothing.csv'
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+    def __init__(self, message: str, parameter: str | None = None) -> None:
+        super().__init__(" ".join(message.split()), parameter)
 
 
 def shown(name: str, limit: int = 60) -> str:
@@ -89,7 +95,7 @@ def first_decorated(cells: Sequence[str]) -> str | None:
 def disguise_of(cells: Sequence[str]) -> str | None:
     """How numbers were written that are read as text, and the remedy; None for other text."""
     if has_decimal_commas(cells):
-        return f"numbers with a decimal comma, such as {shown(cells[0])}. Set decimal_comma=True."
+        return f"numbers with a decimal comma, such as {shown(cells[0])}. {setting('decimal_comma', True, 'Set')}."
     if are_dates(cells):
         return f"dates, such as {shown(cells[0])}. {DATES_AS_NUMBERS}"
     decorated = first_decorated(cells)
@@ -160,6 +166,11 @@ class Table:
     notes: tuple[str, ...] = ()
     source: str = ""
 
+    @cached_property
+    def target(self) -> Target:
+        """The target, encoded."""
+        return TASKS[self.task].of(self.y)
+
     @property
     def n_samples(self) -> int:
         return int(self.X.shape[0])
@@ -171,10 +182,9 @@ class Table:
     @property
     def class_counts(self) -> dict[str, int]:
         """Samples per class; empty for regression."""
-        if self.task == "regression":
+        if self.target.classes is None:
             return {}
-        classes, counts = np.unique(self.y, return_counts=True)
-        return {str(c): int(n) for c, n in zip(classes, counts, strict=True)}
+        return dict(zip(map(str, self.target.classes), self.target.strata_sizes().tolist(), strict=True))
 
     def to_frame(self) -> Any:
         """The features with their names, so that a selector names what it chose.
@@ -201,9 +211,8 @@ class Table:
 # -- The target: finding it, checking it, and telling classes from numbers --
 
 
-MOST_CLASSES = 20
 FEWEST_SAMPLES_PER_CLASS = 2
-QUANTITY = " If the target is a quantity and not a class, set task='regression'."
+QUANTITY = f" If the target is a quantity and not a class, set {setting('task', 'regression')}."
 
 
 def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
@@ -212,15 +221,9 @@ def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
     Text and booleans are classes. Numbers are classes when they are whole, take at most 20 values and
     each value stands at least for two samples on average; otherwise the task is regression.
     """
-    if y.dtype.kind not in "iuf":
-        return "classification", f"The target {shown(name)} holds text, so the task is classification."
-    distinct = np.unique(y)
-    whole = bool(np.all(distinct == np.round(distinct)))
-    if whole and len(distinct) <= min(MOST_CLASSES, len(y) // 2):
-        reason = f"holds {len(distinct)} whole numbers, so the task is taken as classification"
-        return "classification", f"The target {shown(name)} {reason} (task='regression' for numbers)."
-    kind = "many whole numbers" if whole else "numbers that are not whole"
-    return "regression", f"The target {shown(name)} holds {kind}, so the task is taken as regression."
+    reasons = ((task, target.recognised(y)) for task, target in TASKS.items())
+    task, reason = next(found for found in reasons if found[1] is not None)
+    return cast("TaskName", task), Message(f"The target {shown(name)} {reason}")
 
 
 def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: bool) -> NDArray[Any]:
@@ -229,14 +232,16 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
         raise DataError(
             f"The table has {counted(len(y), 'sample')}. Add samples: at least two of each class are needed."
         )
-    if task == "regression":
-        return _check_numbers(y, name, task_was_given=task_was_given)
+    return COLUMN_CHECKS[TASKS[task]](y, name, task_was_given)
+
+
+def _check_labels(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[Any]:
     labels = as_labels(y)
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) == 1:
         raise DataError(
             f"The target {shown(name)} is constant: all {len(y)} samples are {shown(str(classes[0]))}. "
-            "Choose another column (parameter 'target')."
+            f"Choose another column ({parameter('target')})."
         )
     all_differ = len(classes) == len(y) > FEWEST_SAMPLES_PER_CLASS
     if all_differ or (len(classes) > MOST_CLASSES and not task_was_given):
@@ -244,12 +249,13 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
     if all_differ and y.dtype.kind in "iuf":
         raise DataError(
             f"The target {shown(name)} is different in each of the {len(y)} samples, like an identifier. "
-            "Choose another column (parameter 'target'), or set task='regression' if these are measurements."
+            f"Choose another column ({parameter('target')}), or set {setting('task', 'regression')} if these are "
+            "measurements."
         )
     if all_differ:
         raise DataError(
             f"The target {shown(name)} holds another text in each of the {len(y)} samples, like an identifier. "
-            "Choose another column (parameter 'target')."
+            f"Choose another column ({parameter('target')})."
         )
     rare = [str(c) for c, n in zip(classes, counts, strict=True) if n < FEWEST_SAMPLES_PER_CLASS]
     if rare:
@@ -257,7 +263,7 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
             f"The class {shown(rare[0])} of {shown(name)} has only one sample"
             + (f" ({len(rare)} classes do)" if len(rare) > 1 else "")
             + ", so it cannot be in both training and test data. Merge it with another, or leave it out: set "
-            "min_class_size=2." + QUANTITY * (y.dtype.kind in "iuf")
+            f"{setting('min_class_size', 2)}." + QUANTITY * (y.dtype.kind in "iuf")
         )
     return labels
 
@@ -268,7 +274,7 @@ def _refuse_disguised(y: NDArray[Any], name: str) -> None:
         raise DataError(f"The target {shown(name)} holds {disguise}")
 
 
-def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArray[np.float64]:
+def _check_numbers(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[np.float64]:
     try:
         numbers = y.astype(np.float64)
     except ValueError as error:
@@ -276,7 +282,11 @@ def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArr
         cells = [str(cell) for cell in y]
         example = next(cell for cell in cells if not is_float(cell))
         is_label = len(set(cells)) < len(cells)
-        remedy = "Set task='classification'." if is_label else "Choose another column (parameter 'target')."
+        remedy = (
+            f"Set {setting('task', 'classification')}."
+            if is_label
+            else f"Choose another column ({parameter('target')})."
+        )
         raise DataError(
             f"The target {shown(name)} holds text, such as {shown(example)}, which regression cannot use. {remedy}"
         ) from error
@@ -285,16 +295,22 @@ def _check_numbers(y: NDArray[Any], name: str, *, task_was_given: bool) -> NDArr
     if np.ptp(numbers) == 0.0:
         raise DataError(
             f"The target {shown(name)} is constant: all {len(y)} samples are {numbers[0]:g}. "
-            "Choose another column (parameter 'target')."
+            f"Choose another column ({parameter('target')})."
         )
     whole = np.all(numbers == np.round(numbers))
     if not task_was_given and whole and len(np.unique(numbers)) == len(numbers):
         raise DataError(
             f"The target {shown(name)} is a different whole number in each of the {len(y)} samples, like an "
-            "identifier. Choose another column (parameter 'target'), or set task='regression' if these are "
-            "measurements."
+            f"identifier. Choose another column ({parameter('target')}), or set {setting('task', 'regression')} if "
+            "these are measurements."
         )
     return numbers
+
+
+COLUMN_CHECKS: dict[type[Target], Callable[[NDArray[Any], str, bool], NDArray[Any]]] = {
+    Labels: _check_labels,
+    Real: _check_numbers,
+}
 
 
 def as_labels(y: NDArray[Any]) -> NDArray[Any]:

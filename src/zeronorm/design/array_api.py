@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._messages import OptionError
 from zeronorm._threads import NotEnoughMemoryError
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import SMALL_COPY_BYTES, Design
@@ -554,8 +555,9 @@ def to_device(X: Any, device: str, *, feature_names: ArrayLike | None = None) ->
 
     design = as_design(X, feature_names=feature_names)
     if design.is_sparse:
-        raise ValueError(
-            "The 'device' parameter needs dense data, and X is sparse; leave it out, or make X dense if it fits."
+        raise OptionError(
+            "needs dense data, and X is sparse; leave it out, or make X dense if it fits.",
+            "device",
         )
     n_bytes = design.n_samples * design.n_features * design.dtype.itemsize
     try:

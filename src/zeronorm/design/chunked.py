@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._messages import OptionError
 from zeronorm._threads import (
     Part,
     available_threads,
@@ -595,8 +596,9 @@ def open_files(X: Any, feature_names: NDArray[Any] | None = None, memory_budget:
     """Return the design of the columns in one file, or in several files side by side."""
     memory_budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
     if memory_budget < 1:
-        raise ValueError(
-            f"The 'memory_budget' parameter must be a positive number of bytes. Got {memory_budget}."
+        raise OptionError(
+            f"must be a positive number of bytes. Got {memory_budget}.",
+            "memory_budget",
         )
     files = [_open(Path(path)) for path in (X if isinstance(X, (list, tuple)) else [X])]
     for file in files[1:]:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import OptionError
+
 # Libraries whose arrays are left where they are; NumPy's own arrays are a DenseDesign.
 LIBRARIES = ("torch", "cupy", "array_api_strict")
 
@@ -275,9 +277,8 @@ def empty_on(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise ValueError(
-            "The 'device' parameter needs torch or CuPy, and neither is installed; install one of them and "
-            "zeronorm[gpu]."
+        raise OptionError(
+            "needs torch or CuPy, and neither is installed; install one of them and zeronorm[gpu].", "device"
         ) from error
     kind, _, number = device.partition(":")
     if kind != "cuda" or cupy.cuda.runtime.getDeviceCount() <= int(number or 0):
@@ -303,10 +304,11 @@ def _empty_of_torch(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -
         raise _no_device(device, str(error).splitlines()[0]) from error
 
 
-def _no_device(device: str, found: str) -> ValueError:
-    return ValueError(
-        f"The 'device' parameter must name a device that is there, such as 'cuda'. Got {device!r}: {found}; leave "
-        "it out to compute on the processor."
+def _no_device(device: str, found: str) -> OptionError:
+    return OptionError(
+        f"must name a device that is there, such as 'cuda'. Got {device!r}: {found}; leave it out to compute on the "
+        "processor.",
+        "device",
     )
 
 

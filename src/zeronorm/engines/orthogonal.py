@@ -226,7 +226,10 @@ class OrthogonalSearch:
 def least_squares_search(problem: Problem, design: Design | None = None, *, joint: bool) -> OrthogonalSearch:
     """Return the search for the target of a problem, the features to keep already selected."""
     search = OrthogonalSearch(
-        problem.design if design is None else design, problem.targets(), problem.sample_weight, joint=joint
+        problem.design if design is None else design,
+        problem.target.columns(),
+        problem.sample_weight,
+        joint=joint,
     )
     if search.target_rank == 0:
         raise ValueError(

@@ -31,6 +31,7 @@ import numpy as np
 from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target.real import weighted_median
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
 
 NEARLY = 0.25  # chosen, as the range of prices, on the tuning data of the study "defaults"
@@ -89,36 +90,16 @@ def price_of(
 
 def tube_of(selector: Any, problem: Problem) -> float | None:
     """The ε of a selector: None in classification, in units of the target's spread where it is "auto"."""
-    if problem.task != "regression":
+    if problem.target.has_classes:
         return None
     if selector.epsilon == "auto":
-        return TUBE * target_spread(problem)
+        return TUBE * problem.target.unit(problem.sample_weight)
     if isinstance(selector.epsilon, str) or not selector.epsilon >= 0.0:
         raise ValueError(
             f"The 'epsilon' parameter of {type(selector).__name__} must be 'auto' or a number that is not negative. "
             f"Got {written(selector.epsilon)} instead."
         )
     return float(selector.epsilon)
-
-
-def target_spread(problem: Problem) -> float:
-    """The median distance from the median in standard deviations of a normal law; robust, in the target's unit."""
-    weight = _weights(problem)
-    target = problem.targets()
-    spreads = []
-    for y in target.T:
-        distance = np.abs(y - _median(y, weight))
-        spread = 1.4826 * _median(distance, weight)
-        spreads.append(spread if spread > 0.0 else float(np.sqrt(np.average(distance**2, weights=weight))))
-    found = float(np.mean(spreads))
-    return found if found > 0.0 else 1.0
-
-
-def _median(values: FloatArray, weight: FloatArray) -> float:
-    order = np.argsort(values, kind="stable")
-    share = np.cumsum(weight[order]) / weight.sum()
-    low, high = np.searchsorted(share, [0.5 - 1e-12, 0.5 + 1e-12])
-    return float(0.5 * (values[order[low]] + values[order[min(high, values.size - 1)]]))
 
 
 def _weights(problem: Problem) -> FloatArray:
@@ -135,14 +116,14 @@ def automatic_price(problem: Problem, K: FloatArray | None = None) -> AutomaticP
     """
     if K is not None:
         return _automatic_price(problem, K)
-    target = problem.around_zero().y  # a shift of a real target changes nothing
-    inputs = (problem.design, problem.task, target, problem.sample_weight, problem.sample_groups)
+    target = problem.target.around_zero()  # a shift of a real target changes nothing
+    inputs = (problem.design, target.kind, target.values, problem.sample_weight, problem.sample_groups)
     return problem.shared.once("C", inputs, lambda: _automatic_price(problem, None))
 
 
 def _automatic_price(problem: Problem, K: FloatArray | None) -> AutomaticPrice:
     if problem.n_samples > LARGEST_SYSTEM:
-        rows = _spread_rows(problem.targets(), LARGEST_SYSTEM)
+        rows = _spread_rows(problem.target.columns(), LARGEST_SYSTEM)
         problem, K = _some_samples(problem, rows), None if K is None else K[np.ix_(rows, rows)]
     weight = _weights(problem)
     # Weights below one each, such as weights that sum to one, are brought to the number of samples they amount to.
@@ -153,7 +134,7 @@ def _automatic_price(problem: Problem, K: FloatArray | None) -> AutomaticPrice:
     if not diagonal > 0.0:
         return AutomaticPrice(factor, 1.0)
     smoother = _Smoother(eigenvalues / diagonal, vectors, weight, _members(problem.sample_groups))
-    return AutomaticPrice(_smallest_good_price(smoother, problem.targets()) * factor, diagonal)
+    return AutomaticPrice(_smallest_good_price(smoother, problem.target.columns()) * factor, diagonal)
 
 
 def _members(groups: Any) -> list[IntArray] | None:
@@ -262,7 +243,7 @@ def l1_path(
     problem: Problem, n_steps: int, last: float | None = None, beyond: float = BEYOND_FIRST
 ) -> FloatArray:
     """Growing values of C, up to ``last`` or to a multiple of the first, at which no feature has a weight yet."""
-    targets = problem.targets()
+    targets = problem.target.columns()
     first = min(_where_a_feature_enters(problem, y) for y in targets.T)
     if last is None:
         return first * np.geomspace(1.0, beyond, max(2, n_steps))
@@ -272,7 +253,7 @@ def l1_path(
 def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
     """1 over the largest pull of dual variables that are feasible, in units of C, without any feature."""
     weight = _weights(problem)
-    above = y > (_median(y, weight) if problem.task == "regression" else 0.0)
+    above = y > (0.0 if problem.target.has_classes else weighted_median(y, weight))
     mass = min(weight[above].sum(), weight[~above].sum())
     if mass == 0.0:
         return 1.0
@@ -286,7 +267,7 @@ def automatic_l1_price(problem: Problem, epsilon: float | None, n_steps: int = 1
     prices = nearly_best_l1_prices(problem, epsilon, n_steps)
     programs = [
         l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
-        for t in problem.targets().T
+        for t in problem.target.columns().T
     ]
     for C in prices[:-1]:
         for program in programs:
@@ -310,7 +291,7 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
     if problem.n_samples > LARGEST_PROGRAM:
         step = np.log(prices[1] / prices[0])
         n_back = round(0.5 * np.log(problem.n_samples / LARGEST_PROGRAM) / step)
-        rows = _spread_rows(problem.targets(), LARGEST_PROGRAM, _squared_distances(problem))
+        rows = _spread_rows(problem.target.columns(), LARGEST_PROGRAM, _squared_distances(problem))
         problem = _some_samples(problem, rows)
     fold, weight = _folds(problem), _weights(problem)
     is_test = [fold == k for k in range(FOLDS)]
@@ -347,7 +328,7 @@ def _some_samples(problem: Problem, rows: IntArray) -> Problem:
     return replace(
         problem,
         design=problem.design.take_rows(rows),
-        y=problem.y[rows],
+        target=problem.target.take(rows),
         sample_weight=weight,
         sample_groups=groups,
     )
@@ -360,7 +341,7 @@ class _LeftOut:
         self.test, train = np.flatnonzero(is_test), np.flatnonzero(~is_test)
         self.weight, self.epsilon = _weights(problem)[train], epsilon
         self.held_out, known = problem.design.take_rows(self.test), problem.design.take_rows(train)
-        targets = [t for t in problem.targets().T if np.ptp(t[train]) > 0.0]
+        targets = [t for t in problem.target.columns().T if np.ptp(t[train]) > 0.0]
         self.targets = [t[self.test] for t in targets]
         self.programs = [
             l1_svm_program(known, t[train], C=self.weight, epsilon=epsilon, n_steps=n_steps) for t in targets
@@ -392,8 +373,9 @@ def _folds(problem: Problem) -> IntArray:
     as their first sample.
     """
     squared = _squared_distances(problem)
-    label = problem.y if problem.task in ("binary", "multiclass") else np.zeros(problem.n_samples)
-    second = problem.targets().sum(axis=1)
+    strata = problem.target.strata()
+    label = np.zeros(problem.n_samples) if strata is None else strata
+    second = problem.target.columns().sum(axis=1)
     fold = np.zeros(problem.n_samples, dtype=np.intp)
     order = np.lexsort((second, squared, label))
     if problem.sample_groups is not None:

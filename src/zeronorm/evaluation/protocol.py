@@ -24,6 +24,7 @@ from zeronorm.resampling.predictors.default import default_estimator
 from zeronorm.resampling.seeds import unset_random_states
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.selection.problem import Progress, RunBar, warn_of_gross_targets
+from zeronorm.selection.target import TASKS, Target
 
 
 def evaluate(
@@ -107,12 +108,13 @@ def evaluate(
     """
     named = name_selectors(selectors)
     X, y, groups = _check_data(X, y, groups, task)
-    if task == "regression" and y.ndim == 1 and y.dtype.kind in "iuf":
+    target = TASKS[task]
+    if not target.has_classes and y.ndim == 1 and y.dtype.kind in "iuf":
         warn_of_gross_targets("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
-    splits = make_splits(cv, y, groups, classification=task == "classification", seed=seed)
+    splits = make_splits(cv, y, groups, target=target, seed=seed)
     if estimator is None:
-        estimator = default_estimator(task, n_samples=len(y), is_sparse=hasattr(X, "tocsr"))
+        estimator = default_estimator(target, n_samples=len(y), is_sparse=hasattr(X, "tocsr"))
     plan = FoldPlan(
         X=X,
         y=y,
@@ -120,7 +122,7 @@ def evaluate(
         sizes=_check_sizes(sizes, int(X.shape[1])),
         estimator=estimator,
         unset_in_estimator=unset_random_states(estimator),
-        metrics=_check_metrics(metrics, task, y),
+        metrics=_check_metrics(metrics, target, y),
         seed=seed,
         threads_per_task=threads_per_task,
         journal=None if journal is None else Journal(journal),
@@ -167,9 +169,9 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
 
 
 def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
-    if task not in ("classification", "regression"):
+    if task not in tuple(TASKS):
         raise ValueError(
-            f"The 'task' parameter of evaluate must be 'classification' or 'regression'. Got {written(task)} instead."
+            f"The 'task' parameter of evaluate must be {' or '.join(map(repr, TASKS))}. Got {written(task)} instead."
         )
     if has_own_backend(X):
         X = as_design(X)
@@ -220,8 +222,8 @@ def _check_sizes(sizes: Iterable[int | None] | None, n_features: int) -> tuple[i
     return tuple(dict.fromkeys(None if size is None else int(size) for size in listed))
 
 
-def _check_metrics(metrics: Any, task: str, y: NDArray[Any]) -> tuple[Metric, ...]:
-    parsed = parse_metrics(metrics, task)
+def _check_metrics(metrics: Any, target: type[Target], y: NDArray[Any]) -> tuple[Metric, ...]:
+    parsed = parse_metrics(metrics, target)
     for metric in parsed:
         if metric.name in FIXED_COLUMNS:
             raise ValueError(f"A metric must not be named {metric.name!r}: this is a column of the records.")

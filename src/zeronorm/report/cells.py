@@ -15,7 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from zeronorm.report.svg import COLUMN_INCHES, HALF, element, label_room, svg_chart, visible
-from zeronorm.workflow.result import finite
+from zeronorm.result.plain import finite
 
 CONTINUOUS = ("r", "p")
 PAGE_INCHES, LINE_INCHES = 7.0, 0.14  # of a journal: the page, and a line of small type

@@ -21,8 +21,8 @@ from zeronorm.evaluation.records import columns_of
 from zeronorm.evaluation.summary import Comparison, Curve, CurvePoint, Frequencies, StabilityPoint, compare
 from zeronorm.registry import load_extensions
 from zeronorm.resampling.metrics import as_metric
+from zeronorm.result.record import ResultData
 from zeronorm.selection.path import SelectionPath
-from zeronorm.workflow.result import Result
 
 Rows = list[list[str]]
 Bounds = tuple[float | None, float | None]
@@ -81,7 +81,7 @@ class Facts:
     'balanced_error_rate'
     """
 
-    def __init__(self, result: Result, records: Any) -> None:
+    def __init__(self, result: ResultData, records: Any) -> None:
         self.result = result
         self.metric = summary.primary_metric(records)
         self.records = _finite_only(records, self.metric)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from zeronorm.evaluation.records import columns_of
 from zeronorm.report import text
 from zeronorm.report.chart import Chart, Facts, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
-from zeronorm.workflow import WORDING
-from zeronorm.workflow.features import compared_classes, effect_name
-from zeronorm.workflow.result import Result
+from zeronorm.result.files import described_records
+from zeronorm.result.record import ResultData
+from zeronorm.result.sentences import compared_classes, effect_name
 
 if TYPE_CHECKING:
     import jinja2
@@ -29,7 +28,7 @@ FIRST = 20  # charts up to this order stand before the tables
 
 def render(
     records: Any,
-    result: Result | None = None,
+    result: ResultData | None = None,
     *,
     names: Sequence[str] | None = None,
     n_features: int | None = None,
@@ -73,7 +72,7 @@ def render(
     return html
 
 
-def render_report(result: Result, records: Any) -> str:
+def render_report(result: ResultData, records: Any) -> str:
     """The HTML text of the report of a run.
 
     Parameters
@@ -101,32 +100,8 @@ def render_report(result: Result, records: Any) -> str:
 
 def facts_of(records: Any, *, names: Sequence[str] | None = None, n_features: int | None = None) -> Facts:
     """What can be said about records alone."""
-    columns = columns_of(records)
-    methods = list(dict.fromkeys(columns["method"]))
-    indices = {int(i) for row in columns["selected"] if row is not None for i in row}
-    n_known = len(names) if names is not None else max(indices, default=0) + 1
-    truths = [value for row in columns["truth"] for value in row]
-    is_regression = "mse" in columns or "r2" in columns or all(isinstance(v, float) for v in truths)
-    data: dict[str, Any] = {
-        "source": "records of an evaluation",
-        "target": "",
-        "task": "regression" if is_regression else "classification",
-        "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
-        "n_features": n_features or n_known,
-        "class_counts": {},
-        "sha256": None,
-    }
-    described = [
-        {"name": name, "label": name, "class": "", "reference": "", "parameters": {}} for name in methods
-    ]
-    result = Result(
-        kind="comparison" if len(methods) > 1 else "selection",
-        data=data,
-        methods=described,
-        chosen_method=methods[0] if len(methods) == 1 else None,
-        names={i: str(names[i]) for i in sorted(indices)} if names is not None else {},
-    )
-    return Facts(result, records)
+    known = described_records(records, "records of an evaluation", names=names, n_features=n_features)
+    return Facts(ResultData(**known), records)
 
 
 def _page(facts: Facts) -> str:
@@ -189,7 +164,6 @@ def view(facts: Facts) -> dict[str, Any]:
     cards = [card for card in map(Card.of, charts_of(facts)) if card.wide]
     return {
         "facts": facts,
-        "in_words": WORDING.get(),
         "result": facts.result,
         "headline": facts.result.headline,
         "groups": text.key_figures(facts),
@@ -258,7 +232,7 @@ def _baseline(facts: Facts) -> tuple[str, str]:
     return next(((name, words) for name, words in names.items() if name in facts.labels), ("", "chance"))
 
 
-def _feature_rows(result: Result) -> list[dict[str, Any]]:
+def _feature_rows(result: ResultData) -> list[dict[str, Any]]:
     """Rows of the table of selected features, with the strongest correlation to another one."""
     partners = _strongest_partners(result)
     return [
@@ -267,7 +241,7 @@ def _feature_rows(result: Result) -> list[dict[str, Any]]:
     ]
 
 
-def _effect_columns(result: Result) -> list[tuple[str, list[str]]]:
+def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
     """Columns about single features that the result knows: heading and one text per selected feature."""
     features = result.selected[:MOST_FEATURE_ROWS]
     classes = next((list(f.class_means) for f in features if f.class_means), [])
@@ -301,7 +275,7 @@ def _p_value(value: Any) -> str:
     return "< 1e-300" if value == 0.0 else _number(value, 2)
 
 
-def _strongest_partners(result: Result) -> dict[int, tuple[str, float]]:
+def _strongest_partners(result: ResultData) -> dict[int, tuple[str, float]]:
     redundancy = result.figures.get("redundancy")
     if not redundancy:
         return {}
@@ -313,7 +287,7 @@ def _strongest_partners(result: Result) -> dict[int, tuple[str, float]]:
     return partners
 
 
-def _provenance_rows(result: Result) -> list[tuple[str, str]]:
+def _provenance_rows(result: ResultData) -> list[tuple[str, str]]:
     run, data = result.provenance, result.data
     rows = [("data", data["source"]), ("SHA-256 of the data", data.get("sha256") or "–")]
     if run:

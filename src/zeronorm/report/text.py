@@ -8,7 +8,8 @@ from statistics import median
 from typing import Any
 
 from zeronorm.report.chart import Facts
-from zeronorm.workflow.result import Result
+from zeronorm.result.record import ResultData
+from zeronorm.selection.target import TASKS
 
 CONFIRMING_REPEATS = 10
 # Parameters that the text tells elsewhere.
@@ -94,7 +95,7 @@ def _final_tiles(facts: Facts) -> list[Tile]:
     return [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
 
 
-def is_largest_tried(result: Result) -> bool:
+def is_largest_tried(result: ResultData) -> bool:
     """Whether the size was chosen and no larger one was tried, although there are more features."""
     return bool(result.size.get("at_largest"))
 
@@ -107,7 +108,7 @@ class Step:
     command: str
 
 
-def next_steps(result: Result) -> list[Step]:
+def next_steps(result: ResultData) -> list[Step]:
     """How to confirm, enlarge and use the result."""
     run = result.provenance
     command = str(run.get("command", "")) if run else ""
@@ -193,20 +194,18 @@ def methods_section(facts: Facts) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _data_part(result: Result) -> str:
+def _data_part(result: ResultData) -> str:
     data = result.data
     counts = data.get("class_counts") or {}
     classes = ", ".join(f"{name}: {count}" for name, count in counts.items())
-    kind = "a regression" if data["task"] == "regression" else f"a classification with {len(counts)} classes"
+    kind = TASKS[data["task"]].described(len(counts))
     listing = f" ({classes})" if classes and len(counts) <= 10 else ""
-    if not counts and data["task"] != "regression":
-        kind = "a classification"
     target = f" of {data['target']}" if data.get("target") else ""
     extent = f"{data['n_samples']} samples and {data['n_features']} features"
     return f"The data have {extent}; the task is {kind}{target}{listing}."
 
 
-def _method_part(result: Result) -> str:
+def _method_part(result: ResultData) -> str:
     described = [_described(method) for method in result.methods]
     if result.kind == "comparison":
         return f"These methods were compared: {'; '.join(described)}."
@@ -220,7 +219,7 @@ def _described(method: dict[str, Any]) -> str:
     return f"{method['name']}{source}" + (f" with {listing}" if listing else "")
 
 
-def _size_part(result: Result) -> str:
+def _size_part(result: ResultData) -> str:
     rule = result.size.get("rule")
     if not rule:
         return ""
@@ -237,7 +236,7 @@ def _evaluation_part(facts: Facts) -> str:
     repeats = f"{run['repeats']} times " if run.get("repeats", 1) > 1 else ""
     groups = result.data.get("sample_groups")
     kept = f", keeping the {groups} groups of samples together" if groups else ""
-    stratified = "" if result.data["task"] == "regression" else "stratified "
+    stratified = "stratified " if TASKS[result.data["task"]].is_stratified else ""
     return (
         f"The {facts.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
         f"cross-validation{kept}, with selection, scaling and tuning repeated inside every training part; a linear "
@@ -245,7 +244,7 @@ def _evaluation_part(facts: Facts) -> str:
     )
 
 
-def _version_part(result: Result) -> str:
+def _version_part(result: ResultData) -> str:
     run = result.provenance
     if not run:
         return ""

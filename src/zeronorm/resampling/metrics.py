@@ -16,6 +16,7 @@ from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import load_extensions
 from zeronorm.selection.kinds import METRIC_NAMES
+from zeronorm.selection.target import TASKS, Labels, Real, Target
 
 Response = Literal["predict", "decision", "selected", "model"]
 Outcomes = Literal["none", "mean", "class mean", "ranks", "share explained"]
@@ -49,6 +50,8 @@ class Metric:
         samples, one minus the mean outcome over the variance of the target, or in no simple way.
     sample_outcomes : callable or None, default=None
         ``f(y_true, predictions)`` with one outcome per sample.
+    tasks : tuple of str, default=('classification', 'regression')
+        The tasks it measures.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Metric:
     bounds: tuple[float, float] = (-math.inf, math.inf)
     outcomes: Outcomes = "none"
     sample_outcomes: Callable[[ArrayLike, ArrayLike], FloatArray] | None = None
+    tasks: tuple[str, ...] = tuple(TASKS)
 
     @property
     def text(self) -> str:
@@ -312,6 +316,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, 1.0),
             outcomes="class mean",
             sample_outcomes=sample_errors,
+            tasks=(Labels.task,),
         ),
         Metric(
             "error_rate",
@@ -321,6 +326,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, 1.0),
             outcomes="mean",
             sample_outcomes=sample_errors,
+            tasks=(Labels.task,),
         ),
         Metric(
             "mse",
@@ -329,6 +335,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, math.inf),
             outcomes="mean",
             sample_outcomes=squared_residuals,
+            tasks=(Real.task,),
         ),
         Metric(
             "mae",
@@ -337,6 +344,7 @@ METRICS: dict[str, Metric] = {
             bounds=(0.0, math.inf),
             outcomes="mean",
             sample_outcomes=absolute_residuals,
+            tasks=(Real.task,),
         ),
         Metric(
             "r2",
@@ -346,6 +354,7 @@ METRICS: dict[str, Metric] = {
             bounds=(-math.inf, 1.0),
             outcomes="share explained",
             sample_outcomes=squared_residuals,
+            tasks=(Real.task,),
         ),
         Metric(
             "auc",
@@ -355,10 +364,10 @@ METRICS: dict[str, Metric] = {
             label="area under the ROC curve",
             bounds=(0.0, 1.0),
             outcomes="ranks",
+            tasks=(Labels.task,),
         ),
     )
 }
-DEFAULT_METRICS = {"classification": ("error_rate", "balanced_error_rate"), "regression": ("mse", "r2")}
 METRIC_NAMES.update(METRICS)
 
 
@@ -480,10 +489,10 @@ class _Signed:
         return float(self.sign * self.measure(y_true, y_pred, **self.options))
 
 
-def parse_metrics(metrics: Any, task: str) -> tuple[Metric, ...]:
+def parse_metrics(metrics: Any, target: Target | type[Target]) -> tuple[Metric, ...]:
     """The metrics a user named: names, ``Metric`` objects, or a mapping from name to scorer."""
     if metrics is None:
-        metrics = DEFAULT_METRICS[task]
+        metrics = target.metrics
     if isinstance(metrics, (str, Metric)) or callable(metrics):
         metrics = (metrics,)
     if isinstance(metrics, Mapping):

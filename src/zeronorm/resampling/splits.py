@@ -23,6 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 from zeronorm._types import IntArray
 from zeronorm.design import Design
 from zeronorm.resampling.suppressed_warnings import quiet_inside
+from zeronorm.selection.target import Target
 
 
 @dataclass(frozen=True)
@@ -39,26 +40,31 @@ def make_splits(
     y: NDArray[Any],
     groups: NDArray[Any] | None,
     *,
-    classification: bool,
+    target: Target | type[Target],
     seed: int,
     repeats: int = 1,
 ) -> list[Split]:
-    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers.
+    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers; those made here as they are.
 
-    A number of folds means shuffled folds, stratified for classification, that keep the sample
+    A number of folds means shuffled folds, stratified as the target asks, that keep the sample
     groups together where there are any. A splitter is used on a copy, so its random state does not
     move, and an unset random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next
     seed; they must differ.
     """
+    if isinstance(cv, list) and cv and all(isinstance(split, Split) for split in cv):
+        return cv
+    strata = target.strata_of(y)
+    is_stratified = strata is not None
+    labels = y if strata is None else strata
     n_samples = len(y)
     placeholder = np.zeros((n_samples, 1))
     splits: list[Split] = []
     seen: list[frozenset[bytes]] = []
     for repeat in range(repeats):
-        splitter = _splitter(cv, y, groups, classification, seed + repeat)
+        splitter = _splitter(cv, labels, groups, is_stratified, seed + repeat)
         first = len(splits)
         with quiet_inside(UserWarning, starting="The least populated class"):
-            parts = list(splitter.split(placeholder, y, groups))
+            parts = list(splitter.split(placeholder, labels, groups))
         for train, test in parts:
             i = len(splits)
             splits.append(Split(i, _rows(train, n_samples, i, "training"), _rows(test, n_samples, i, "test")))
@@ -73,7 +79,7 @@ def make_splits(
     if not splits:
         raise ValueError("The 'cv' parameter gave no splits at all; it must give at least one.")
     if isinstance(splitter, StratifiedKFold | StratifiedGroupKFold):
-        _warn_of_rare_classes(y, splitter.n_splits)
+        _warn_of_rare_classes(labels, splitter.n_splits)
     return splits
 
 
@@ -88,7 +94,7 @@ def _warn_of_rare_classes(y: NDArray[Any], n_folds: int) -> None:
         )
 
 
-def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> Any:
+def _splitter(cv: Any, y: Any, groups: Any, is_stratified: bool, seed: int) -> Any:
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         kinds: dict[tuple[bool, bool], type] = {
             (True, True): StratifiedGroupKFold,
@@ -96,9 +102,9 @@ def _splitter(cv: Any, y: Any, groups: Any, classification: bool, seed: int) -> 
             (False, True): GroupKFold,
             (False, False): KFold,
         }
-        kind = kinds[classification, groups is not None]
+        kind = kinds[is_stratified, groups is not None]
         return kind(int(cv), shuffle=True, random_state=seed)
-    splitter = check_cv(copy.deepcopy(cv) if hasattr(cv, "split") else cv, y, classifier=classification)
+    splitter = check_cv(copy.deepcopy(cv) if hasattr(cv, "split") else cv, y, classifier=is_stratified)
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
         splitter.random_state = seed
     return splitter
@@ -161,6 +167,14 @@ def take_columns(X: Any, columns: IntArray) -> Any:
     if isinstance(X, np.ndarray):
         return X[:, columns]
     return _safe_indexing(X, columns, axis=1)
+
+
+def dense_columns(X: Any, columns: IntArray | slice) -> NDArray[np.float64]:
+    """The given features in any container as a dense array."""
+    if isinstance(X, Design):
+        return X.block(columns)
+    part = X[:, columns]
+    return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 
 
 def group_params(selector: Any, groups: Any) -> dict[str, Any]:

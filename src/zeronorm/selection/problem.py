@@ -8,8 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from zeronorm._types import IntArray, written
 from zeronorm.design import ColumnStats, Design, require_finite_stats
 from zeronorm.selection.shared import SharedValues
+from zeronorm.selection.target import Target
 
 # -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
 
@@ -115,24 +115,18 @@ def _ignore(steps: int = 0, text: str = "") -> None:
     """Progress that nobody watches."""
 
 
-Task = Literal["binary", "multiclass", "multilabel", "regression"]
-
-
 @dataclass(frozen=True)
 class Problem:
     """Validated data and settings, handed to ``BaseSelector._select``.
 
-    ``y`` holds class codes 0, 1, … for classification, real targets for regression and a 0/1
-    matrix for multi-label problems. ``feature_groups`` is a group code per feature or None, ``sample_groups`` a
+    ``feature_groups`` is a group code per feature or None, ``sample_groups`` a
     label per sample: a method that splits the samples leaves those with one label together.
     ``n_features_to_select`` is what the user asked for, already a count, or None. ``shared`` has what other fits to the
     same data have computed.
     """
 
     design: Design
-    y: NDArray[Any]
-    task: Task
-    classes: NDArray[Any] | None = None
+    target: Target
     sample_weight: NDArray[np.float64] | None = None
     feature_groups: NDArray[np.intp] | None = None
     always_keep: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -151,13 +145,17 @@ class Problem:
         return int(self.design.shape[1])
 
     @property
-    def n_classes(self) -> int:
-        return 0 if self.classes is None else len(self.classes)
+    def y(self) -> NDArray[Any]:
+        """Class codes 0, 1, …, real numbers, or a 0/1 matrix for several labels."""
+        return self.target.values
 
     @property
-    def signs(self) -> NDArray[np.float64]:
-        """The labels of a two-class problem as -1 and +1 (the second class is +1)."""
-        return np.where(self.y == 1, 1.0, -1.0)
+    def classes(self) -> NDArray[Any] | None:
+        return self.target.classes
+
+    @property
+    def n_classes(self) -> int:
+        return self.target.n_classes
 
     def column_stats(self) -> ColumnStats:
         """Statistics of the columns by class; they also show whether all values are finite."""
@@ -165,40 +163,9 @@ class Problem:
         require_finite_stats(self.design, stats)
         return stats
 
-    def targets(self) -> NDArray[np.float64]:
-        """One column per machine: ±1 (two classes), one-against-rest ±1 (more), or the real target."""
-        if self.task == "regression":
-            return np.asarray(self.y, dtype=np.float64).reshape(self.n_samples, -1)
-        if self.task == "binary":
-            return self.signs[:, None]
-        if self.task == "multilabel":
-            return np.where(self.y == 1, 1.0, -1.0)
-        return np.where(self.y[:, None] == np.arange(self.n_classes)[None, :], 1.0, -1.0)
-
-    def machine_targets(self, multi_class: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Targets of all machines, one column each, and which samples each of them is trained on.
-
-        "one_vs_one" makes one machine for each pair of classes, +1 for the second; otherwise as ``targets``.
-        """
-        if multi_class != "one_vs_one" or self.task != "multiclass":
-            targets = self.targets()
-            return targets, np.ones(targets.shape, dtype=bool)
-        pairs = np.asarray(list(combinations(range(self.n_classes), 2)))
-        is_second = self.y[:, None] == pairs[:, 1]
-        return np.where(is_second, 1.0, -1.0), is_second | (self.y[:, None] == pairs[:, 0])
-
-    def machine_targets_around_zero(self, multi_class: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The same without ``middle``: the bias of a machine lacks it."""
-        return self.around_zero().machine_targets(multi_class)
-
     def around_zero(self) -> Problem:
-        """The same problem with a real target less its ``middle``: no step of a solver drowns in a large mean."""
-        return replace(self, y=self.y - self.middle) if self.task == "regression" else self
-
-    @property
-    def middle(self) -> float:
-        """The middle of the targets of a regression, which the bias of a machine takes up; 0 for classes."""
-        return 0.5 * float(self.y.min() + self.y.max()) if self.task == "regression" else 0.0
+        """The same problem with a real target less its middle."""
+        return replace(self, target=self.target.around_zero())
 
     def sample_costs(self, C: float) -> float | NDArray[np.float64]:
         """The cost C per sample: scaled by the sample weights where there are any."""

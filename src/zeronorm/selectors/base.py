@@ -18,7 +18,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -27,7 +27,6 @@ from sklearn.utils.validation import (
 )
 
 from zeronorm._threads import memory_used_again
-from zeronorm._types import written
 from zeronorm.design import (
     Design,
     StandardizedDesign,
@@ -48,12 +47,23 @@ from zeronorm.selection.problem import (
     GrossTargetWarning,
     Problem,
     Progress,
-    Task,
     parse_always_keep,
     parse_feature_groups,
     warn_of_gross_targets,
 )
 from zeronorm.selection.shared import SharedValues
+from zeronorm.selection.target import (
+    KINDS,
+    TASKS,
+    Binary,
+    Labels,
+    Multiclass,
+    Multilabel,
+    NotLabelsError,
+    Real,
+    Target,
+    target_for,
+)
 
 
 def _has_estimator(selector: BaseSelector) -> bool:
@@ -126,8 +136,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
         require_labels(y)
-        if self._task_name() == "regression" and y is not None:
-            require_numbers(y)
+        self._target_type().check_raw(y)
         if isinstance(X, Design) or has_own_backend(X):
             design = as_design(X, allow_nan=self._allow_nan, check_finite=False)
             if not self._statistics_are_checked():
@@ -147,8 +156,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 dtype=(np.float64, np.float32),
                 ensure_all_finite=False,
                 ensure_min_samples=2,
-                multi_output=self._is_multilabel(y),
-                y_numeric=self._task_name() == "regression",
+                multi_output=Multilabel.kind in self._tasks() and Multilabel.fits(y),
+                y_numeric=not self._target_type().has_classes,
             )
             names = getattr(self, "feature_names_in_", None)
             design = as_design(
@@ -196,14 +205,12 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         shared = SharedValues() if shared is None else shared
         groups = self._groups_of_samples(groups, design.shape[0], sample_weight)
         design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
-        target, classes, task = self._encode_target(y)
+        target = self._encode_target(y)
         if getattr(self, "standardize", False):
             design = shared.standardized(design, sample_weight)
         return Problem(
             design=design,
-            y=target,
-            task=task,
-            classes=classes,
+            target=target,
             sample_weight=sample_weight,
             feature_groups=parse_feature_groups(getattr(self, "feature_groups", None), n_features, names),
             always_keep=parse_always_keep(getattr(self, "always_keep", None), n_features, names),
@@ -231,54 +238,32 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _task_name(self) -> str:
         """ "classification" or "regression"."""
         task = getattr(self, "task", None)
-        if task is None:
-            return "regression" if self._tasks() == ("regression",) else "classification"
-        return cast("str", task)
+        return KINDS[self._tasks()[0]].task if task is None else cast("str", task)
+
+    def _target_type(self) -> type[Target]:
+        return TASKS[self._task_name()]
 
     def _tasks(self) -> tuple[str, ...]:
-        return self._method.tasks
+        return self._method.tasks if hasattr(self, "_method") else (Binary.kind, Multiclass.kind)
 
-    def _is_multilabel(self, y: Any) -> bool:
-        if "multilabel" not in self._tasks():
-            return False
-        shape = np.asarray(y).shape
-        return len(shape) == 2 and shape[1] > 1
-
-    def _encode_target(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None, Task]:
+    def _encode_target(self, y: NDArray[Any]) -> Target:
         name = type(self).__name__
-        if self._task_name() == "regression":
-            target = np.asarray(y, dtype=np.float64)
-            _require_finite_target(target)
-            if np.abs(target).max() > LARGEST_VALUE:
-                raise ValueError(
-                    f"Input y contains {target.flat[np.abs(target).argmax()]:.3g}. Squares of values beyond "
-                    f"{LARGEST_VALUE:.0e} overflow; rescale the target first."
-                )
-            return target, None, "regression"
-        if self._is_multilabel(y):
-            check_classification_targets(y)
-            return np.asarray(y, dtype=np.intp), np.arange(y.shape[1]), "multilabel"
         try:
-            classes, codes = _classes_of(y)
-        except ValueError as error:
+            target = target_for(y, self._task_name(), self._tasks(), name)
+        except NotLabelsError as error:
             raise ValueError(f"{error} {self._remedy_for_numbers()}") from error
-        if len(classes) < 2:
-            raise ValueError(
-                f"{name} needs samples of at least two classes in y. Got one class only: {written(classes[0])}."
-            )
-        self.classes_ = classes
-        if len(classes) == 2:
-            return codes, classes, "binary"
-        if "multiclass" not in self._tasks():
+        if target.is_stratified:
+            self.classes_ = np.asarray(target.classes)
+        if target.kind not in self._tasks():
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {type_of_target(y)}: "
-                f"{name} got {len(classes)} classes, {_preview(classes)}. Use a method that takes more than "
+                f"{name} got {target.n_classes} classes, {_preview(self.classes_)}. Use a method that takes more than "
                 "two classes, such as RFE, or wrap this one in OneVsRestClassifier with an estimator."
             )
-        return codes, classes, "multiclass"
+        return target
 
     def _remedy_for_numbers(self) -> str:
-        if "regression" in self._tasks() and "task" in self.get_params(deep=False):
+        if Real.kind in self._tasks() and "task" in self.get_params(deep=False):
             return f"For a real target use {type(self).__name__}(task='regression')."
         return "For a real target use a method that takes one, such as RFE(task='regression')."
 
@@ -288,7 +273,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _is_misled_by_target(self, problem: Problem, sample_weight: Any) -> bool:
         """Whether a warning says that samples with gross targets decide; fits inside need not repeat it."""
-        if problem.task != "regression" or problem.y.ndim != 1 or not self._follows_gross_targets():
+        if problem.target.has_classes or problem.y.ndim != 1 or not self._follows_gross_targets():
             return False
         rows = None if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
         return warn_of_gross_targets(
@@ -439,14 +424,15 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = self._accepts_sparse
         tags.input_tags.allow_nan = self._allow_nan
-        tasks = self._tasks() if hasattr(self, "_method") else ("binary", "multiclass")
-        is_regression = getattr(self, "task", None) == "regression" or tasks == ("regression",)
-        if is_regression:
-            tags.regressor_tags = RegressorTags(poor_score=True)
+        target = TASKS.get(BaseSelector._task_name(self), Labels)
+        if target.has_classes:
+            tags.classifier_tags = ClassifierTags(
+                poor_score=True, multi_class=Multiclass.kind in self._tasks()
+            )
         else:
-            tags.classifier_tags = ClassifierTags(poor_score=True, multi_class="multiclass" in tasks)
+            tags.regressor_tags = RegressorTags(poor_score=True)
         if _has_estimator(self):
-            tags.estimator_type = "regressor" if is_regression else "classifier"
+            tags.estimator_type = target.estimator_type
         return cast("Tags", tags)
 
 
@@ -537,16 +523,6 @@ def _is_plain(X: Any, y: Any) -> bool:
     )
 
 
-def _classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Distinct labels and the code of each sample; errors and warnings where y does not look like labels."""
-    if y.ndim != 1 or y.dtype.kind not in "biuU":
-        check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if 2 * classes.size > y.size:  # of whole numbers and words scikit-learn only doubts so many classes
-        check_classification_targets(y)
-    return classes, codes
-
-
 def require_labels(y: Any) -> None:
     """Raise an error that names the first label that is missing among objects of any kind."""
     y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) and None in y else y
@@ -558,34 +534,6 @@ def require_labels(y: Any) -> None:
             raise ValueError(
                 f"Input y contains {found}: first found in row {row}; drop samples without a label."
             )
-
-
-def require_numbers(y: Any) -> None:
-    """Raise an error that names the first value of a real target that is no number."""
-    values = np.asarray(y)
-    if values.dtype.kind not in "OUS":
-        return
-    for row, value in enumerate(values.ravel()):
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"A real target y must hold numbers. Got {written(value):.60} in row {row}; use task='classification' "
-                "for classes."
-            ) from None
-
-
-def _require_finite_target(target: NDArray[np.float64]) -> None:
-    unusable = np.flatnonzero(~np.isfinite(target))
-    if unusable.size:
-        row = int(unusable[0])
-        if np.isnan(target.flat[row]):
-            raise ValueError(
-                f"Input y contains NaN: first found in row {row}; drop samples without a target."
-            )
-        raise ValueError(
-            f"Input y contains infinity: first found in row {row}; drop or correct such samples."
-        )
 
 
 def _preview(classes: NDArray[Any]) -> str:

@@ -90,13 +90,6 @@ def fit_inside(
         return fresh.fit(design.block(slice(None)), target, **labels)
 
 
-def labels_of(problem: Problem) -> NDArray[Any]:
-    """The target as the user gave it."""
-    if problem.task in ("binary", "multiclass") and problem.classes is not None:
-        return np.asarray(problem.classes[problem.y])
-    return problem.y
-
-
 # -- What selectors have in common that limit false selections --
 
 

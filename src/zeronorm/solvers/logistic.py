@@ -390,7 +390,7 @@ class CoupledLogistic:
     def __init__(self, problem: Problem, tol: float) -> None:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         share = weight / weight.sum()
-        targets = np.ascontiguousarray(problem.targets().T)
+        targets = np.ascontiguousarray(problem.target.columns().T)
         self.n_features = problem.n_features
         self.machines = [L1Logistic(problem.design, sign, share, tol) for sign in targets]
         self.solutions: list[SparseLogistic] = [machine.empty for machine in self.machines]

@@ -16,12 +16,14 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
+from zeronorm.selection.target import TASKS
+
 N_SAMPLES, N_FEATURES = 40, 10
 
 
 def is_regression(selector: Any) -> bool:
     """Whether the selector, as configured, takes a real target."""
-    return bool(selector._task_name() == "regression")
+    return not TASKS[selector._task_name()].has_classes
 
 
 def make_problem(selector: Any, seed: int = 0, n_features: int = N_FEATURES) -> tuple[Any, NDArray[Any]]:

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
+from zeronorm.selection.target import Multiclass
 from zeronorm.testing.selector_basics import (
     KNOWN_SUPPORTS,
     N_FEATURES,
@@ -254,7 +255,7 @@ def check_bad_input(selector: Any) -> None:
 
 
 def check_binary_methods_refuse_more_classes(selector: Any) -> None:
-    if is_regression(selector) or "multiclass" in selector._tasks():
+    if is_regression(selector) or Multiclass.kind in selector._tasks():
         return
     X, _ = make_problem(selector)
     y = np.arange(N_SAMPLES) % 3
@@ -262,7 +263,7 @@ def check_binary_methods_refuse_more_classes(selector: Any) -> None:
 
 
 def check_multiclass(selector: Any) -> None:
-    if is_regression(selector) or "multiclass" not in selector._tasks():
+    if is_regression(selector) or Multiclass.kind not in selector._tasks():
         return
     rng = np.random.default_rng(2)
     y = np.arange(N_SAMPLES) % 3

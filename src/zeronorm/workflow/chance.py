@@ -15,12 +15,12 @@ from sklearn.utils.metaestimators import available_if
 
 from zeronorm.evaluation.records import columns_of
 from zeronorm.registry import get_method
-from zeronorm.resampling.metrics import parse_metrics
 from zeronorm.resampling.predictors.pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import RunBar
+from zeronorm.selection.target import TASKS
 from zeronorm.workflow import procedures, training
-from zeronorm.workflow.procedures import Settings
+from zeronorm.workflow.options import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 BASELINE = "baseline"
-LEVEL = 0.05
+BASELINES = {"most frequent class": DummyClassifier(strategy="most_frequent"), "mean": DummyRegressor()}
 # Seconds that permutations may take when the user does not say how many; what one fit takes, roughly, measured on
 # permuted targets (2026-11-16, one core). An estimate, not a clock, so that one seed gives one result.
 AFFORDABLE_SECONDS = 20.0
@@ -74,11 +74,9 @@ class WithBaseline(BaseEstimator):
         """Fit on the features, or on the target alone when there is none."""
         if X.shape[1] > 0:
             self.estimator_ = clone(self.estimator).fit(X, y)
-        elif self.task == "regression":
-            self.estimator_ = DummyRegressor().fit(X, y)
         else:
-            self.estimator_ = DummyClassifier(strategy="most_frequent").fit(X, y)
-        if self.task != "regression":
+            self.estimator_ = clone(BASELINES[TASKS[self.task].baseline]).fit(X, y)
+        if TASKS[self.task].has_classes:
             self.classes_ = self.estimator_.classes_
         return self
 
@@ -240,27 +238,13 @@ def permutation_test(
 
 def direction(table: Table, settings: Settings) -> int:
     """+1 where a greater metric is better, -1 for errors."""
-    metric = parse_metrics([procedures.primary_metric_of(table, settings)], table.task)[0]
-    return 1 if metric.greater_is_better else -1
+    return 1 if procedures.metrics_of(table, settings)[0].greater_is_better else -1
 
 
 def permuted_target(table: Table, seed: int, number: int) -> NDArray[Any]:
-    """The target in another order; with sample groups, whole groups change places or samples within one.
-
-    Samples of one group are not exchangeable with those of others. Where the target is the same within
-    every group (one diagnosis per patient), it is permuted between groups; otherwise within them.
-    """
+    """The target in another order; groups of samples are not divided."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, number)))
-    if table.sample_groups is None:
-        return rng.permutation(table.y)
-    _, first, codes = np.unique(table.sample_groups.astype(str), return_index=True, return_inverse=True)
-    if np.array_equal(table.y[first][codes], table.y):
-        return rng.permutation(table.y[first])[codes]
-    permuted = table.y.copy()
-    for code in range(len(first)):
-        rows = np.flatnonzero(codes == code)
-        permuted[rows] = table.y[rng.permutation(rows)]
-    return permuted
+    return table.target.permuted(rng, table.sample_groups).labels()
 
 
 def chance_level(baseline: Mapping[str, list[Any]], metric: str) -> float | None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets.table import Table, counted, shown, shown_list
+from zeronorm.resampling.splits import dense_columns
 from zeronorm.selection.problem import gross_targets, told_of_gross_targets
-from zeronorm.workflow.inputs import dense_columns
 
 IMBALANCE = 4.0
 FEWEST_SAMPLES = 50
@@ -22,16 +23,17 @@ BLOCK = 4096
 
 def data_warnings(table: Table) -> list[str]:
     """Leak suspects, identifiers, repeated samples, imbalance, few samples, gross targets, no variation."""
-    return [
-        *_leak_warnings(table),
-        *_identifier_warnings(table),
-        *_grouping_warnings(table),
-        *_repeated_samples(table),
-        *_balance_warnings(table),
-        *_size_warnings(table),
-        *_gross_targets(table),
-        *_constant_features(table),
-    ]
+    parts = (
+        _leak_warnings,
+        _identifier_warnings,
+        _grouping_warnings,
+        _repeated_samples,
+        _balance_warnings,
+        _size_warnings,
+        _gross_targets,
+        _constant_features,
+    )
+    return [Message(text) for warnings_about in parts for text in warnings_about(table)]
 
 
 def separating_features(X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -50,14 +52,14 @@ def separating_features(X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _leak_warnings(table: Table) -> list[str]:
-    if table.task == "regression":
-        suspects = _copies_of_target(table)
-        reason = "is almost a linear function of the target"
-    else:
+    if table.target.has_classes:
         suspects = separating_features(table.X, table.y)
         if _chance_of_separation(table) > CHANCE_LEVEL:
             return []
         reason = "separates the classes alone"
+    else:
+        suspects = _copies_of_target(table)
+        reason = "is almost a linear function of the target"
     if not suspects.size:
         return []
     names = [str(table.feature_names[i]) for i in suspects]
@@ -65,7 +67,7 @@ def _leak_warnings(table: Table) -> list[str]:
     listing = "" if len(names) == 1 else f": {shown_list(names)}"
     return [
         f"Possible leak: {subject} {reason}{listing}. Check that it could be known before the target. If not, "
-        "leave it out (parameter 'ignore')."
+        f"leave it out ({parameter('ignore')})."
     ]
 
 
@@ -99,7 +101,7 @@ def _identifier_warnings(table: Table) -> list[str]:
         return []
     return [
         f"These features look like identifiers: {shown_list(kept)}. If the rows are sorted by the target, they give it "
-        "away. Leave them out (parameter 'ignore')."
+        f"away. Leave them out ({parameter('ignore')})."
     ]
 
 
@@ -111,7 +113,8 @@ def _grouping_warnings(table: Table) -> list[str]:
     verb = "looks" if len(names) == 1 else "look"
     return [
         f"Samples may belong together: {shown_list(names)} {verb} like a patient or a batch. If so, keep them "
-        f"together in training or test data (sample_groups={names[0]!r}); otherwise the measured error is too small."
+        f"together in training or test data ({setting('sample_groups', names[0])}); otherwise the measured error is "
+        "too small."
     ]
 
 
@@ -130,7 +133,7 @@ def _repeated_samples(table: Table) -> list[str]:
     )
     return [
         f"{subject}, which may stand in training and test data at the same time. Remove copies, or keep them together "
-        "(parameter 'sample_groups')."
+        f"({parameter('sample_groups')})."
     ]
 
 
@@ -172,7 +175,7 @@ def _size_warnings(table: Table) -> list[str]:
 
 def _gross_targets(table: Table) -> list[str]:
     """Samples so far out in a real target that the squares of errors see little else."""
-    if table.task != "regression":
+    if table.target.has_classes:
         return []
     found = gross_targets(table.y)
     if not found.size:

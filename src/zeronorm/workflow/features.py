@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +10,16 @@ from scipy import stats
 
 from zeronorm.design import as_design
 from zeronorm.engines.error_control import adjust_p_values
-from zeronorm.workflow.inputs import dense_columns
+from zeronorm.resampling.splits import dense_columns
+from zeronorm.result.record import SelectedFeature
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zeronorm.datasets import Table
+    from zeronorm.result.models import LinearModel
     from zeronorm.selection.path import SelectionPath
-    from zeronorm.workflow.models import LinearModel
-    from zeronorm.workflow.result import SelectedFeature
 
-EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "correlation with the target"}
 AFTER_SELECTION = (
     "The p_value and q_value of a feature (in selected.csv and in the report) come from the samples that were also "
     "used to select it. Use them for orientation, not as evidence."
@@ -53,7 +51,7 @@ class Effects:
 
 def univariate_effects(table: Table) -> Effects:
     """Effects of all features, in one reading of the data."""
-    if table.task == "regression":
+    if not table.target.has_classes:
         return _correlations(table)
     classes, codes = np.unique(table.y, return_inverse=True)
     found = as_design(table.X).column_stats(codes)
@@ -122,14 +120,12 @@ def describe_selected(
     model: LinearModel | None,
 ) -> list[SelectedFeature]:
     """The selected features, given in the order of the path."""
-    from zeronorm.workflow.result import SelectedFeature
-
     if ordered.size == 0:
         return []
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
     effects = univariate_effects(table)
     weights = None if model is None else model.coefficients
-    classes = [str(label) for label in np.unique(table.y)] if table.task == "classification" else []
+    classes = list(table.class_counts)
     features = []
     for place, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
         means = None if effects.class_means is None else effects.class_means[:, index]
@@ -154,19 +150,6 @@ def describe_selected(
             )
         )
     return features
-
-
-def effect_name(features: Sequence[SelectedFeature]) -> str:
-    """What the effects of the features are."""
-    return EFFECTS.get(
-        next((feature.effect_kind for feature in features if feature.effect_kind), ""), "effect"
-    )
-
-
-def compared_classes(features: Sequence[SelectedFeature]) -> tuple[str, str] | None:
-    """With two classes, the one whose values are compared and the one with which; else None."""
-    classes = next((list(feature.class_means) for feature in features if feature.class_means), [])
-    return (classes[1], classes[0]) if len(classes) == 2 else None
 
 
 def _direction(effects: Effects, means: Any, index: int, classes: list[str]) -> str:

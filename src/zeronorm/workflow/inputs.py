@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm._messages import Message, OptionError, marked_text, setting
 from zeronorm._types import written
-from zeronorm.design import Design, as_design, check_container, pack
+from zeronorm.design import Design, as_design, check_container, has_own_backend, pack
 from zeronorm.design.chunked import DEFAULT_MEMORY_BUDGET
-from zeronorm.design.dask import is_dask_array
 from zeronorm.design.devices import is_foreign_array
 from zeronorm.design.packing import SUFFIX, PackedFile
+from zeronorm.workflow.options import DataOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,47 +28,6 @@ ANNOTATED = (".h5ad", ".zarr")
 STAYS_ON_DISK = (".npy", ".parquet", ".pq", SUFFIX)
 
 
-@dataclass(frozen=True)
-class DataOptions:
-    """What the user says about the data; see ``zeronorm.select``."""
-
-    target: Any = None
-    task: str | None = None
-    samples: Any = None
-    id: str | None = None
-    ignore: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    missing: str = "median"
-    drop_unlabelled: bool = False
-    min_class_size: int = 0
-    sample_groups: Any = None
-    feature_groups: Any = None
-    transpose: bool = False
-    delimiter: str | None = None
-    decimal_comma: bool = False
-    encoding: str | None = None
-    random_state: int = 0
-    memory_budget: int | None = None
-
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> DataOptions:
-        """The options of this kind, removed from ``options``."""
-        given = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
-        for name in ("ignore", "only", "keep", "categorical"):
-            if name in given:
-                given[name] = names_of(given[name])
-        return cls(**given)
-
-
-def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """One name or several as a tuple."""
-    if names is None:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
-
-
 def load_data(data: Any, options: DataOptions) -> Table:
     """The table of anything ``select`` accepts; a ``Table`` is taken as it is."""
     from zeronorm.datasets import Table
@@ -76,7 +36,7 @@ def load_data(data: Any, options: DataOptions) -> Table:
         table = data
     elif isinstance(data, (str, os.PathLike)):
         table = _from_path(data, options)
-    elif isinstance(data, Design) or is_dask_array(data) or is_foreign_array(data):
+    elif isinstance(data, Design) or has_own_backend(data) or is_foreign_array(data):
         table = _from_design(as_design(data), options, source=f"{type(data).__name__}")
     elif hasattr(data, "columns") and hasattr(data, "shape"):
         table = _from_raw(raw_from_data_frame(data), options, f"data frame of {_extent(data)}")
@@ -183,9 +143,10 @@ def _with_samples(raw: RawTable, options: DataOptions) -> RawTable:
     elif hasattr(options.samples, "columns"):
         samples = raw_from_data_frame(options.samples)
     else:
-        raise ValueError(
-            "The 'samples' parameter must be the path of a file or a data frame with one row per sample. Got "
-            f"{type(options.samples).__name__} instead."
+        raise OptionError(
+            "must be the path of a file or a data frame with one row per sample. Got "
+            f"{type(options.samples).__name__} instead.",
+            "samples",
         )
     return join_samples(raw, samples, options.id, (*options.keep, *options.only, *options.categorical))
 
@@ -194,9 +155,10 @@ def _vector(values: Any, n_samples: int, parameter: str) -> NDArray[Any]:
     array = np.asarray(values)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.shape != (n_samples,):
-        raise ValueError(
-            f"The '{parameter}' parameter must be the name of a column or hold one value for each of the "
-            f"{n_samples} samples. Got an array of shape {array.shape} instead."
+        raise OptionError(
+            f"must be the name of a column or hold one value for each of the {n_samples} samples. Got an array of "
+            f"shape {array.shape} instead.",
+            parameter,
         )
     return array
 
@@ -251,9 +213,10 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
         "drop_unlabelled",
     ):
         if _is_given(getattr(options, name)):
-            raise ValueError(
-                f"The '{name}' parameter does not apply to {source}, whose columns stay where they are. Prepare the "
-                "columns before, or read the table into memory."
+            raise OptionError(
+                f"does not apply to {source}, whose columns stay where they are. Prepare the columns before, or read "
+                "the table into memory.",
+                name,
             )
     target, name = _separate_target(options.target, source)
     y = _vector(target, design.n_samples, "target")
@@ -288,9 +251,10 @@ def _from_file(path: Path, options: DataOptions) -> Table:
         return _from_design(design, options, source=str(path))
     name = about["target_name"]
     if options.target not in (None, name):
-        raise ValueError(
-            f"The 'target' parameter must be {written(name)}, the target packed with {path}, an array, or the path of "
-            f"a .npy file. Got {written(options.target)} instead."
+        raise OptionError(
+            f"must be {written(name)}, the target packed with {path}, an array, or the path of "
+            f"a .npy file. Got {written(options.target)} instead.",
+            "target",
         )
     groups = about["sample_groups"]
     given = replace(
@@ -309,7 +273,7 @@ def _from_file(path: Path, options: DataOptions) -> Table:
         table,
         target_name=name,
         source_columns=np.asarray(about["source_columns"] or table.source_columns, dtype=np.intp),
-        notes=(*about["notes"], *table.notes),
+        notes=(*map(Message, about["notes"]), *table.notes),
         **known,
     )
 
@@ -317,9 +281,9 @@ def _from_file(path: Path, options: DataOptions) -> Table:
 def pack_table(table: Table, path: str | os.PathLike[str], dtype: str | None = None) -> Path:
     """Write a table to a file of columns, with its target and what else belongs to it."""
     if table.n_missing:
-        raise ValueError(
+        raise OptionError(
             f"A file of columns has no place for missing values. {table.source} has {table.n_missing}; fill them "
-            "before, or set missing='drop-rows' or missing='drop-columns'."
+            f"before, or set {setting('missing', 'drop-rows')} or {setting('missing', 'drop-columns')}."
         )
     in_order = np.array_equal(table.source_columns, np.arange(table.n_features))
     about = {
@@ -330,16 +294,17 @@ def pack_table(table: Table, path: str | os.PathLike[str], dtype: str | None = N
         "feature_groups": None if table.feature_groups is None else table.feature_groups.tolist(),
         "sample_groups": None if table.sample_groups is None else table.sample_groups.tolist(),
         "sample_ids": None if table.sample_ids is None else [str(name) for name in table.sample_ids],
-        "notes": list(table.notes),
+        "notes": [marked_text(note) for note in table.notes],
     }
     return pack(table.X, path, feature_names=table.feature_names, dtype=dtype, about=about)
 
 
 def _separate_target(target: Any, source: str) -> tuple[Any, str]:
     if target is None or (isinstance(target, str) and not target.endswith(".npy")):
-        raise ValueError(
-            f"The 'target' parameter must be an array, or the path of a .npy file, for {source}, which holds "
-            f"features only. Got {written(target)} instead."
+        raise OptionError(
+            f"must be an array, or the path of a .npy file, for {source}, which holds "
+            f"features only. Got {written(target)} instead.",
+            "target",
         )
     if _is_array(target):
         return target, str(getattr(target, "name", None) or "target")
@@ -358,26 +323,19 @@ def _feature_groups(groups: Any, table: Table) -> NDArray[np.intp]:
     if isinstance(groups, Mapping):
         unknown = set(map(str, groups)) - set(map(str, table.feature_names))
         if unknown:
-            raise ValueError(
-                f"The 'feature_groups' parameter names {written(sorted(unknown)[0])}, which is not a feature of the "
-                "table. Check the name."
+            raise OptionError(
+                f"names {written(sorted(unknown)[0])}, which is not a feature of the table. Check the name.",
+                "feature_groups",
             )
         groups = [str(groups.get(name, f"alone {i}")) for i, name in enumerate(table.feature_names)]
     labels: NDArray[Any] = np.asarray(groups)
     if labels.shape != (table.n_features,):
-        raise ValueError(
-            f"The 'feature_groups' parameter must hold one label for each of the {table.n_features} features, map "
-            f"features to groups, or be the path of a file. Got shape {labels.shape} instead."
+        raise OptionError(
+            f"must hold one label for each of the {table.n_features} features, map "
+            f"features to groups, or be the path of a file. Got shape {labels.shape} instead.",
+            "feature_groups",
         )
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
-
-
-def dense_columns(X: Any, columns: NDArray[np.intp] | slice) -> NDArray[np.float64]:
-    """Some columns of a table in any home as a dense array."""
-    if isinstance(X, Design):
-        return X.block(columns)
-    part = X[:, columns]
-    return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 
 
 def _told_of_case(label: str, labels: list[str]) -> str:
@@ -392,30 +350,33 @@ def _told_of_case(label: str, labels: list[str]) -> str:
 
 def check_folds(table: Table, n_folds: int) -> None:
     """Every fold needs every class, and every group of samples a fold."""
-    if table.task == "classification":
+    if table.class_counts:
         rarest, count = min(table.class_counts.items(), key=lambda pair: pair[1])
         if count < n_folds:
             from zeronorm.datasets.table import QUANTITY
 
             n_left = sum(size >= n_folds for size in table.class_counts.values())
-            others = f", or leave out small classes: set min_class_size={n_folds}." if n_left > 1 else "."
-            raise ValueError(
-                f"The 'cv' parameter must be at most the size of the smallest class. The class {written(rarest)} has "
-                f"{count} samples, too few for cv={n_folds}. Set cv={max(2, count)} or fewer{others}"
+            others = f", or leave out small classes: set {setting('min_class_size', n_folds)}"
+            raise OptionError(
+                f"must be at most the size of the smallest class. The class {written(rarest)} has {count} samples, too "
+                f"few for {setting('cv', n_folds)}. Set {setting('cv', max(2, count))} or fewer{others * (n_left > 1)}."
                 + QUANTITY * (table.y.dtype.kind in "iuf")
-                + _told_of_case(rarest, list(table.class_counts))
+                + _told_of_case(rarest, list(table.class_counts)),
+                "cv",
             )
     elif table.n_samples < 2 * n_folds:
-        raise ValueError(
-            f"The 'cv' parameter must leave at least two samples in each fold. {table.n_samples} samples are too few "
-            f"for cv={n_folds}. Set a smaller one or add samples."
+        raise OptionError(
+            f"must leave at least two samples in each fold. {table.n_samples} samples are too few "
+            f"for {setting('cv', n_folds)}. Set a smaller one or add samples.",
+            "cv",
         )
     if table.sample_groups is not None:
         n_groups = len(np.unique(table.sample_groups.astype(str)))
         if n_groups < n_folds:
-            raise ValueError(
-                f"The 'sample_groups' parameter has {n_groups} groups, too few for cv={n_folds}. Set cv={n_groups} "
-                "or fewer."
+            raise OptionError(
+                f"has {n_groups} groups, too few for {setting('cv', n_folds)}. Set {setting('cv', n_groups)} "
+                "or fewer.",
+                "sample_groups",
             )
 
 

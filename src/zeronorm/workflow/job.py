@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zeronorm._lazy import service
+from zeronorm._messages import OptionError, rendered
 from zeronorm._types import written
+from zeronorm.result import files
+from zeronorm.result.folder import output_folder
+from zeronorm.result.provenance import Clock, call_text, file_checksum, provenance
 from zeronorm.selection.problem import Progress, RunBar
-from zeronorm.workflow import chance, checks, files, measured, procedures, training
+from zeronorm.workflow import chance, checks, measured, procedures, training
 from zeronorm.workflow.features import AFTER_SELECTION, describe_selected
-from zeronorm.workflow.inputs import DataOptions, check_folds, load_data
+from zeronorm.workflow.inputs import check_folds, load_data
+from zeronorm.workflow.kinds import defaults_of
 from zeronorm.workflow.models import fit_model
-from zeronorm.workflow.places import jobs_at, on_cluster, output_folder, table_on_device
-from zeronorm.workflow.procedures import Settings
-from zeronorm.workflow.result import Result
+from zeronorm.workflow.options import Caller, CompareOptions, SelectOptions, Settings
+from zeronorm.workflow.places import jobs_at, on_cluster, table_on_device
+from zeronorm.workflow.result import Result, write_result
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -38,60 +41,60 @@ RULES = {
 
 @dataclass(frozen=True)
 class Job:
-    """One run: the data, what is asked for, and where finished parts are kept."""
+    """One run: the data, what is asked for and by whom, and where finished parts are kept."""
 
     table: Table
     whole: Table  # the same without gaps, for what is fitted on all samples
-    settings: Settings
+    settings: Any  # SelectOptions or CompareOptions
     checksum: str | None
-    clock: files.Clock
+    clock: Clock
     bar: RunBar
-    call: str
-    methods: Any = None
-    params: Mapping[str, Any] | None = None
-    method: str | None = None
+    caller: Caller
     journal: Path | None = None
-    write_table: Path | None = None
 
     def provenance(self, built: Mapping[str, Any]) -> dict[str, Any]:
         """Versions, settings and the seeds of all folds."""
         s = self.settings
-        return files.provenance(
+        return provenance(
             self.clock,
-            self.call,
+            self.caller.command or "",
             seed=s.random_state,
             folds=s.cv,
             repeats=s.repeats,
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 
+    def rendered(self, messages: Iterable[str]) -> list[str]:
+        """The messages with options named as the caller names them."""
+        return [rendered(message, self.caller.naming) for message in messages]
 
-def run_job(
-    function: Callable[..., Result], work: Callable[[Job], Result], arguments: dict[str, Any]
-) -> Result:
-    """Check the output folder, load the data, do the work, write the files."""
-    clock = files.Clock()
-    signature = inspect.signature(function).parameters
-    call = files.call_text(function.__name__, arguments, {k: v.default for k, v in signature.items()})
-    data, out = arguments.pop("data"), arguments.pop("out")
-    resume, save_model = arguments.pop("resume"), arguments.pop("save_model", False)
-    procedures.check_predictor(arguments["predictor"])
-    if save_model and not isinstance(arguments["predictor"], str):
-        raise ValueError(
-            "The 'save_model' parameter does not apply to a predictor of your own, which has no safe file format. Use "
-            "predictor='linear' or predictor='gaussian'."
-        )
-    cluster = arguments.pop("dask")
-    arguments["n_jobs"] = jobs_at(arguments["device"], cluster, arguments["n_jobs"])
-    with Progress(arguments["verbose"]).whole(f"Reading {_named(data)}") as bar:
-        if out is None:
-            with on_cluster(cluster):
-                return work(_job(data, arguments, clock, call, None, bar))
-        place_of_results = output_folder(Path(out), force=arguments["force"], resume=resume)
-        with place_of_results as place, on_cluster(cluster):
-            result = work(_job(data, arguments, clock, call, place.journal, bar))
+
+def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = None) -> Result:
+    """Check the options and the output folder, load the data, do the work, write the files.
+
+    Parameters
+    ----------
+    name : "select" or "compare".
+    arguments : the data and the options.
+    caller : who asks; None: a call in Python with these arguments.
+    """
+    clock = Clock()
+    record, work = RUNS[name]
+    caller = caller or Caller(call_text(name, arguments, defaults_of(record)))
+    options = {key: value for key, value in arguments.items() if key != "data"}
+    settings = record(**options)
+    settings = replace(settings, n_jobs=jobs_at(settings.device, settings.dask, settings.n_jobs))
+    with_model = isinstance(settings, SelectOptions) and settings.save_model
+    data = arguments["data"]
+    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
+        if settings.out is None:
+            with on_cluster(settings.dask):
+                return work(_job(data, settings, clock, caller, None, bar))
+        folder = output_folder(Path(settings.out), force=settings.force, resume=settings.resume)
+        with folder as place, on_cluster(settings.dask):
+            result = work(_job(data, settings, clock, caller, place.journal, bar))
             bar.say("Writing the report")
-            files.write_files(result, place.folder, with_model=save_model)
+            write_result(result, place.folder, with_model=with_model)
     return result
 
 
@@ -101,35 +104,13 @@ def _named(data: Any) -> str:
     return "standard input" if str(data) == "-" else Path(data).name
 
 
-def _job(
-    data: Any, arguments: dict[str, Any], clock: files.Clock, call: str, journal: Path | None, bar: RunBar
-) -> Job:
-    options = dict(arguments)
-    method, methods, params = options.pop("method", None), options.pop("methods", None), options.pop("params")
-    force, write_table = options.pop("force"), options.pop("write_table", None)
-    device = options.pop("device")
-    if write_table is not None:
-        files.check_table_place(Path(write_table), force)
-    has_groups = options["feature_groups"] is not None
-    loading = DataOptions.taken_from(dict(options))
-    settings = Settings.taken_from({**options, "has_own_groups": has_groups})
-    table = table_on_device(load_data(data, loading), device)
+def _job(data: Any, settings: Any, clock: Clock, caller: Caller, journal: Path | None, bar: RunBar) -> Job:
+    if isinstance(settings, SelectOptions) and settings.write_table is not None:
+        files.check_table_place(Path(settings.write_table), settings.force)
+    table = table_on_device(load_data(data, settings), settings.device)
     check_folds(table, settings.cv)
     procedures.metrics_of(table, settings)
-    return Job(
-        table=table,
-        whole=training.filled(table),
-        settings=settings,
-        checksum=files.file_checksum(data),
-        clock=clock,
-        bar=bar,
-        call=call,
-        methods=methods,
-        params=params or {},
-        method=method,
-        journal=journal,
-        write_table=None if write_table is None else Path(write_table),
-    )
+    return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller, journal)
 
 
 def _describe_data(job: Job) -> dict[str, Any]:
@@ -219,7 +200,7 @@ class Fitted:
 def select_features(job: Job) -> Result:
     table, settings = job.table, job.settings
     sizes = procedures.sizes_to_try(table, settings)
-    name = job.method or procedures.default_method(job.whole)
+    name = job.settings.method or procedures.default_method(job.whole)
     _expect(job, chance.permutation_count(table, settings, sizes, name))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -232,8 +213,8 @@ def select_features(job: Job) -> Result:
         metric = procedures.primary_metric_of(table, settings)
         measured.check_something_worked(records, metric, [fitted.label])
         found = _measure(job, fitted.label, fitted.procedure, records, baseline, sizes)
-    if job.write_table is not None:
-        files.write_table(table, fitted.columns, job.write_table)
+    if job.settings.write_table is not None:
+        files.write_table(table, fitted.columns, Path(job.settings.write_table))
     return _selection_result(job, fitted, records, found, sizes, _messages(caught))
 
 
@@ -263,14 +244,14 @@ def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
 
     table, settings = job.whole, job.settings
     job.bar.say(f"{name}, all samples")
-    procedure = procedures.build_procedure(name, table, settings, sizes, job.params)
+    procedure = procedures.build_procedure(name, table, settings, sizes, job.settings.params)
     try:
         selector = training.fit_procedure(procedure, table, settings)
     except TypeError as error:
-        if not job.params:
+        if not job.settings.params:
             raise
         raise ValueError(
-            f"The method {name!r} cannot use the parameters {dict(job.params)}: {error}"
+            f"The method {name!r} cannot use the parameters {dict(job.settings.params)}: {error}"
         ) from error
     job.bar.advance(1)
     path = fitted_path(selector, table.n_features)
@@ -306,14 +287,14 @@ def _selection_result(
         procedure=found,
         selected=selected,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
-        notes=[*table.notes, *_notes(job, fitted, selected)],
+        notes=job.rendered([*table.notes, *_notes(job, fitted, selected)]),
         provenance=job.provenance({fitted.label: fitted.procedure}),
         figures=figures,
         records=records,
         model=model,
     )
     own = measured.result_warnings(found, result.size)
-    return replace(result, warnings=[*checks.data_warnings(table), *own, *messages])
+    return replace(result, warnings=job.rendered([*checks.data_warnings(table), *own, *messages]))
 
 
 def _rule_of(method: str, settings: Settings) -> str:
@@ -327,7 +308,7 @@ def _method_name(fitted: Fitted) -> str:
 
 
 def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
-    notes = [] if job.method else procedures.default_notes(job.whole)
+    notes = [] if job.settings.method else procedures.default_notes(job.whole)
     notes += procedures.predictor_notes(job.settings)
     notes += procedures.inner_notes(job.whole, job.settings, fitted.label)
     notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
@@ -338,7 +319,9 @@ def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
     """What the charts of the report need of the table and the fitted procedure."""
     if fitted.columns.size == 0:
         return {}
-    figures: dict[str, Any] = service("collect_figures")(
+    from zeronorm.report.chart import collect_figures
+
+    return collect_figures(
         X=table.X,
         y=table.y,
         task=table.task,
@@ -348,7 +331,6 @@ def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
         columns=fitted.columns,
         sizes=sizes,
     )
-    return figures
 
 
 # -- Comparison ---------------------------------------------------------------------------------------
@@ -369,7 +351,7 @@ def compare_methods(job: Job) -> Result:
         records = training.evaluate_procedures(
             built, table, settings, sizes, journal=job.journal, bar=job.bar
         )
-        measured.check_something_worked(records, metric, [n for n in built if job.params and n in job.params])
+        measured.check_something_worked(records, metric, [name for name in built if name in settings.params])
         rows = [_measured_method(job, name, built[name], records, baseline, sizes) for name in built]
     rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
     comparison = compare_records(records, metric)
@@ -384,12 +366,14 @@ def compare_methods(job: Job) -> Result:
         },
         table=rows,
         names=_names_in_figures(table, records, list(built)),
-        notes=[
-            *table.notes,
-            *procedures.predictor_notes(settings),
-            *([comparison.verdict] if comparison is not None else []),
-        ],
-        warnings=[*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)],
+        notes=job.rendered(
+            [
+                *table.notes,
+                *procedures.predictor_notes(settings),
+                *([comparison.verdict] if comparison is not None else []),
+            ]
+        ),
+        warnings=job.rendered([*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)]),
         provenance=job.provenance(built),
         records=records,
     )
@@ -397,13 +381,13 @@ def compare_methods(job: Job) -> Result:
 
 def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:
     """The methods asked for and random features, each with its own parameters."""
-    names = procedures.named_methods(job.methods, job.table)
-    params = job.params or {}
+    names = procedures.named_methods(job.settings.methods, job.table)
+    params = job.settings.params or {}
     unknown = [name for name in params if name not in names]
     if unknown:
-        raise ValueError(
-            f"The 'params' parameter names the method {unknown[0]!r}, which is not compared. Use one of "
-            f"{', '.join(names)}."
+        raise OptionError(
+            f"names the method {unknown[0]!r}, which is not compared. Use one of {', '.join(names)}.",
+            "params",
         )
     everything = list(dict.fromkeys((*names, ALWAYS_COMPARED)))
     return {
@@ -439,3 +423,9 @@ def _failures(rows: list[dict[str, Any]]) -> list[str]:
         for row in rows
         if row["failed"]
     ]
+
+
+RUNS: dict[str, tuple[Any, Callable[[Job], Result]]] = {
+    "select": (SelectOptions, select_features),
+    "compare": (CompareOptions, compare_methods),
+}

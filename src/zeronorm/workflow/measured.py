@@ -1,4 +1,4 @@
-"""What was measured, and what follows from it: error, chance, stability, sizes, the headline, warnings."""
+"""What was measured, and what follows from it: error, chance, stability, sizes, warnings."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zeronorm.datasets.table import counted
+from zeronorm._messages import Message, parameter, setting
 from zeronorm.evaluation import summary
 from zeronorm.evaluation.records import columns_of, own_rows_of
 from zeronorm.resampling.metrics import METRICS, as_metric
-from zeronorm.workflow.chance import BASELINE, LEVEL, PermutationTest, chance_level, direction
-from zeronorm.workflow.procedures import Settings, primary_metric_of
+from zeronorm.result.sentences import FEWEST_PERMUTATIONS, LEVEL
+from zeronorm.workflow.chance import BASELINE, PermutationTest, chance_level, direction
+from zeronorm.workflow.options import Settings
+from zeronorm.workflow.procedures import primary_metric_of
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
-    from zeronorm.workflow.result import Result
 
 WIDE_INTERVAL = 0.15  # half-width of a rate
 UNSTABLE = 0.4
-FEWEST_PERMUTATIONS = round(1 / LEVEL) - 1  # that can give a p-value of LEVEL
 
 
 def measure(
@@ -103,96 +103,6 @@ def _stability(rows: dict[str, list[Any]], n_features: int) -> dict[str, Any]:
     return {"value": points[0].nogueira, "low": points[0].low, "high": points[0].high}
 
 
-# -- In words -----------------------------------------------------------------------------------------
-
-
-def headline(result: Result) -> str:
-    """What was found in one line; prediction is claimed or denied only where ``beats_chance`` does so."""
-    data = result.data
-    features = counted(data["n_features"], "feature")
-    if result.kind == "comparison":
-        return f"{len(result.methods)} methods compared on {data['n_samples']} samples and {features}"
-    found = result.procedure
-    count = len(result.selected)
-    if not found:
-        return f"Selection from {features}"
-    if count == 0:
-        return f"No feature of {data['n_features']} was selected for {data['target']}"
-    if found["beats_chance"]:
-        return f"{count} of {features} {'predicts' if count == 1 else 'predict'} {data['target']}"
-    if found["beats_chance"] is None:
-        return f"{count} of {features} selected for {data['target']}: {_untested(found)}"
-    those = "this feature predicts" if count == 1 else f"these {count} features predict"
-    return f"No evidence that {those} {data['target']}"
-
-
-def _untested(found: dict[str, Any]) -> str:
-    """What was measured where nothing was tested."""
-    if found["value"] is None:
-        return "the error could not be measured"
-    metric = found["metric"]
-    at_chance = found["chance"]
-    beside = "" if at_chance is None else f" ({summary.format_metric(at_chance, metric)} without any feature)"
-    return (
-        f"{found['label']} {summary.format_metric(found['value'], metric)}{beside}. Not tested against chance: that "
-        f"needs at least {FEWEST_PERMUTATIONS} permutations"
-    )
-
-
-def error_sentence(found: dict[str, Any]) -> str:
-    """The measured value beside chance, with its interval and p-value."""
-    if not found or found["value"] is None:
-        return "The error could not be measured."
-
-    def shown(value: float) -> str:
-        return summary.format_metric(value, found["metric"])
-
-    interval = (
-        f" (95 % interval for the models fitted here {shown(found['low'])} to {shown(found['high'])})"
-        if found["low"] is not None
-        else f" ({found['no_interval']})" * bool(found.get("no_interval"))
-    )
-    others = "".join(
-        f", {summary.metric_label(name)} {summary.format_metric(value, name)}"
-        for name, value in found["also"].items()
-        if name == "r2"
-    )
-    text = (
-        f"The {found['label']} on samples that were not used for selection is {shown(found['value'])}{interval}"
-        f"{others}, over {found['n_splits']} test parts."
-    )
-    if found["chance"] is not None:
-        text += f" Without any feature it is {shown(found['chance'])}."
-    if found["p_value"] is not None:
-        text += f" {permutation_sentence(found['p_value'], found['n_permutations'])}"
-    return text
-
-
-def permutation_sentence(p_value: float, n_permutations: int) -> str:
-    """How often the procedure did as well on permuted targets."""
-    as_good = round(p_value * (1 + n_permutations)) - 1
-    outcome = {0: "it never did as well there", 1: "it did as well there once"}.get(
-        as_good, f"it did as well there {as_good} times"
-    )
-    return f"The whole procedure was repeated on {n_permutations} permuted targets; {outcome} (p = {p_value:.2g})."
-
-
-def size_sentence(result: Result) -> str:
-    """The sizes of the procedure and of the final set, apart."""
-    sizes = result.procedure.get("sizes") or []
-    if not sizes or result.kind != "selection":
-        return ""
-    if len(set(sizes)) == 1:
-        counted = f"{sizes[0]} {'feature' if sizes[0] == 1 else 'features'} in each training part"
-    else:
-        listed = ", ".join(map(str, sizes)) if len(sizes) <= 10 else f"{min(sizes)} to {max(sizes)}"
-        counted = f"{listed} features in the training parts"
-    return (
-        f"This is measured for the whole procedure, which selected {counted}. From all samples it selected "
-        f"{len(result.selected)}."
-    )
-
-
 def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
     """What the evaluation itself says about how far the claim can be trusted."""
     notes = []
@@ -204,7 +114,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
     if size.get("chosen") == 0:
         notes.append(
             "The method selected nothing: no feature passed its control of false selections. Add samples, set a less "
-            "strict level (params={'level': 0.2}), or choose a method that ranks the features."
+            f"strict level ({setting('params', {'level': 0.2})}), or choose a method that ranks the features."
         )
     else:
         notes += _doubts_about_chance(found)
@@ -224,9 +134,9 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
     if size.get("at_largest"):
         notes.append(
             f"The chosen number of features, {size['chosen']}, is the largest that was tried. More may be better: "
-            "raise the parameter 'max_features'."
+            f"raise {parameter('max_features', 'the name')}."
         )
-    return notes
+    return [Message(note) for note in notes]
 
 
 def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
@@ -239,8 +149,8 @@ def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
         if count:
             reason = f"{count} permutations cannot give a p-value of {LEVEL}"
         return [
-            f"Whether the features predict better than chance was not tested: {reason}. To test it, raise the "
-            f"parameter 'permutations' to {FEWEST_PERMUTATIONS} or more."
+            f"Whether the features predict better than chance was not tested: {reason}. To test it, raise "
+            f"{parameter('permutations', 'the name')} to {FEWEST_PERMUTATIONS} or more."
         ]
     sign = 1.0 if found["greater_is_better"] else -1.0
     if found["chance"] is not None and sign * found["value"] <= sign * found["chance"]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
 from zeronorm.registry import MethodInfo, all_methods, get_method
+from zeronorm.resampling.metrics import METRICS, Metric, as_metric
 from zeronorm.resampling.predictors.default import default_estimator, gaussian_estimator
-from zeronorm.workflow.inputs import kept_columns, names_of
+from zeronorm.workflow.inputs import kept_columns
+from zeronorm.workflow.options import Settings
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -45,96 +47,12 @@ SCORERS = {
     "mae": "neg_mean_absolute_error",
     "r2": "r2",
 }
-OF_REGRESSION = ("mse", "mae", "r2")
-DEFAULT_METRICS = {"classification": ("balanced_error_rate", "error_rate"), "regression": ("mse", "r2")}
-RULES = ("one_se", "best")
-PREDICTORS = ("linear", "gaussian")
 LARGEST_GAUSSIAN = (
     20_000  # samples: the time of a Gaussian machine grows with their square, here to some twelve seconds
 )
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the user asks of the procedure; ``features`` None chooses the number by cross-validation."""
-
-    features: int | None = None
-    max_features: int | None = None
-    rule: str = "one_se"
-    metric: str | None = None
-    predictor: Any = "linear"
-    cv: int = 5
-    repeats: int = 1
-    permutations: int | str = "auto"
-    random_state: int = 0
-    n_jobs: int | None = None
-    keep: tuple[str, ...] = ()
-    params: Mapping[str, Any] = field(default_factory=dict)
-    has_own_groups: bool = False
-    verbose: bool = False
-
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> Settings:
-        """The settings in ``options``, removed from them and checked."""
-        given = {f.name: options.pop(f.name) for f in fields(cls) if f.name in options}
-        given["features"] = parse_features(given.get("features", "auto"))
-        given["keep"] = names_of(given.get("keep"))
-        given["params"] = dict(given.get("params") or {})
-        found = cls(**given)
-        for name, least in (("cv", 2), ("repeats", 1), ("random_state", 0), ("max_features", 1)):
-            value = getattr(found, name)
-            if value is None and name == "max_features":
-                continue
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-                raise ValueError(
-                    f"The '{name}' parameter must be a whole number of at least {least}. Got {written(value)}."
-                )
-        if found.rule not in RULES:
-            raise ValueError(
-                f"The 'rule' parameter must be one of {RULES}. Got {written(found.rule)} instead."
-            )
-        check_permutations(found.permutations)
-        check_predictor(found.predictor)
-        return found
-
-
-def parse_features(features: Any) -> int | None:
-    """A count, or None for "auto"."""
-    if features is None or features == "auto":
-        return None
-    try:
-        count = int(features)
-    except (ValueError, TypeError):
-        count = 0
-    if count < 1 or count != float(features):
-        raise ValueError(
-            f"The 'features' parameter must be a count of at least 1, or 'auto'. Got {written(features)} instead."
-        )
-    return count
-
-
-def check_permutations(permutations: Any) -> None:
-    """A count from 0, or "auto"."""
-    is_count = isinstance(permutations, numbers.Integral) and not isinstance(permutations, bool)
-    if permutations != "auto" and not (is_count and permutations >= 0):
-        raise ValueError(
-            f"The 'permutations' parameter must be a count (0 for none) or 'auto'. Got {written(permutations)} instead."
-        )
-
-
 # -- The predictor ------------------------------------------------------------------------------------
-
-
-def check_predictor(predictor: Any) -> None:
-    """A known name, or an estimator of the scikit-learn kind."""
-    is_estimator = not isinstance(predictor, type) and all(
-        hasattr(predictor, name) for name in ("fit", "predict", "get_params")
-    )
-    if not is_estimator and (not isinstance(predictor, str) or predictor not in PREDICTORS):
-        raise ValueError(
-            f"The 'predictor' parameter must be one of {PREDICTORS} or an estimator with fit and predict. Got "
-            f"{written(predictor)} instead."
-        )
 
 
 def predictor_of(table: Table, settings: Settings) -> Any:
@@ -143,13 +61,14 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     if not isinstance(settings.predictor, str):
         return settings.predictor
     if settings.predictor == "linear":
-        return default_estimator(table.task, n_samples=table.n_samples, is_sparse=is_sparse)
+        return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse)
     if table.n_samples > LARGEST_GAUSSIAN:
-        raise ValueError(
-            f"The 'predictor' parameter 'gaussian' serves up to {LARGEST_GAUSSIAN} samples; the table has "
-            f"{table.n_samples}. Use 'linear' or fewer samples."
+        raise OptionError(
+            f"'gaussian' serves up to {LARGEST_GAUSSIAN} samples; the table has "
+            f"{table.n_samples}. Use 'linear' or fewer samples.",
+            "predictor",
         )
-    return gaussian_estimator(table.task, is_sparse=is_sparse)
+    return gaussian_estimator(table.target, is_sparse=is_sparse)
 
 
 def predictor_notes(settings: Settings) -> list[str]:
@@ -172,16 +91,9 @@ def _judge(table: Table, settings: Settings) -> Any:
 # -- Methods by name ----------------------------------------------------------------------------------
 
 
-def task_kind(table: Table) -> str:
-    """The task in the registry's words."""
-    if table.task == "regression":
-        return "regression"
-    return "binary" if len(table.class_counts) == 2 else "multiclass"
-
-
 def usable_methods(table: Table) -> dict[str, MethodInfo]:
     """Selectors that serve the task of the table, by name."""
-    return {info.name: info for info in all_methods("selector") if task_kind(table) in info.tasks}
+    return {info.name: info for info in all_methods("selector", task=table.target.kind)}
 
 
 def default_method(table: Table) -> str:
@@ -223,12 +135,13 @@ def named_methods(methods: Any, table: Table) -> list[str]:
     names = methods.split(",") if isinstance(methods, str) else list(methods)
     names = [name.strip() for name in names if name.strip()]
     if not names:
-        raise ValueError(
-            "The 'methods' parameter is empty. Name methods, such as fisher,rfe, or all-fast for all quick ones."
+        raise OptionError(
+            "is empty. Name methods, such as fisher,rfe, or all-fast for all quick ones.",
+            "methods",
         )
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"The 'methods' parameter names {repeated[0]!r} twice. Name each method once.")
+        raise OptionError(f"names {repeated[0]!r} twice. Name each method once.", "methods")
     return names
 
 
@@ -245,9 +158,9 @@ def build_procedure(
     if name == "auto":
         return _auto_procedure(table, settings, sizes, params)
     if name == "selector-cv":
-        raise ValueError(
+        raise OptionError(
             "The method 'selector-cv' chooses the number of features of another method. Name that method and set "
-            "features='auto'."
+            f"{setting('features', 'auto')}."
         )
     if name in ERROR_CONTROL:
         return _error_control_procedure(info, table, settings, params)
@@ -261,9 +174,9 @@ def _check_serves(info: MethodInfo, table: Table) -> None:
             f"The method {info.name!r} is a {info.kind}, not a selector. Use one of "
             f"{_names_that_serve(table)}."
         )
-    if task_kind(table) not in info.tasks:
+    if table.target.kind not in info.tasks:
         raise ValueError(
-            f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {task_kind(table)}. "
+            f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {table.target.kind}. "
             f"Use one of {_names_that_serve(table)}."
         )
 
@@ -285,14 +198,14 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
         "feature_groups": table.feature_groups,
         "always_keep": keep or None,
     }
-    for parameter, setting, given in (
+    for needed, name, given in (
         ("always_keep", "keep", bool(keep)),
         ("feature_groups", "feature_groups", settings.has_own_groups),
     ):
-        if given and parameter not in known:
-            raise ValueError(
-                f"The '{setting}' parameter does not apply to the method {info.name!r}, which has no {parameter}. "
-                "Choose another method."
+        if given and needed not in known:
+            raise OptionError(
+                f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method.",
+                name,
             )
     if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
         wanted["step"] = 0.1
@@ -304,9 +217,10 @@ def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: s
     free = [key for key in known if key not in (*SET_BY_THE_RUN, "verbose")]
     for key in params:
         if key in SET_BY_THE_RUN:
-            raise ValueError(
-                f"The 'params' parameter must not hold {key!r}: the whole run has to know it. Use the parameter "
-                f"'{SET_BY_THE_RUN[key]}' instead."
+            raise OptionError(
+                f"must not hold {key!r}: the whole run has to know it. Use "
+                f"{parameter(SET_BY_THE_RUN[key], 'the name')} instead.",
+                "params",
             )
         if key not in known:
             alike = [other for other in free if other.casefold() == key.casefold()]
@@ -329,15 +243,16 @@ def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: li
 
 def inner_folds(table: Table, settings: Settings) -> int:
     """Folds inside the training parts: as many as outside, or as few as their smallest class has samples."""
-    counts = list(table.class_counts.values()) if table.task == "classification" else [table.n_samples]
+    counts: list[int] = table.target.strata_sizes().tolist()
     if table.sample_groups is not None:
         counts.append(len(np.unique(table.sample_groups.astype(str))))
     fewest = min(counts)
     left = fewest - -(-fewest // settings.cv)  # without the largest test part
     if left < 2:
-        raise ValueError(
+        raise OptionError(
             "The training parts hold one sample of the smallest class, or one group of samples: too few to choose a "
-            "method or a number of features inside them. Name a method and set the 'features' parameter to a number, "
+            f"method or a number of features inside them. Name a method and set {parameter('features', 'object')} to a "
+            "number, "
             "or add samples."
         )
     return min(settings.cv, left)
@@ -365,7 +280,7 @@ def inner_notes(table: Table, settings: Settings, method: str) -> list[str]:
 def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: Mapping[str, Any]) -> Any:
     info = get_method("auto")
     if params:
-        raise ValueError("The 'params' parameter does not apply to the method 'auto'. Name a method.")
+        raise OptionError("does not apply to the method 'auto'. Name a method.", "params")
     keep = kept_columns(table, settings.keep)
     return info.cls(
         n_features_to_select=settings.features,
@@ -386,9 +301,7 @@ def _error_control_procedure(
     """Knockoffs, probes or stability selection around another method (parameter ``selector``, by name)."""
     for name, given in (("keep", settings.keep), ("feature_groups", settings.has_own_groups)):
         if given:
-            raise ValueError(
-                f"The '{name}' parameter does not apply to the method {info.name!r}. Choose another method."
-            )
+            raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
     own = dict(params)
     wrapped = str(own.pop("selector", _single_method(table)))
     inner = get_method(wrapped)
@@ -407,8 +320,6 @@ def _error_control_procedure(
 
 
 def _without_groups(table: Table) -> Table:
-    from dataclasses import replace
-
     return replace(table, feature_groups=None)
 
 
@@ -422,33 +333,42 @@ def scorer_name(table: Table, settings: Settings) -> str:
 
 def primary_metric_of(table: Table, settings: Settings) -> str:
     """The metric that everything is about: the user's, or the default of the task."""
-    return settings.metric or DEFAULT_METRICS[table.task][0]
+    return settings.metric or _usual_metrics(table)[0]
 
 
-def metrics_of(table: Table, settings: Settings) -> list[str]:
-    """The metrics that are recorded: the user's, or those of the task."""
-    from zeronorm.resampling.metrics import parse_metrics
-
-    names = list(DEFAULT_METRICS[table.task]) if settings.metric is None else [settings.metric]
+def metrics_of(table: Table, settings: Settings) -> tuple[Metric, ...]:
+    """The metrics that are recorded, the one that everything is about first: the user's, or those of the target."""
+    names = _usual_metrics(table) if settings.metric is None else [settings.metric]
     try:
-        parse_metrics(names, table.task)
+        found = tuple(as_metric(name) for name in names)
     except ValueError as error:
-        raise ValueError(
-            f"The 'metric' parameter names {written(settings.metric)}, which is not known. Use one of "
-            f"{', '.join(sorted(SCORERS))} or the name of a scikit-learn scorer, such as f1_macro."
+        raise OptionError(
+            f"names {written(settings.metric)}, which is not known. Use one of {_suitable_metrics(table)} or the name "
+            "of a scikit-learn scorer, such as f1_macro.",
+            "metric",
         ) from error
-    if settings.metric in SCORERS and (settings.metric in OF_REGRESSION) != (table.task == "regression"):
-        raise unsuitable_metric(settings.metric, table)
-    return names
+    if any(table.task not in metric.tasks for metric in found):
+        raise unsuitable_metric(names[0], table)
+    return found
 
 
-def unsuitable_metric(name: str, table: Table) -> ValueError:
+def _usual_metrics(table: Table) -> list[str]:
+    """The metrics of the target that are recorded when none is named, the preferred one first."""
+    return [name for name in METRICS if name in table.target.metrics]
+
+
+def unsuitable_metric(name: str, table: Table) -> OptionError:
     """The error for a metric that cannot be computed for the target or the predictor."""
-    suitable = [own for own in SCORERS if (own in OF_REGRESSION) == (table.task == "regression")]
-    return ValueError(
-        f"The 'metric' parameter names {name!r}, which cannot be computed here: it does not suit a {table.task}, or it "
-        f"needs probabilities, which the predictor does not give. Use one of {', '.join(sorted(suitable))}."
+    return OptionError(
+        f"names {name!r}, which cannot be computed here: it does not suit a {table.task}, or it needs probabilities, "
+        f"which the predictor does not give. Use one of {_suitable_metrics(table)}.",
+        "metric",
     )
+
+
+def _suitable_metrics(table: Table) -> str:
+    """The names of own and registered metrics that serve the task."""
+    return ", ".join(sorted(name for name, metric in METRICS.items() if table.task in metric.tasks))
 
 
 # -- Sizes --------------------------------------------------------------------------------------------
@@ -461,9 +381,9 @@ def sizes_to_try(table: Table, settings: Settings) -> list[int]:
     """
     p = table.n_features
     if settings.features is not None and settings.features > p:
-        raise ValueError(
-            f"The 'features' parameter asks for {settings.features} features, but the table has {p}. Ask for at "
-            f"most {p}."
+        raise OptionError(
+            f"asks for {settings.features} features, but the table has {p}. Ask for at most {p}.",
+            "features",
         )
     smallest = max(1, len(kept_columns(table, settings.keep)))
     if table.feature_groups is not None:

@@ -17,7 +17,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.datasets.encoding import column_medians, fill
 from zeronorm.resampling.fitted_path import fitted_path, own_support
-from zeronorm.workflow.procedures import Settings, metrics_of
+from zeronorm.resampling.splits import Split, make_splits
+from zeronorm.workflow.options import Settings
+from zeronorm.workflow.procedures import metrics_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,19 +99,16 @@ def filled(table: Table) -> Table:
 # -- Splits and seeds ---------------------------------------------------------------------------------
 
 
-def outer_splits(table: Table, settings: Settings) -> list[tuple[Any, Any]]:
+def outer_splits(table: Table, settings: Settings) -> list[Split]:
     """Training and test rows of all repeats, each drawn with its own seed."""
-    from zeronorm.resampling.splits import make_splits
-
-    splits = make_splits(
+    return make_splits(
         settings.cv,
         table.y,
         table.sample_groups,
-        classification=table.task == "classification",
+        target=table.target,
         seed=settings.random_state,
         repeats=settings.repeats,
     )
-    return [(split.train, split.test) for split in splits]
 
 
 def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:

@@ -16,6 +16,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def study(
+    context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="Name of the study.", show_default=False)] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the studies and their costs.")] = False,
     quick: Annotated[
@@ -50,7 +51,17 @@ def study(
     from zeronorm.workflow.places import on_cluster
 
     with on_cluster(dask):
-        findings, files = _run(name, quick, out, jobs, cap, allow_missing, quiet or as_json, dask is not None)
+        findings, files = _run(
+            context.obj.command,
+            name,
+            quick,
+            out,
+            jobs,
+            cap,
+            allow_missing,
+            quiet or as_json,
+            dask is not None,
+        )
     if as_json:
         print_json({"files": files, "findings": findings})
     elif not quiet:
@@ -58,6 +69,7 @@ def study(
 
 
 def _run(
+    command: str,
     name: str,
     quick: bool,
     out: Path,
@@ -70,7 +82,7 @@ def _run(
     from dataclasses import asdict
 
     from zeronorm.cli.printing import shows_progress
-    from zeronorm.workflow.files import Clock, provenance
+    from zeronorm.result.provenance import Clock, provenance
     from zeronorm_studies.pages import build_page, judge, write_study
     from zeronorm_studies.runner import run_study
     from zeronorm_studies.study import get_study
@@ -86,7 +98,7 @@ def _run(
         elsewhere=elsewhere,
         verbose=shows_progress(quiet, False),
     )
-    run = provenance(clock)
+    run = provenance(clock, command)
     packages = ", ".join(f"{package} {version}" for package, version in run["packages"].items())
     shown = [
         ("date", run["started"]),

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from zeronorm.resampling.metrics import parse_metrics
+from zeronorm.selection.target import Labels
 from zeronorm_studies.rank_diagram import HEADER, diagram, printed_difference
 from zeronorm_studies.results import ORIGINS, Finding, NotMeasured, Results
 from zeronorm_studies.study import Study
@@ -152,7 +153,7 @@ def _comparison(findings: list[Finding]) -> Section:
 
 
 def _measured(results: Results) -> Section:
-    metrics = [metric.name for metric in parse_metrics(results.plan.metrics, "classification")]
+    metrics = [metric.name for metric in parse_metrics(results.plan.metrics, Labels)]
     rows = []
     for data, arm, size in results.keys:
         found = results.rows_of(data, arm, size)

@@ -14,6 +14,7 @@ from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.sensitivity.network import NetworkMachines
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Binary
 from zeronorm.solvers.losses import LOSSES
 from zeronorm.solvers.neural_network import NetworkObjective, NeuralNetwork, train_network
 
@@ -27,7 +28,7 @@ def data(seed=0, n=120, p=7):
 
 def trained_machines(tol=1e-8, penalty=0.02):
     X, y = data()
-    problem = Problem(design=as_design(X), y=y, task="binary", rng=np.random.default_rng(0))
+    problem = Problem(design=as_design(X), target=Binary(y), rng=np.random.default_rng(0))
     machines = NetworkMachines(problem, n_hidden=4, penalty=penalty, tol=tol, max_iter=5000)
     machines.train()
     return machines

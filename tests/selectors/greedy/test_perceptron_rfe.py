@@ -15,6 +15,7 @@ from zeronorm import PerceptronRFE
 from zeronorm.design import as_design
 from zeronorm.design.sparse import SparseDesign
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Binary
 from zeronorm.selectors.greedy import perceptron_rfe
 from zeronorm.selectors.greedy import perceptron_rfe as module
 from zeronorm.selectors.greedy.perceptron_rfe import PerceptronMachines, solve_alma
@@ -32,7 +33,7 @@ def data(seed=0, n=40, p=200, shift=1.5):
 @pytest.mark.parametrize("accuracy", [0.3, 0.5, 0.8])
 def test_pruned_weights_keep_the_promised_margin(seed, accuracy):
     X, y = data(seed)
-    problem = Problem(design=as_design(X), y=y, task="binary")
+    problem = Problem(design=as_design(X), target=Binary(y))
     machines = PerceptronMachines(problem, accuracy, None, 50)
     machines.train()
     margin, weights, power = machines.solution.margin, machines.solution.weights, machines.power

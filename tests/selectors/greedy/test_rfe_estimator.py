@@ -15,6 +15,7 @@ import zeronorm
 from small_problems import Remembering, noise
 from zeronorm import RFE, RFECV, as_design
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Binary
 from zeronorm.selectors.greedy import rfe
 
 INF = float("inf")
@@ -150,7 +151,7 @@ def test_machines_on_tall_data_take_over_with_the_price_of_the_features_that_are
         monkeypatch.setattr(rfe, name, Machines)
     monkeypatch.setattr(rfe, "eliminate", eliminate)
     monkeypatch.setattr(rfe, "smallest_gram_size", lambda n, p, regression: 3)
-    problem = Problem(design=as_design(np.eye(6)), y=np.arange(6) % 2, task="binary")
+    problem = Problem(design=as_design(np.eye(6)), target=Binary(np.arange(6) % 2))
     selector = RFE(C=C, step=step)
     selector.C_, selector.epsilon_ = 2.0, None
     selector._eliminate_linear(rfe.Elimination(problem))

@@ -21,6 +21,7 @@ from zeronorm.design import as_design
 from zeronorm.engines.sensitivity.models import KernelModel, LinearFunction, NetworkModel
 from zeronorm.engines.sensitivity.search import NumericalModel, Sensitivity
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import TASKS, Labels
 
 SVM = {"C": 1.0, "loss": "hinge", "epsilon": 0.1, "tol": 1e-9}
 
@@ -35,8 +36,8 @@ def data(seed=0, n=40, p=6, task="binary"):
 
 def make(model, task="binary"):
     X, y = data(task=task)
-    classes = None if task == "regression" else np.unique(y)
-    problem = Problem(design=as_design(X), y=y, task=task, classes=classes, rng=np.random.default_rng(0))
+    target = TASKS["regression" if task == "regression" else "classification"].of(y)
+    problem = Problem(design=as_design(X), target=target, rng=np.random.default_rng(0))
     trained = model(problem)
     trained.train(np.array([0, 1, 3, 4, 5]))
     return trained, X[:, [0, 1, 3, 4, 5]]
@@ -119,9 +120,7 @@ def test_the_objective_is_stationary_so_its_slope_in_the_scale_matches_retrainin
     for sigma in (1.0, 1.0 + h, 1.0 - h):
         Z = X.copy()
         Z[:, column] *= sigma
-        problem = Problem(
-            design=as_design(Z), y=y, task=task, classes=np.unique(y), rng=np.random.default_rng(0)
-        )
+        problem = Problem(design=as_design(Z), target=Labels.of(y), rng=np.random.default_rng(0))
         model = build(problem)
         model.train(np.arange(6))
         if sigma == 1.0:

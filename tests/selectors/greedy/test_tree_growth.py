@@ -8,6 +8,7 @@ import pytest
 import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import as_design
+from zeronorm.selection.target import Labels
 from zeronorm.selectors.greedy import tree
 
 
@@ -33,7 +34,7 @@ def test_the_cost_of_a_leaf_is_chosen_from_two_samples_of_a_class_on():
 
     for n_rare, is_chosen in ((1, False), (2, True), (5, True)):
         y = (np.arange(12) < n_rare).astype(int)
-        assert (tree.chosen_cost(grow, data, y, "binary", 0) > 0.0) is is_chosen
+        assert (tree.chosen_cost(grow, data, Labels.of(y), 0) > 0.0) is is_chosen
 
 
 def test_columns_of_a_tree_keep_their_differences_in_single_precision():

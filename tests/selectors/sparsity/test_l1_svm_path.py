@@ -167,6 +167,6 @@ def test_machines_of_pairs_see_the_samples_of_two_classes():
     ]
     rest = l1_svm._tasks(problem, "one_vs_rest")
     assert [rows for rows, _ in rest] == [None] * 3
-    np.testing.assert_array_equal([signs for _, signs in rest], problem.targets().T)
+    np.testing.assert_array_equal([signs for _, signs in rest], problem.target.columns().T)
     two = l1_svm._tasks(problem_of([0, 1, 1]), "one_vs_one")
     assert [(rows, signs.tolist()) for rows, signs in two] == [(None, [-1.0, 1.0, 1.0])]

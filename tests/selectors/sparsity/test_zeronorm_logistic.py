@@ -17,6 +17,7 @@ from zeronorm.engines.logistic_exchanges.exchanges import (
     SubsetFit,
 )
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Binary
 from zeronorm.selectors.sparsity.zeronorm_logistic import SURROGATES, _extended_bic, tangent_factors
 from zeronorm.solvers.logistic import CoupledLogistic
 
@@ -135,7 +136,7 @@ def test_concave_penalties_end_where_their_authors_say():
 @pytest.mark.parametrize("name", SURROGATES)
 def test_reweighting_never_increases_the_penalised_loss(name):
     X, y = logistic_problem(1, n=50, p=30)
-    problem = Problem(design=as_design(X), y=y, task="binary", classes=np.arange(2))
+    problem = Problem(design=as_design(X), target=Binary(y, np.arange(2)))
     machines = CoupledLogistic(problem, 1e-9)
     penalty, epsilon = 0.2 * machines.largest_penalty, 0.1
     factors, values = np.ones(30), []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from zeronorm.cli import options as o
+from zeronorm.workflow.kinds import options_of
+from zeronorm.workflow.options import DataOptions
 
+NOT_OF_PACK = ("feature_groups", "keep", "random_state")
 OF_PACK = o.examples(
     "zeronorm pack genes.csv --target tumour --out genes.zncols",
     "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome",
@@ -37,9 +40,9 @@ def _budget_for(file: Path) -> int | None:
     return DEFAULT_MEMORY_BUDGET if is_large else None
 
 
+@o.takes(DataOptions, [name for name in options_of(DataOptions) if name not in NOT_OF_PACK])
 def pack(
     data: o.Data,
-    target: o.Target = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="File to write, ending in .zncols; default: beside the data."),
@@ -47,21 +50,7 @@ def pack(
     single: Annotated[
         bool, typer.Option("--float32", help="Store the numbers in single precision, in half the space.")
     ] = False,
-    task: o.Task = None,
-    samples: o.Samples = None,
-    id: o.Id = None,
-    sample_groups: o.SampleGroups = None,
-    ignore: o.Ignore = None,
-    only: o.Only = None,
-    categorical: o.Categorical = None,
-    missing: o.Missing = o.MissingWay.median,
-    drop_unlabelled: o.DropUnlabelled = False,
-    min_class_size: o.MinClassSize = 0,
-    transpose: o.Transpose = False,
-    delimiter: o.Delimiter = None,
-    decimal_comma: o.DecimalComma = False,
-    encoding: o.Encoding = None,
-    memory_budget: o.MemoryBudget = None,
+    options: Any = None,
     force: o.Force = False,
 ) -> None:
     """Convert a table to a file that select and compare can use without loading it into memory.
@@ -70,32 +59,19 @@ def pack(
     conversion leaves no file behind.
     """
     from zeronorm.cli.printing import say
-    from zeronorm.workflow.inputs import DataOptions, load_data, pack_table
+    from zeronorm.workflow.inputs import load_data, pack_table
 
     file = Path(data).with_suffix(".zncols") if out is None else out
-    if file.exists() and not force:
-        raise ValueError(f"{str(file)!r} exists. Choose another file, or set force=True to replace it.")
-    options = DataOptions(
-        target=target,
-        task=task and str(task),
-        samples=samples,
-        id=id,
-        ignore=tuple(ignore or ()),
-        only=tuple(only or ()),
-        categorical=tuple(categorical or ()),
-        missing=str(missing),
-        drop_unlabelled=drop_unlabelled,
-        min_class_size=min_class_size,
-        sample_groups=sample_groups,
-        transpose=transpose,
-        delimiter=delimiter,
-        decimal_comma=decimal_comma,
-        encoding=encoding,
-        memory_budget=o.n_bytes(memory_budget) or _budget_for(Path(data)),
-    )
-    table = load_data(data, options)
+    _check_free(file, force)
+    options["memory_budget"] = options["memory_budget"] or _budget_for(Path(data))
+    table = load_data(data, DataOptions(**options))
     pack_table(table, file, "float32" if single else None)
     say(f"{table.n_samples} samples, {table.n_features} features, target {table.target_name!r}: wrote {file}")
+
+
+def _check_free(file: Path, force: bool) -> None:
+    if file.exists() and not force:
+        raise ValueError(f"{str(file)!r} exists. Choose another file, or pass --force to replace it.")
 
 
 def report(
@@ -124,6 +100,7 @@ def report(
     say(f"report: {file}")
 
 
+@o.takes(DataOptions, ["id", "transpose", "delimiter", "decimal_comma", "encoding"])
 def apply(
     model: Annotated[
         Path,
@@ -149,33 +126,21 @@ def apply(
             metavar="FILE", help="Second file with columns that the model needs, one row per sample."
         ),
     ] = None,
-    id: o.Id = None,
-    transpose: o.Transpose = False,
-    delimiter: o.Delimiter = None,
-    decimal_comma: o.DecimalComma = False,
-    encoding: o.Encoding = None,
+    options: Any = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
 ) -> None:
     """Predict the target of new samples with a saved model."""
     from zeronorm.cli.printing import print_json, print_notes, print_rows, say
     from zeronorm.datasets.table import counted
-    from zeronorm.workflow.files import write_csv
-    from zeronorm.workflow.models import LinearModel, apply_model, read_new_samples
+    from zeronorm.result.files import write_csv
+    from zeronorm.result.models import LinearModel
+    from zeronorm.workflow.models import apply_model, read_new_samples
 
-    if out is not None and out.exists() and not force:
-        raise ValueError(f"{str(out)!r} exists. Choose another file, or set force=True to replace it.")
+    if out is not None:
+        _check_free(out, force)
     loaded = LinearModel.load(model)
-    new = read_new_samples(
-        loaded,
-        data,
-        samples=samples,
-        id=id,
-        transpose=transpose,
-        delimiter=delimiter,
-        decimal_comma=decimal_comma,
-        encoding=encoding,
-    )
+    new = read_new_samples(loaded, data, samples=samples, **options)
     if not as_json:
         print_notes(new.notes)
     found = apply_model(loaded, new)

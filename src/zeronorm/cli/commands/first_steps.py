@@ -23,6 +23,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo(
+    context: typer.Context,
     out: o.Out = Path("demo-report"),
     jobs: o.Jobs = 0,
     seed: o.Seed = 0,
@@ -35,19 +36,20 @@ def demo(
     """
     from zeronorm.cli.printing import print_selection, shows_progress
     from zeronorm.datasets import load_dataset
-    from zeronorm.workflow import run
+    from zeronorm.workflow.job import run_job
 
-    result = run.select(
-        load_dataset("t-cells"),
-        method="zeronorm-svm",  # quicker than the default, which compares methods
-        features=DEMO_FEATURES,
-        permutations=DEMO_PERMUTATIONS,
-        random_state=seed,
-        n_jobs=jobs or None,
-        out=out,
-        force=force,
-        verbose=shows_progress(quiet, False),
-    )
+    arguments = {
+        "data": load_dataset("t-cells"),
+        "method": "zeronorm-svm",  # quicker than the default, which compares methods
+        "features": DEMO_FEATURES,
+        "permutations": DEMO_PERMUTATIONS,
+        "random_state": seed,
+        "n_jobs": jobs or None,
+        "out": out,
+        "force": force,
+        "verbose": shows_progress(quiet, False),
+    }
+    result = run_job("select", arguments, context.obj)
     if not quiet:
         print_selection(result, out)
 
@@ -94,7 +96,9 @@ def _instances() -> list[tuple[Any, Any]]:
 def _tiny_problem(info: Any, instance: Any) -> tuple[Any, Any]:
     import numpy as np
 
+    from zeronorm.selection.target import KINDS, TASKS
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(16, 6))
-    is_regression = getattr(instance, "task", None) == "regression" or info.tasks == ("regression",)
-    return X, (X[:, 0] + rng.normal(size=16) if is_regression else np.arange(16) % 2)
+    task = getattr(instance, "task", None) or KINDS[info.tasks[0]].task
+    return X, (np.arange(16) % 2 if TASKS[task].has_classes else X[:, 0] + rng.normal(size=16))

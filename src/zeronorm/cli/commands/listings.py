@@ -44,21 +44,21 @@ def methods(
     from zeronorm.cli.printing import print_json, print_table, say
     from zeronorm.datasets.table import counted
     from zeronorm.registry import all_methods, get_method
+    from zeronorm.selection.target import KINDS, Multilabel
 
     if name is not None:
         _show(get_method(name), as_json)
         return
-    found = [info for info in all_methods() if task is None or task in info.tasks]
+    found = all_methods(task=task)
     if not found:
-        raise ValueError(
-            f"No method serves --task {task!r}. Use binary, multiclass, multilabel or regression."
-        )
+        *others, last = KINDS
+        raise ValueError(f"No method serves --task {task!r}. Use {', '.join(others)} or {last}.")
     if as_json:
         print_json([_described(info) for info in found])
         return
     usable = [info for info in found if _is_for_select(info)]
     rows = [
-        [info.name, info.summary, ", ".join(t for t in info.tasks if t == task or t != "multilabel")]
+        [info.name, info.summary, ", ".join(t for t in info.tasks if t == task or t != Multilabel.kind)]
         for info in usable
     ]
     print_table(counted(len(usable), "method"), ["name", "what it does", "tasks"], rows, longest=200)

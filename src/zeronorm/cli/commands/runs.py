@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from zeronorm.cli import options as o
+from zeronorm.workflow import run
+from zeronorm.workflow.options import CompareOptions, SelectOptions
+
+if TYPE_CHECKING:
+    from zeronorm.workflow.result import Result
 
 OF_SELECT = o.examples(
     "zeronorm select genes.csv --target tumour --features 20",
@@ -26,59 +34,16 @@ def add_to(app: typer.Typer) -> None:
     app.command("compare", epilog=OF_COMPARE)(compare)
 
 
+def names_of_options(function: Callable[..., Any]) -> list[str]:
+    """The options of a function that a command has too."""
+    return [name for name in inspect.signature(function).parameters if name not in ("data", "verbose")]
+
+
+@o.takes(SelectOptions, names_of_options(run.select), out=Path("zeronorm-out"))
 def select(
+    context: typer.Context,
     data: o.Data,
-    target: o.Target = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            metavar="NAME",
-            help="A name from `zeronorm methods`. Default: auto, which compares a few; up to ten times as long.",
-            autocompletion=o.method_names,
-        ),
-    ] = None,
-    features: o.Features = "auto",
-    rule: o.Rule = o.RuleChoice.one_se,
-    metric: o.Metric = None,
-    predictor: o.Predictor = o.PredictorChoice.linear,
-    permutations: o.Permutations = "auto",
-    task: o.Task = None,
-    out: o.Out = Path("zeronorm-out"),
-    samples: o.Samples = None,
-    id: o.Id = None,
-    feature_groups: o.FeatureGroups = None,
-    sample_groups: o.SampleGroups = None,
-    keep: o.Keep = None,
-    ignore: o.Ignore = None,
-    only: o.Only = None,
-    categorical: o.Categorical = None,
-    missing: o.Missing = o.MissingWay.median,
-    drop_unlabelled: o.DropUnlabelled = False,
-    min_class_size: o.MinClassSize = 0,
-    transpose: o.Transpose = False,
-    delimiter: o.Delimiter = None,
-    decimal_comma: o.DecimalComma = False,
-    encoding: o.Encoding = None,
-    param: o.Parameters = None,
-    max_features: o.MaxFeatures = None,
-    cv: o.Folds = 5,
-    repeats: o.Repeats = 1,
-    seed: o.Seed = 0,
-    jobs: o.Jobs = 0,
-    memory_budget: o.MemoryBudget = None,
-    device: o.Device = None,
-    dask: o.DaskAddress = None,
-    save_model: Annotated[
-        bool, typer.Option("--save-model", help="Write model.json, for `zeronorm apply`.")
-    ] = False,
-    write_table: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CSV or Parquet file for the selected columns and the target."),
-    ] = None,
-    force: o.Force = False,
-    resume: o.Resume = False,
+    options: dict[str, Any],
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -87,76 +52,24 @@ def select(
     Selection is repeated inside every fold, so the error is that of the whole procedure on new samples.
     Writes selected.csv, result.json, records.parquet, figures.parquet and report.html to the output folder.
     """
-    arguments = o.common(dict(locals()), quiet, as_json)
-    from zeronorm.cli.printing import print_json, print_selection, say
-    from zeronorm.workflow import run
+    from zeronorm.cli.printing import print_selection, say
 
-    arguments["params"] = o.parameters(param)
-    result = run.select(**arguments)
-    if as_json:
-        print_json({"folder": str(out), **result.to_dict()})
-    elif not quiet:
-        print_selection(result, out)
-        if save_model:
-            say(f"model: {out / 'model.json'} (to predict new samples: zeronorm apply {out} NEW.csv)")
-        if write_table is not None:
-            say(f"table: {write_table}")
+    result = _run(context, data, options, as_json, quiet)
+    if as_json or quiet:
+        return
+    out = options["out"]
+    print_selection(result, out)
+    if options["save_model"]:
+        say(f"model: {out / 'model.json'} (to predict new samples: zeronorm apply {out} NEW.csv)")
+    if options["write_table"] is not None:
+        say(f"table: {options['write_table']}")
 
 
+@o.takes(CompareOptions, names_of_options(run.compare), out=Path("zeronorm-comparison"))
 def compare(
+    context: typer.Context,
     data: o.Data,
-    target: o.Target = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            "--methods",
-            "-m",
-            metavar="NAMES",
-            help="Names of methods, separated by commas; or all-fast. Default: fisher,rfe.",
-            autocompletion=o.method_lists,
-        ),
-    ] = None,
-    features: o.Features = "auto",
-    rule: o.Rule = o.RuleChoice.one_se,
-    metric: o.Metric = None,
-    predictor: o.Predictor = o.PredictorChoice.linear,
-    permutations: o.Permutations = "0",
-    task: o.Task = None,
-    out: o.Out = Path("zeronorm-comparison"),
-    samples: o.Samples = None,
-    id: o.Id = None,
-    feature_groups: o.FeatureGroups = None,
-    sample_groups: o.SampleGroups = None,
-    keep: o.Keep = None,
-    ignore: o.Ignore = None,
-    only: o.Only = None,
-    categorical: o.Categorical = None,
-    missing: o.Missing = o.MissingWay.median,
-    drop_unlabelled: o.DropUnlabelled = False,
-    min_class_size: o.MinClassSize = 0,
-    transpose: o.Transpose = False,
-    delimiter: o.Delimiter = None,
-    decimal_comma: o.DecimalComma = False,
-    encoding: o.Encoding = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            "-p",
-            metavar="METHOD.NAME=VALUE",
-            help="Parameter of one method, such as rfe.C=3; repeat for more.",
-        ),
-    ] = None,
-    max_features: o.MaxFeatures = None,
-    cv: o.Folds = 5,
-    repeats: o.Repeats = 1,
-    seed: o.Seed = 0,
-    jobs: o.Jobs = 0,
-    memory_budget: o.MemoryBudget = None,
-    device: o.Device = None,
-    dask: o.DaskAddress = None,
-    force: o.Force = False,
-    resume: o.Resume = False,
+    options: dict[str, Any],
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -164,16 +77,28 @@ def compare(
 
     Writes result.json, records.parquet and report.html to the output folder.
     """
-    arguments = o.common(dict(locals()), quiet, as_json)
-    from zeronorm.cli.printing import print_comparison, print_json
-    from zeronorm.workflow import run
+    from zeronorm.cli.printing import print_comparison
 
-    arguments["params"] = by_method(o.parameters(param))
-    result = run.compare(**arguments)
+    options["params"] = by_method(options["params"])
+    result = _run(context, data, options, as_json, quiet)
+    if not as_json and not quiet:
+        print_comparison(result, options["out"])
+
+
+def _run(context: typer.Context, data: str, options: dict[str, Any], as_json: bool, quiet: bool) -> Result:
+    from zeronorm.cli.printing import print_json, shows_progress
+
+    verbose = shows_progress(quiet, as_json)
+    if verbose:  # the packages take a second to load; the bar takes this line over
+        sys.stderr.write("Starting …\r")
+        sys.stderr.flush()
+    from zeronorm.workflow import job
+
+    arguments = {"data": data, **options, "verbose": verbose}
+    result = job.run_job(str(context.info_name), arguments, context.obj)
     if as_json:
-        print_json({"folder": str(out), **result.to_dict()})
-    elif not quiet:
-        print_comparison(result, out)
+        print_json({"folder": str(options["out"]), **result.to_dict()})
+    return result
 
 
 def by_method(parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ import pkgutil
 from pathlib import Path
 from typing import Any
 
+from zeronorm._messages import setting
 from zeronorm.datasets.raw import READERS, RawTable, Reader
 from zeronorm.datasets.readers.opening import COMPRESSED, Opened, check_readable, opened
 from zeronorm.datasets.table import DataError, shown
@@ -58,12 +59,12 @@ def read_raw(
 
 def _transposed_matrix(raw: RawTable, file: Opened) -> RawTable:
     if raw.texts or raw.sample_ids is not None:
-        raise DataError(f"The 'transpose' parameter does not apply to {file.ending} files. Leave it out.")
+        raise DataError(f"does not apply to {file.ending} files. Leave it out.", "transpose")
     lengths = {len(target) for target in raw.targets.values()}
     if lengths and lengths != {raw.values.shape[1]}:
         raise DataError(
             f"Transposed, the {raw.values.shape[1]} columns of {file} are samples, but the target has "
-            f"{lengths.pop()} values. Leave transpose=True out, or give a target of that length."
+            f"{lengths.pop()} values. Leave {setting('transpose', True)} out, or give a target of that length."
         )
     return RawTable.from_matrix(
         raw.values.T, targets=raw.targets, default_target=raw.default_target, notes=raw.notes

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import parameter
 from zeronorm.datasets.raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets.readers.columnar import raw_from_frame, raw_from_transposed
 from zeronorm.datasets.readers.opening import TEXT_ENDINGS, Opened, as_utf8
@@ -104,7 +105,8 @@ def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opene
     wanted = None if delimiter is None else NAMED_SEPARATORS.get(delimiter, delimiter)
     if wanted is not None and len(wanted.encode()) != 1:
         raise DataError(
-            f"The 'delimiter' parameter must be one plain character, 'tab' or 'space'. Got {shown(wanted)} instead."
+            f"must be one plain character, 'tab' or 'space'. Got {shown(wanted)} instead.",
+            "delimiter",
         )
     default = DEFAULT_SEPARATORS.get(file.ending, ",")
     separator = wanted or _likely_separator(lines, default)
@@ -199,7 +201,8 @@ def _one_column(file: Opened, separator: str, lines: list[str], skipped: int) ->
         title += "header, delete it."
     return DataError(
         f"With the delimiter {separator!r} {file} has only one column, {shown(lines[0])}. Give a table with a target "
-        f"and at least one feature.{title} If another character separates the columns, name it (parameter 'delimiter')."
+        f"and at least one feature.{title} If another character separates the columns, name it "
+        f"({parameter('delimiter')})."
     )
 
 
@@ -247,7 +250,7 @@ def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
             raise DataError(f"In {file} a quotation mark in line {line} is never closed. Close or remove it.")
         raise DataError(
             f"Line {line} of {file} has {counted(cells, 'cell')}, but the header has {width}. Correct it, or name "
-            "the right separator (parameter 'delimiter')."
+            f"the right separator ({parameter('delimiter')})."
         )
     return _without_lines(file, layout, {line for line, _ in found}), '"', 0
 
@@ -312,7 +315,7 @@ def _scan(scan: dict[str, Any], kinds: list[Any], file: Opened) -> Any:
             continue
     raise DataError(
         f"{file.subject} cannot be read as {len(names)} columns. Check the quotation marks in its cells, and name the "
-        "separator (parameter 'delimiter') if it is another one."
+        f"separator ({parameter('delimiter')}) if it is another one."
     )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from zeronorm._messages import Message, parameter
 from zeronorm.datasets.table import DataError, shown, shown_list
 
 STANDARD_INPUT = "-"
@@ -280,8 +281,10 @@ def as_utf8(file: Opened) -> Opened:
             f"The text is encoded as {encoding.upper()}, not as UTF-8, and was read so."
         )
     return _rewritten(file, "cp1252", errors="latin1-for-the-rest").noted(
-        "The text is not UTF-8 and was read as Windows-1252 (Latin-1). If letters look wrong, name its encoding "
-        "(parameter 'encoding'), such as cp1250 or gb18030."
+        Message(
+            "The text is not UTF-8 and was read as Windows-1252 (Latin-1). If letters look wrong, name its encoding "
+            f"({parameter('encoding')}), such as cp1250 or gb18030."
+        )
     )
 
 
@@ -292,8 +295,9 @@ def _check_encoding(encoding: str | None) -> None:
             "".encode(encoding)
     except (LookupError, ValueError) as error:
         raise DataError(
-            "The 'encoding' parameter must be the name of a text encoding, such as utf-8, cp1250 or gb18030. "
-            f"Got {encoding!r} instead."
+            "must be the name of a text encoding, such as utf-8, cp1250 or gb18030. "
+            f"Got {encoding!r} instead.",
+            "encoding",
         ) from error
 
 
@@ -351,8 +355,8 @@ def _rewritten(file: Opened, encoding: str, errors: str = "strict") -> Opened:
     except UnicodeError as error:
         if file.encoding is not None:
             raise DataError(
-                f"{file.subject} is not text in the encoding {encoding}. Name another one (parameter 'encoding'), or "
-                "leave it out and let the content tell."
+                f"{file.subject} is not text in the encoding {encoding}. Name another one ({parameter('encoding')}), "
+                "or leave it out and let the content tell."
             ) from error
         raise DataError(
             f"{file.subject} begins as {encoding.upper()} text but is damaged or cut off. Save it again, as UTF-8."

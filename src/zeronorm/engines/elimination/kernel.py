@@ -306,13 +306,13 @@ class KernelMachines:
         *,
         C: float,
         loss: str,
-        epsilon: float,
+        epsilon: float | None,
         tol: float,
         max_iter: int = DEFAULT_MAX_ITER,
         multi_class: str = "one_vs_rest",
     ) -> None:
         self.problem, self.source = problem, source
-        self.targets, involved = problem.machine_targets_around_zero(multi_class)
+        self.targets, involved = problem.target.around_zero().model_columns(multi_class)
         self.costs = np.where(involved.T, problem.sample_costs(C), 0.0)
         self.squared, self.epsilon = loss == "squared", epsilon
         self.settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
@@ -336,7 +336,7 @@ class KernelMachines:
             self.V[:, c] = dual.dual_coef
 
     def _solve(self, K: FloatArray, target: FloatArray, cost: FloatArray, start: Any) -> DualSolution:
-        if self.problem.task == "regression":
+        if self.epsilon is not None:
             return solve_svr_dual(
                 K,
                 target,

@@ -32,6 +32,7 @@ from zeronorm.engines.elimination.smooth_models import (
     without,
 )
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Binary, Multiclass, Real, Target
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss
@@ -56,7 +57,7 @@ AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound 
 class SupportVectors(KnownModel):
     """Machines in the dual, one per pair of classes (or one for regression), each on its own samples."""
 
-    def __init__(self, problems: list[Problem], C: float, epsilon: float) -> None:
+    def __init__(self, problems: list[Problem], C: float, epsilon: float | None) -> None:
         super().__init__(problems[0].n_features)
         self.settings: dict[str, Any] = {"C": C, "loss": "hinge", "epsilon": epsilon, "tol": TOLERANCE}
         self.settings |= {"max_iter": 200_000, "tie_share": 0.0}
@@ -80,7 +81,7 @@ class SupportVectors(KnownModel):
     def biases(self) -> FloatArray:
         """The intercepts of the last training."""
         settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.machines]
-        return np.array(settled) + self.problems[0].middle
+        return np.array(settled) + self.problems[0].target.middle
 
     def remove(self, features: IntArray) -> None:
         super().remove(features)
@@ -201,14 +202,14 @@ def _least_squares(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | N
 
 
 def _ridge_classifier(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
-    if _kind_of(y) not in ("binary", "multiclass"):
+    if not _are_labels(y):
         return None
     return _least_squares(estimator, X, _one_against_rest(y), _weights_of(estimator, y, weight))
 
 
 def _linear_svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
     plain = estimator.penalty == "l2" and estimator.multi_class == "ovr"
-    if not plain or not estimator.fit_intercept or _kind_of(y) not in ("binary", "multiclass"):
+    if not plain or not estimator.fit_intercept or not _are_labels(y):
         return None
     cost = _costs(estimator, X, _weights_of(estimator, y, weight))
     if estimator.loss == "hinge":
@@ -221,7 +222,7 @@ def _linear_svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None
 def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
     if estimator.kernel != "linear" or getattr(estimator, "probability", False) is True:
         return None
-    if _kind_of(y) not in ("binary", "multiclass"):
+    if not _are_labels(y):
         return None
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
@@ -242,10 +243,10 @@ def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> Kn
             ],
         )
     problems = [
-        _reversed_problem(X[rows], on.astype(np.intp), None if weights is None else weights[rows])
+        _reversed_problem(X[rows], Binary(on.astype(np.intp)), None if weights is None else weights[rows])
         for rows, on in pairs
     ]
-    return _Reversed(SupportVectors(problems, float(estimator.C), 0.1))
+    return _Reversed(SupportVectors(problems, float(estimator.C), None))
 
 
 def _svr(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
@@ -255,7 +256,7 @@ def _svr(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> Kn
         cost, epsilon = _costs(estimator, X, weight), float(estimator.epsilon)
         dual = BoxDual.regression(y.astype(np.float64), cost, epsilon, False)
         return TallSupportVectors(X, [(np.arange(len(X)), dual)])
-    problem = _reversed_problem(X, y.astype(np.float64), weight, task="regression")
+    problem = _reversed_problem(X, Real.of(y), weight)
     return _Reversed(SupportVectors([problem], float(estimator.C), float(estimator.epsilon)))
 
 
@@ -264,21 +265,17 @@ def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) 
     ridge = not getattr(estimator, "l1_ratio", 0.0)
     if not (penalised and ridge and estimator.fit_intercept) or estimator.solver == "liblinear":
         return None
-    kind = _kind_of(y)
-    one_softmax = kind == "binary" or getattr(estimator, "multi_class", "auto") in (
-        "auto",
-        "deprecated",
-        "multinomial",
-    )
-    if not np.isfinite(estimator.C) or kind not in ("binary", "multiclass") or not one_softmax:
+    if not np.isfinite(estimator.C) or not _are_labels(y):
         return None
     codes = _codes_of(y)
     if not codes.any():
         return None  # scikit-learn says what is wrong
-    weights = _weights_of(estimator, y, weight)
-    unknowns = min(X.shape) * (1 if kind == "binary" else int(codes.max()) + 1)
-    if unknowns > MOST_UNKNOWNS:
+    is_binary = int(codes.max()) == 1
+    one_softmax = getattr(estimator, "multi_class", "auto") in ("auto", "deprecated", "multinomial")
+    unknowns = min(X.shape) * (1 if is_binary else int(codes.max()) + 1)
+    if unknowns > MOST_UNKNOWNS or not (is_binary or one_softmax):
         return None
+    weights = _weights_of(estimator, y, weight)
     return Logistic(X, codes, float(estimator.C) * (np.ones(len(X)) if weights is None else weights))
 
 
@@ -293,11 +290,10 @@ BUILDERS: dict[type, Any] = {
 }
 
 
-def _kind_of(y: Any) -> Any:
-    """The type of the target in scikit-learn's words, without its checks where the labels are plain."""
-    if y.ndim == 1 and y.dtype.kind in "biuU":
-        return "multiclass" if _two_labels(y) is None else "binary"
-    return type_of_target(y)
+def _are_labels(y: Any) -> bool:
+    """Whether scikit-learn sees one label per sample, without its checks where the labels are plain."""
+    is_plain = y.ndim == 1 and y.dtype.kind in "biuU"
+    return is_plain or type_of_target(y) in (Binary.kind, Multiclass.kind)
 
 
 def _two_labels(y: Any) -> tuple[Any, Any] | None:
@@ -336,9 +332,9 @@ def _costs(estimator: Any, X: FloatArray, weight: FloatArray | None) -> FloatArr
     return cost if weight is None else cost * weight
 
 
-def _reversed_problem(X: FloatArray, y: Any, weight: FloatArray | None, task: Any = "binary") -> Problem:
+def _reversed_problem(X: FloatArray, target: Target, weight: FloatArray | None) -> Problem:
     design = as_design(np.asfortranarray(X[:, ::-1]))
-    return Problem(design, y, task, sample_weight=weight)
+    return Problem(design, target, sample_weight=weight)
 
 
 class _Reversed(KnownModel):

@@ -80,24 +80,23 @@ class TallMachines(LinearValue):
         *,
         C: float,
         loss: str,
-        epsilon: float,
+        epsilon: float | None,
         tol: float,
         max_iter: int | None = None,
         price_follows: bool = False,
         multi_class: str = "one_vs_rest",
     ) -> None:
-        regression = problem.task == "regression"
         self.design = problem.design
-        self.targets, involved = problem.machine_targets_around_zero(multi_class)
+        self.targets, involved = problem.target.around_zero().model_columns(multi_class)
         cost = np.broadcast_to(problem.sample_costs(C), problem.n_samples)
         self.costs: list[FloatArray] = [np.where(inside, cost, 0.0) for inside in involved.T]
-        self.solve: Any = solve_linear_svr if regression else solve_linear_svm
+        self.solve: Any = solve_linear_svm if epsilon is None else solve_linear_svr
         self.settings: dict[str, Any] = {
-            "loss": LOSS_NAMES[loss, regression],
+            "loss": LOSS_NAMES[loss, epsilon is not None],
             "tol": tol,
             "max_iter": max_iter,
         }
-        if regression:
+        if epsilon is not None:
             self.settings["epsilon"] = epsilon
         self.alive = alive
         self.price = FollowingPrice.of(problem, alive) if price_follows else None
@@ -137,7 +136,7 @@ class GramMachines(LinearValue):
         *,
         C: float,
         loss: str,
-        epsilon: float,
+        epsilon: float | None,
         tol: float,
         max_iter: int,
         tie_share: float = TIE_TOLERANCE,
@@ -158,14 +157,11 @@ class GramMachines(LinearValue):
         self.small_block = max(SMALL_BLOCK, SMALL_BYTES // (8 * problem.n_samples))
 
     def _set_variables(
-        self, problem: Problem, cost: FloatArray, loss: str, epsilon: float, multi_class: str
+        self, problem: Problem, cost: FloatArray, loss: str, epsilon: float | None, multi_class: str
     ) -> None:
         squared = loss == "squared"
-        targets, involved = problem.machine_targets_around_zero(multi_class)
-        if problem.task == "regression":
-            duals = [BoxDual.regression(y, cost, epsilon, squared) for y in targets.T]
-        else:
-            duals = [BoxDual.classification(y, cost, squared) for y in targets.T]
+        targets, involved = problem.target.around_zero().model_columns(multi_class)
+        duals = [BoxDual.of(y, cost, epsilon, squared) for y in targets.T]
         self.sample, self.ridge = duals[0].sample, duals[0].ridge
         self.sign = np.stack([d.sign for d in duals])
         self.linear = np.stack([d.linear for d in duals])
@@ -355,7 +351,7 @@ class LogisticMachines(LinearValue):
         self.problem, self.C, self.tol, self.max_iter = problem, C, tol, max_iter
         self.design = problem.design
         self.price = FollowingPrice.of(problem) if price_follows else None
-        self.targets, involved = problem.machine_targets(multi_class)
+        self.targets, involved = problem.target.model_columns(multi_class)
         self.rows: list[IntArray] = [np.flatnonzero(inside) for inside in involved.T]
         self.alive: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0

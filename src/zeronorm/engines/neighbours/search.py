@@ -217,8 +217,9 @@ def _both_present(x: FloatArray, z: FloatArray, block: slice) -> FloatArray:
 
 def neighbour_classes(problem: Problem) -> NDArray[Any]:
     """Class codes for the search of neighbours; one class for regression."""
-    if problem.task != "regression":
-        return problem.y
+    strata = problem.target.strata()
+    if strata is not None:
+        return strata
     if np.ptp(problem.y) == 0.0:
         raise ValueError(
             "Relief needs a target that varies, but all values of y are the same. Got "

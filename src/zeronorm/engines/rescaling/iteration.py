@@ -224,7 +224,7 @@ def correlated_start(
     units : know the standard deviations of the columns; None: they are computed.
     machine : the only one that matters; None: the mean of the squares over all.
     """
-    targets, involved = problem.machine_targets_around_zero(pairing)
+    targets, involved = problem.target.around_zero().model_columns(pairing)
     if machine is not None:
         targets, involved = targets[:, [machine]], involved[:, [machine]]
     weight = involved * (1.0 if problem.sample_weight is None else problem.sample_weight[:, None])

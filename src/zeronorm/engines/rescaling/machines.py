@@ -48,7 +48,7 @@ class Part:
 def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
     """One machine for two classes, regression or a label; for more classes one for each class or pair."""
     price = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
-    targets, involved = problem.machine_targets(pairing)
+    targets, involved = problem.target.model_columns(pairing)
     # Errors on samples of other classes cost nothing, so these samples have no influence.
     return [
         Part(target, np.where(inside, price, 0.0))
@@ -132,10 +132,7 @@ class LinearMachine:
         rescaled = gathered(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
         squared = self.loss == "squared"
         for place, part in enumerate(self.parts):
-            if self.epsilon is None:
-                problem = BoxDual.classification(part.target, part.price, squared)
-            else:
-                problem = BoxDual.regression(part.target, part.price, self.epsilon, squared)
+            problem = BoxDual.of(part.target, part.price, self.epsilon, squared)
             part.solution = self._solve_tall(rescaled, problem, scale, place)
         return np.column_stack([part.solution.weights for part in self.parts])
 

@@ -76,7 +76,7 @@ class LinearFunction(MachineModel):
 
     machines: TallMachines
 
-    def __init__(self, problem: Problem, *, C: float, loss: str, epsilon: float, tol: float) -> None:
+    def __init__(self, problem: Problem, *, C: float, loss: str, epsilon: float | None, tol: float) -> None:
         self.columns = np.arange(problem.n_features)
         self.machines = TallMachines(problem, self.columns, C=C, loss=loss, epsilon=epsilon, tol=tol)
 
@@ -105,8 +105,15 @@ class KernelModel(MachineModel):
     machines: KernelMachines
 
     def __init__(
-        self, problem: Problem, kernel: PolynomialKernel | RBFKernel, *, C: float, loss: str, epsilon: float, tol: float
-    ) -> None:  # fmt: skip
+        self,
+        problem: Problem,
+        kernel: PolynomialKernel | RBFKernel,
+        *,
+        C: float,
+        loss: str,
+        epsilon: float | None,
+        tol: float,
+    ) -> None:
         self.problem, self.kernel = problem, kernel
         self.columns = np.arange(problem.n_features)
         source = make_source(problem.design, kernel)

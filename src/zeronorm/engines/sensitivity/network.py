@@ -44,7 +44,7 @@ class NetworkMachines:
         return self._objective
 
     def _objective_of(self, design: Design) -> NetworkObjective:
-        loss = LOSSES["squared_error" if self.problem.task == "regression" else "logistic"]
+        loss = LOSSES[self.problem.target.smooth_loss]
         return NetworkObjective(design, self.targets, loss, self.penalty, self.problem.sample_weight)
 
     def train(self) -> None:
@@ -124,8 +124,8 @@ def _best(values: FloatArray, among: NDArray[np.bool_]) -> tuple[np.intp, ...]:
 
 def network_targets(problem: Problem) -> FloatArray:
     """±1 per class; a real target is brought to mean 0 and variance 1, which changes no ranking."""
-    targets = problem.targets()
-    if problem.task != "regression":
+    targets = problem.target.columns()
+    if problem.target.has_classes:
         return targets
     weight = problem.sample_weight
     mean = np.average(targets, axis=0, weights=weight)

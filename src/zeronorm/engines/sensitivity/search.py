@@ -32,7 +32,7 @@ class Sensitivity:
     def values(self, model: SensitiveModel, problem: Problem) -> FloatArray:
         """One value per column the model was trained on."""
         design = problem.design.take(model.columns)
-        n_functions = problem.targets().shape[1]
+        n_functions = problem.target.columns().shape[1]
         width = max(1, BLOCK_BYTES // (8 * problem.n_samples * n_functions))
         result = np.empty(design.n_features)
         for part, block in design.iter_blocks(width):
@@ -221,7 +221,7 @@ class NumericalModel(SensitiveModel):
         self.problem, self.estimator, self.step = problem, estimator, step
         self.output = _output_name(estimator, problem)
         self.columns = np.arange(problem.n_features)
-        self.target = problem.y if problem.task == "regression" else np.asarray(problem.classes)[problem.y]
+        self.target = problem.target.labels()
         self.n_trained = 0
         self.X = np.empty((0, 0))
         self.f = np.empty((0, 0))
@@ -256,9 +256,9 @@ class NumericalModel(SensitiveModel):
 
     def loss_slopes(self) -> FloatArray:
         """Of the squared loss (regression, labels), the hinge loss (decisions) or the log loss (probabilities)."""
-        if self.problem.task == "regression":
-            return self.f - self.problem.targets()
-        signs = self.problem.targets()
+        signs = self.problem.target.columns()
+        if not self.problem.target.has_classes:
+            return self.f - signs
         if self.f.shape[1] not in (signs.shape[1], self.problem.n_classes):
             raise ValueError(
                 "sensitivity_of='objective' of SensitivityElimination needs one output per class. "
@@ -288,13 +288,13 @@ class NumericalModel(SensitiveModel):
 
     def _evaluate(self) -> FloatArray:
         values = np.asarray(getattr(self.fitted, self.output)(self.X))
-        if self.output == "predict" and self.problem.task != "regression":
+        if self.output == "predict" and self.problem.target.has_classes:
             values = values[:, None] == np.asarray(self.problem.classes)
         return np.asarray(values, dtype=np.float64).reshape(self.X.shape[0], -1)
 
 
 def _output_name(estimator: Any, problem: Problem) -> str:
-    names = ("predict",) if problem.task == "regression" else OUTPUTS
+    names = OUTPUTS if problem.target.has_classes else OUTPUTS[-1:]
     for name in names:
         if hasattr(estimator, name):
             return name

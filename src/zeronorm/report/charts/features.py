@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
 from zeronorm.report.svg import HALF, Box, Scale, element, fitted, svg_chart, value_range, visible
-from zeronorm.workflow.inputs import dense_columns
+from zeronorm.resampling.splits import dense_columns
+from zeronorm.selection.target import TASKS
 
 MOST_FEATURES = 24
 MOST_DOTS = 120
@@ -35,7 +36,7 @@ class FeaturesChart(Chart):
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
-        return feature_values(run.X, run.y, run.columns, is_regression=run.task == "regression")
+        return feature_values(run.X, run.y, run.columns, is_regression=not TASKS[run.task].has_classes)
 
     @classmethod
     def from_facts(cls, facts: Facts) -> Self | None:
@@ -52,7 +53,7 @@ class FeaturesChart(Chart):
             )
             for i, values, boxes in zip(figure["features"], figure["values"], figure["boxes"], strict=True)
         )
-        is_regression = result.data["task"] == "regression"
+        is_regression = not TASKS[result.data["task"]].has_classes
         return cls(panels, figure["n_features"], is_regression, str(result.data.get("target") or "target"))
 
     @property

@@ -13,6 +13,7 @@ from zeronorm.report.cells import Grid
 from zeronorm.report.chart import Chart, Facts, Rows, register_chart
 from zeronorm.report.lines import Guides, Lines, Point, Series
 from zeronorm.report.svg import Axes, visible
+from zeronorm.selection.target import TASKS
 
 N_PLACES = 41  # of the averaged ROC curve
 MOST_CLASSES = 20
@@ -124,7 +125,7 @@ class ConfusionChart(Chart):
     @classmethod
     def from_facts(cls, facts: Facts) -> Self | None:
         method = facts.result.chosen_method
-        if facts.result.data["task"] == "regression" or method is None:
+        if method is None or not TASKS[facts.result.data["task"]].has_classes:
             return None
         parts = own_parts(facts, method)
         truth = [str(label) for p in parts for label in p.truth]

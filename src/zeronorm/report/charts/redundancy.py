@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zeronorm.report.cells import Grid
 from zeronorm.report.chart import Chart, Facts, Rows, Run, clustered, register_chart, standardized
 from zeronorm.report.svg import visible
-from zeronorm.workflow.inputs import dense_columns
+from zeronorm.resampling.splits import dense_columns
 
 MOST_FEATURES = 60
 STRONG = 0.9

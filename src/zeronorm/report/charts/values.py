@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from zeronorm.report.cells import Grid
 from zeronorm.report.chart import Chart, Facts, Run, clustered, register_chart, standardized
 from zeronorm.report.svg import visible
-from zeronorm.workflow.inputs import dense_columns
+from zeronorm.resampling.splits import dense_columns
+from zeronorm.selection.target import TASKS
 
 MOST_FEATURES = 60
 MOST_SAMPLES = 300
@@ -31,7 +32,7 @@ class ValuesChart(Chart):
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
-        return value_map(run.X, run.y, run.columns, sorted_target=run.task == "regression")
+        return value_map(run.X, run.y, run.columns, sorted_target=not TASKS[run.task].has_classes)
 
     @classmethod
     def from_facts(cls, facts: Facts) -> Self | None:
@@ -39,7 +40,7 @@ class ValuesChart(Chart):
         if not figure:
             return None
         names = tuple(facts.result.name_of(i) for i in figure["features"])
-        return cls(figure, names, facts.result.data["task"] == "regression")
+        return cls(figure, names, not TASKS[facts.result.data["task"]].has_classes)
 
     @property
     def caption(self) -> str:

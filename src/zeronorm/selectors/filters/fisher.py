@@ -92,18 +92,18 @@ class FisherScore(WeightedSelector):
 
     def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
         """The scores and which features are constant; the statistics, eight vectors, are not needed any more."""
-        if problem.task == "regression":
+        if not problem.target.has_classes:
             design = problem.shared.standardized(problem.design, problem.sample_weight)
             score = squared_correlation(design, problem.y, problem.sample_weight)
             return score, design.zero_columns
-        if problem.design.is_on_disk and problem.task == "binary" and self.variant == "between":
+        if problem.design.is_on_disk and problem.n_classes == 2 and self.variant == "between":
             found = two_class_score_by_part(problem)
             if found is not None:
                 return found
         stats = problem.column_stats()
         if self.variant == "overall":
             score = overall_score(stats)
-        elif problem.task == "binary":
+        elif problem.n_classes == 2:
             score = two_class_score(stats)
         else:
             score = between_over_within(stats)

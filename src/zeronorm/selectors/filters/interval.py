@@ -149,9 +149,9 @@ class IntervalSelector(SplittingSelector):
 
     def _error_function(self, problem: Problem) -> Callable[[int, int], float]:
         """Cross-validated error of the features from ``first`` to ``last``, on the same folds every time."""
-        y = problem.y if problem.classes is None else problem.classes[problem.y]
+        y = problem.target.labels()
         splits = self._splits(problem, y)
-        if problem.task != "regression":
+        if problem.target.has_classes:
             for train, _ in splits:
                 require_two_classes("IntervalSelector", y[train])
         learner = self._learner(problem)
@@ -170,29 +170,27 @@ class IntervalSelector(SplittingSelector):
         if problem.sample_groups is None:
             return list(self._splitter(problem).split(np.zeros((problem.n_samples, 1)), y))
         cv, repeats = (2, 5) if self.cv is None else (self.cv, 1)
-        seed, is_labelled = int(problem.rng.integers(2**31 - 1)), problem.task != "regression"
+        seed = int(problem.rng.integers(2**31 - 1))
         return [
             (split.train, split.test)
             for repeat in range(repeats)
-            for split in make_splits(
-                cv, y, problem.sample_groups, classification=is_labelled, seed=seed + repeat
-            )
+            for split in make_splits(cv, y, problem.sample_groups, target=problem.target, seed=seed + repeat)
         ]
 
     def _learner(self, problem: Problem) -> Any:
         if self.learner is not None:
             return self.learner
         # In raw units the time of the support vector machine grows with the scale of the data without bound.
-        return default_estimator(problem.task, n_samples=problem.n_samples)
+        return default_estimator(problem.target, n_samples=problem.n_samples)
 
     def _splitter(self, problem: Problem) -> BaseCrossValidator:
-        is_regression = problem.task == "regression"
+        is_stratified = problem.target.is_stratified
         if self.cv is not None:
-            return check_cv(self.cv, y=problem.y, classifier=not is_regression)
+            return check_cv(self.cv, y=problem.y, classifier=is_stratified)
         seed = int(problem.rng.integers(2**31 - 1))
-        if is_regression:
+        if not is_stratified:
             return RepeatedKFold(n_splits=2, n_repeats=5, random_state=seed)
-        counts = np.bincount(problem.y)
+        counts = problem.target.strata_sizes()
         if counts.min() < 2:
             rare = problem.classes[int(np.argmin(counts))] if problem.classes is not None else ""
             raise ValueError(

@@ -127,7 +127,7 @@ class MutualInformation(BaseSelector):
         self._check_neighbors(problem)
         discrete = parse_discrete_features(self.discrete_features, problem)
         self._warn_if_long(problem, discrete)
-        estimate = self._regression if problem.task == "regression" else self._classification
+        estimate = self._classification if problem.target.has_classes else self._regression
         score = estimate(problem, discrete)
         constant = problem.design.column_stats().is_constant(problem.design.dtype)
         score[constant] = 0.0
@@ -135,7 +135,7 @@ class MutualInformation(BaseSelector):
 
     def _warn_if_long(self, problem: Problem, discrete: BoolArray) -> None:
         """Say so before it takes many minutes; with classes, zeros that are not stored cost nothing."""
-        is_real, n_discrete = problem.task == "regression", int(discrete.sum())
+        is_real, n_discrete = not problem.target.has_classes, int(discrete.sum())
         n_near = discrete.size - n_discrete
         if has_stored_columns(problem.design):
             n_near, n_discrete = 0, n_discrete if is_real else 0
@@ -155,7 +155,7 @@ class MutualInformation(BaseSelector):
     def _regression(self, problem: Problem, discrete: BoolArray) -> FloatArray:
         digamma = psi(np.arange(problem.n_samples + 2.0))
         k = int(self.n_neighbors)
-        target = OrderedTarget.of(problem.around_zero().y, k, digamma, problem.rng)
+        target = OrderedTarget.of(problem.target.around_zero().values, k, digamma, problem.rng)
         score = np.empty(problem.n_features)
         with problem.progress.task("Mutual information", problem.n_features) as advance:
             for columns, block in self._blocks(problem):
@@ -170,7 +170,7 @@ class MutualInformation(BaseSelector):
     def _discrete_regression(self, problem: Problem, columns: IntArray) -> FloatArray:
         from sklearn.feature_selection import mutual_info_regression
 
-        y = problem.around_zero().y  # the noise against ties is in proportion to the mean
+        y = problem.target.around_zero().values  # the noise against ties is in proportion to the mean
         design, score = problem.design.take(columns), np.empty(columns.size)
         width = min(MOST_COLUMNS, max(FEWEST_COLUMNS, NUMBERS_AT_A_TIME // problem.n_samples))
         for part, block in design.iter_blocks(width):
@@ -220,7 +220,7 @@ class MutualInformation(BaseSelector):
             raise parameter_error(
                 self, "n_neighbors", f"less than the number of samples, {problem.n_samples}"
             )
-        if problem.task != "regression" and np.bincount(problem.y).max() < 2:
+        if problem.target.strata_sizes().max() < 2:
             raise ValueError(
                 "MutualInformation needs at least one class with two samples or more. Got only classes of one "
                 "sample; use task='regression' if y is a quantity."

@@ -155,7 +155,7 @@ class Relief(BaseSelector):
         codes = neighbour_classes(problem)
         k = usable_neighbours(self, problem, codes)
         lists = nearest_by_columns(parts, codes, k, ranges.has_missing, self.n_jobs)
-        pairs = regression_pairs(lists, problem.y) if problem.task == "regression" else class_pairs(lists)
+        pairs = class_pairs(lists) if problem.target.has_classes else regression_pairs(lists, problem.y)
         hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, self.n_jobs)
         score = safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
         path = SelectionPath.from_scores(score, last=constant, ratios=self.contrast == "ratio")

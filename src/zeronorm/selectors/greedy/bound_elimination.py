@@ -153,7 +153,12 @@ class BoundElimination(BaseSelector):
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, design=problem.design
         )
         machines = BoundMachines(
-            problem.design, problem.signs, kernel, criterion, rule=self.rule, absolute=self.sign == "absolute"
+            problem.design,
+            problem.target.columns()[:, 0],
+            kernel,
+            criterion,
+            rule=self.rule,
+            absolute=self.sign == "absolute",
         )
         record = Elimination(problem, comparable=False)
         eliminate(machines, record, self.step)

@@ -131,23 +131,23 @@ class Grafting(WeightedSelector):
             else:
                 growth.converged = False
         self.coef_ = growth.full_weights()
-        self.intercept_ = growth.model.bias + problem.middle
+        self.intercept_ = growth.model.bias + problem.target.middle
         self.objective_ = np.asarray(growth.values)
         return growth.path()
 
     def _check_parameters(self) -> None:
-        if self.task == "regression" and self.loss != "auto" and LOSSES[self.loss].for_classes_only:
+        if self.loss == "auto" or self._target_type().has_classes:
+            return
+        if LOSSES[self.loss].for_classes_only:
             raise parameter_error(
                 self, "loss", "'auto', 'squared_error' or another loss of real numbers for task='regression'"
             )
 
     def _objective(self, problem: Problem) -> PenalizedLoss:
-        name = self.loss
-        if name == "auto":
-            name = "squared_error" if problem.task == "regression" else "logistic"
+        name = problem.target.smooth_loss if self.loss == "auto" else self.loss
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         share = weight / weight.sum()
-        y = problem.targets()[:, 0]
+        y = problem.target.columns()[:, 0]
         return PenalizedLoss(LOSSES[name], y, share, float(self.penalty_l1), float(self.penalty_l2))
 
 

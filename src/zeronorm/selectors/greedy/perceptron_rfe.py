@@ -149,7 +149,7 @@ class PerceptronMachines:
     """``Machines`` of the elimination loop around ALMA; a constant input, which never leaves, is the bias."""
 
     def __init__(self, problem: Problem, accuracy: float, power: float | None, max_epochs: int) -> None:
-        self.design, self.y = problem.design, problem.signs
+        self.design, self.y = problem.design, problem.target.columns()[:, 0]
         self.accuracy, self.max_epochs = accuracy, max_epochs
         self.fixed_power = power
         self.alive: IntArray = np.arange(problem.n_features)

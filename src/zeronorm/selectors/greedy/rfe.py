@@ -43,11 +43,12 @@ from zeronorm.engines.elimination.kernel import (
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
 from zeronorm.engines.elimination.linear import GramMachines, LogisticMachines, TallMachines
 from zeronorm.engines.elimination.loop import Elimination, FollowingPrice, Machines, eliminate
-from zeronorm.engines.price import known_cost, price_of, target_spread, tube_of
+from zeronorm.engines.price import known_cost, price_of, tube_of
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, parse_always_keep, parse_feature_groups
+from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.base import BaseSelector, WeightedSplittingSelector, require_labels
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.linear import prefers_gram
@@ -79,7 +80,7 @@ class EstimatorElimination(BaseSelector):
     def _task_name(self) -> str:
         if self.estimator is None:
             return super()._task_name()
-        return "regression" if is_regressor(self.estimator) else "classification"
+        return (Real if is_regressor(self.estimator) else Labels).task
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
         if isinstance(X, Design):
@@ -428,14 +429,14 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         K = None
         if self.learner == "svm" and self.kernel != "linear":
             K = self._kernel_source(problem).matrix(np.arange(problem.n_features))
-        distance = problem.task == "regression" and self.loss == "hinge"
-        return price_of(self, problem, K=K) * (target_spread(problem) if distance else 1.0)
+        unit = problem.target.unit(problem.sample_weight) if self.loss == "hinge" else 1.0
+        return price_of(self, problem, K=K) * unit
 
     def _svm_settings(self) -> dict[str, Any]:
         return {
             "C": self.C_ if self.C_ < HARDEST else math.inf,
             "loss": self.loss,
-            "epsilon": 0.0 if self.epsilon_ is None else self.epsilon_,
+            "epsilon": self.epsilon_,
             "tol": self.tol,
             "max_iter": self.max_iter,
             "multi_class": self.multi_class,
@@ -444,7 +445,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     def _eliminate_linear(self, record: Elimination) -> None:
         problem, follows = record.problem, isinstance(self.C, str)
         settings = self._svm_settings()
-        stop_at = smallest_gram_size(*problem.design.shape, regression=problem.task == "regression")
+        stop_at = smallest_gram_size(*problem.design.shape, regression=self.epsilon_ is not None)
         if problem.n_features >= stop_at:
             machines = GramMachines(problem, price_follows=follows, **settings)
             one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
@@ -461,7 +462,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     def _machines(self, problem: Problem) -> Machines:
         if self.learner == "svm":
             return KernelMachines(problem, self._kernel_source(problem), **self._svm_settings())
-        if problem.task == "regression":
+        if not problem.target.has_classes:
             raise parameter_error(self, "learner", "'svm' for task='regression'")
         return LogisticMachines(
             problem,

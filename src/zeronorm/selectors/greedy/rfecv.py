@@ -186,11 +186,11 @@ class RFECV(EstimatorElimination):
 
     def _folds(self, y: Any, groups: Any) -> Any:
         """The folds of scikit-learn, which would divide the groups where ``cv`` is a number."""
-        is_labelled = self._task_name() == "classification"
+        is_stratified = self._target_type().is_stratified
         is_number = self.cv is None or isinstance(self.cv, Integral)
         if groups is None or not is_number or get_config()["enable_metadata_routing"]:
-            return check_cv(self.cv, y, classifier=is_labelled)
-        return (StratifiedGroupKFold if is_labelled else GroupKFold)(5 if self.cv is None else self.cv)
+            return check_cv(self.cv, y, classifier=is_stratified)
+        return (StratifiedGroupKFold if is_stratified else GroupKFold)(5 if self.cv is None else self.cv)
 
     def _fewest(self, n_features: int) -> int:
         fewest = self.min_features_to_select
@@ -206,8 +206,7 @@ class RFECV(EstimatorElimination):
         """Data for the built-in machine, which has no ``fit`` of its own to check them."""
         problem = self._build_problem(as_design(X), column_or_1d(y, warn=True))
         self._is_misled_by_target(problem, None)
-        target = problem.y if problem.task == "regression" else np.asarray(problem.classes)[problem.y]
-        return X, target
+        return X, problem.target.labels()
 
     def _follows_gross_targets(self) -> bool:
         return self.n_features_to_select is None  # their number is chosen by squared errors
@@ -222,7 +221,7 @@ class RFECV(EstimatorElimination):
     def _working_estimator(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        return SVR(kernel="linear") if self._task_name() == "regression" else SVC(kernel="linear")
+        return SVC(kernel="linear") if self._target_type().has_classes else SVR(kernel="linear")
 
     def _over_folds(self, X: Any, y: Any, pairs: Any, fewest: int, routed: Any) -> list[FoldResult]:
         if effective_n_jobs(self.n_jobs) == 1:
@@ -240,7 +239,7 @@ class RFECV(EstimatorElimination):
         model, scorer = self._working_estimator(), self._scorer()
         X_train, y_train = _safe_split(model, X, y, train)
         X_test, y_test = _safe_split(model, X, y, test, train)
-        if self.estimator is None and self._task_name() == "classification":
+        if self.estimator is None and self._target_type().has_classes:
             require_two_classes("RFECV", y_train)
         X_train, X_test = self._on_our_scale(X_train, X_test)
         fit_params = _check_method_params(X, params=routed.estimator.fit, indices=train)
@@ -267,9 +266,8 @@ class RFECV(EstimatorElimination):
 
     def _score_of_predictions(self) -> Callable[[Any, Any], FloatArray] | None:
         """Accuracy or R² of all sizes at once: a scorer checks its input anew for every size."""
-        if self._task_name() == "regression":
-            return _r2_of_columns if self.scoring in (None, "r2") else None
-        return _accuracy_of_columns if self.scoring in (None, "accuracy") else None
+        usual = self._target_type().scoring
+        return SCORES_OF_COLUMNS[usual] if self.scoring in (None, usual) else None
 
     def _rounds(self, ranker: Ranker, n_features: int, n_stop: int, note: Any = None) -> Rounds:
         return eliminate_with_estimator(
@@ -315,7 +313,7 @@ class RFECV(EstimatorElimination):
             return get_scorer(self.scoring)
         if self.estimator is not None:
             return get_scorer("accuracy" if is_classifier(self.estimator) else "r2")
-        return get_scorer("r2" if self._task_name() == "regression" else "accuracy")
+        return get_scorer(self._target_type().scoring)
 
     def _routed_to_parts(self, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:
@@ -359,6 +357,9 @@ def _r2_of_columns(y: Any, predicted: Any) -> FloatArray:
         return np.array([r2_score(y, column) for column in predicted.T])
     errors = predicted - y[:, None]
     return np.asarray(1.0 - np.einsum("ij,ij->j", errors, errors) / spread)
+
+
+SCORES_OF_COLUMNS = {"accuracy": _accuracy_of_columns, "r2": _r2_of_columns}
 
 
 def _table(results: list[FoldResult], sizes: IntArray) -> dict[str, NDArray[Any]]:

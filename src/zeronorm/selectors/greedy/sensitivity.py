@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
+from zeronorm.engines.price import tube_of
 from zeronorm.engines.sensitivity.models import KernelModel, LinearFunction, NetworkModel, SensitiveModel
 from zeronorm.engines.sensitivity.search import SEARCHES, NumericalModel, Sensitivity
 from zeronorm.registry import register
@@ -201,7 +202,8 @@ class SensitivityElimination(BaseSelector):
             coef0=self.coef0,
             design=problem.design,
         )
-        settings: dict[str, Any] = {"C": self.C, "loss": self.loss, "epsilon": self.epsilon, "tol": self.tol}
+        settings: dict[str, Any] = {"C": self.C, "loss": self.loss, "tol": self.tol}
+        settings["epsilon"] = tube_of(self, problem)
         if isinstance(kernel, LinearKernel):
             return LinearFunction(problem, **settings)
         assert isinstance(kernel, (PolynomialKernel, RBFKernel))

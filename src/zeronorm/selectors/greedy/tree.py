@@ -19,9 +19,10 @@ from zeronorm.registry import register
 from zeronorm.selection.kinds import choice, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
+from zeronorm.selection.target import Labels, Real, Target
 from zeronorm.selectors.base import BaseSelector
 
-CRITERIA = {"classification": ("gini", "entropy", "error"), "regression": ("squared_error",)}
+CRITERIA = {Labels.task: ("gini", "entropy", "error"), Real.task: ("squared_error",)}
 
 N_FOLDS = 5  # of the cross-validation that chooses the cost of a leaf
 MOST_ENTRIES = 2_000_000  # counts of classes that are held at one time
@@ -149,7 +150,7 @@ class TreeSelector(BaseSelector):
         with problem.progress.task("Growing trees"):
             grow = self._grower(problem, seed)
             self.ccp_alpha_ = float(
-                chosen_cost(grow, data, problem.y, problem.task, seed)
+                chosen_cost(grow, data, problem.target, seed)
                 if isinstance(self.ccp_alpha, str)
                 else self.ccp_alpha
             )
@@ -199,8 +200,7 @@ class TreeSelector(BaseSelector):
         return grow
 
     def _learner(self, problem: Problem, seed: int) -> Any:
-        task = "regression" if problem.task == "regression" else "classification"
-        allowed = CRITERIA[task]
+        allowed, has_classes = CRITERIA[problem.target.task], problem.target.has_classes
         params: dict[str, Any] = {
             "criterion": allowed[0] if self.criterion == "auto" else self.criterion,
             "max_depth": self.max_depth,
@@ -208,10 +208,8 @@ class TreeSelector(BaseSelector):
             "random_state": seed,
         }
         if self.n_trees == 1:
-            return (
-                DecisionTreeRegressor(**params) if task == "regression" else DecisionTreeClassifier(**params)
-            )
-        forest = RandomForestRegressor if task == "regression" else RandomForestClassifier
+            return (DecisionTreeClassifier if has_classes else DecisionTreeRegressor)(**params)
+        forest = RandomForestClassifier if has_classes else RandomForestRegressor
         return forest(n_estimators=self.n_trees, max_features="sqrt", n_jobs=self.n_jobs, **params)
 
 
@@ -234,7 +232,7 @@ def _single_precision(design: Design) -> NDArray[np.float32]:
 def _association(problem: Problem) -> FloatArray:
     """Share of each column's variance that the target accounts for, without interactions."""
     design = problem.design
-    if problem.task == "regression":
+    if not problem.target.has_classes:
         centred = problem.y - problem.y.mean()
         spread = design.column_stats().variance * problem.n_samples * float(centred @ centred)
         return safe_ratio(design.transpose_dot(centred) ** 2, spread)
@@ -350,20 +348,21 @@ class Nodes:
 Grower = Callable[[NDArray[np.float32], NDArray[Any]], Nodes]
 
 
-def chosen_cost(grow: Grower, data: NDArray[np.float32], y: NDArray[Any], task: str, seed: int) -> float:
+def chosen_cost(grow: Grower, data: NDArray[np.float32], target: Target, seed: int) -> float:
     """The largest cost of a leaf within one standard error of the smallest error (Breiman et al. 1984, section 3.4)."""
+    y = target.values
     levels = np.unique(grow(data, y).collapse_costs())
     alphas = np.append(np.sqrt(levels[:-1] * levels[1:]), levels[-1])  # a typical cost for each subtree
-    least = len(y) if task == "regression" else int(np.unique(y, return_counts=True)[1].min())
+    least = int(target.strata_sizes().min())
     if least < 2:
         return 0.0  # nothing to test on
-    folds = (KFold if task == "regression" else StratifiedKFold)(
+    folds = (StratifiedKFold if target.is_stratified else KFold)(
         min(N_FOLDS, least), shuffle=True, random_state=seed
     )
     loss = np.empty((alphas.size, len(y)))
     for train, test in folds.split(data, y):
         missed = grow(data[train], y[train]).predictions(data[test], alphas) - y[test]
-        loss[:, test] = missed**2 if task == "regression" else missed != 0.0
+        loss[:, test] = missed != 0.0 if target.has_classes else missed**2
     mean = loss.mean(axis=1)
     best = int(np.argmin(mean))
     within = mean <= mean[best] + loss[best].std(ddof=1) / np.sqrt(len(y))

@@ -29,6 +29,7 @@ from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import GrossTargetWarning, Problem, Progress
 from zeronorm.selection.shared import SharedValues
+from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta.consensus import (
     DEFAULT_METHODS,
@@ -40,11 +41,10 @@ from zeronorm.selectors.meta.consensus import (
     work_of_elimination,
 )
 from zeronorm.selectors.meta.selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
-from zeronorm.selectors.wrapping import labels_of
 
 CONSENSUS = "consensus"
 # Methods that compete but take no part in the consensus: good where the others are blind, else often bad.
-OUTSIDE = {"classification": ("relief",), "regression": ("gram-schmidt",)}
+OUTSIDE = {Labels.task: ("relief",), Real.task: ("gram-schmidt",)}
 # Chosen on tuning data of the study "defaults": with fewer than 200 samples (eight data sets) five folds had 0.4 points
 # less error than three, with more (four) three had 0.5 less.
 FOLDS, FOLDS_OF_MANY, MANY = 5, 3, 200
@@ -204,12 +204,10 @@ class AutoSelector(SplittingSelector):
         return f"{n_methods} methods ({names}) were compared on the same inner folds. {reason}"
 
     def _select(self, problem: Problem) -> SelectionPath:
-        target, seed = labels_of(problem), int(problem.rng.integers(2**31))
+        target, seed = problem.target.labels(), int(problem.rng.integers(2**31))
         members = self._candidates(problem)
         cv = usual_folds(problem.n_samples, problem.sample_groups) if self.cv is None else self.cv
-        splits = make_splits(
-            cv, target, problem.sample_groups, classification=problem.task != "regression", seed=seed
-        )
+        splits = make_splits(cv, target, problem.sample_groups, target=problem.target, seed=seed)
         whole, splits = splits, thinned(splits, problem, seed) if self.selectors is None else splits
         every_row = np.arange(problem.n_samples)
         self.selector_ = self._fitted(members, problem, target, every_row, seed)
@@ -221,19 +219,20 @@ class AutoSelector(SplittingSelector):
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
-        if self.estimator is None and problem.task == "regression":
+        is_real = not problem.target.has_classes
+        if self.estimator is None and is_real:
             plan = replace(plan, estimator=StandardizedPricedRidge(), unset_in_estimator=[])
         scores, selected = self._score_folds(plan, ranked, splits, problem.progress)
-        if self.scoring is None and problem.task == "regression":
+        if self.scoring is None and is_real:
             scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
         self.method_scores_ = {name: found.mean(axis=1) for name, found in scores.items()}
-        no_features = 0.0 if self.scoring is None and problem.task == "regression" else None
+        no_features = 0.0 if self.scoring is None and is_real else None
         at = {name: choose_size(found, self.rule, no_features) for name, found in scores.items()}
         self.method_sizes_ = {name: int(sizes[place]) for name, place in at.items()}
         self.chosen_ = choose_method(self.method_scores_)
         self.cv_results_ = summary(sizes, scores[self.chosen_], selected[self.chosen_], splits)
         is_small = problem.n_samples <= MOST_SAMPLES_OF_A_KERNEL
-        if self.estimator is None and self.task == "classification" and "relief" in scores and is_small:
+        if self.estimator is None and not is_real and "relief" in scores and is_small:
             self._warn_of_curves(plan, ranked, splits, scores[self.chosen_])
         return replace(paths[self.chosen_], own_size=self.method_sizes_[self.chosen_])
 
@@ -402,14 +401,14 @@ class AutoSelector(SplittingSelector):
         """Names and unfitted selectors that serve the target."""
         found = []
         for name, selector in self._named_selectors(quick_elimination(problem)):
-            tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.task,)
-            if problem.task in tasks:
+            tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.target.kind,)
+            if problem.target.kind in tasks:
                 found.append((name, self._configured(selector)))
         if self.selectors is None:
             found = _with_neighbours_at_hand(found, problem)
         if not found:
             raise ValueError(
-                f"The 'selectors' parameter of AutoSelector holds no method for a {problem.task} target. Got "
+                f"The 'selectors' parameter of AutoSelector holds no method for a {problem.target.kind} target. Got "
                 f"{[name for name, _ in self._named_selectors({})]}; add one that serves it."
             )
         return found
@@ -475,9 +474,7 @@ def names_of_roster(task: str) -> tuple[str, ...]:
 
 def _with_neighbours_at_hand(members: list[tuple[str, Any]], problem: Problem) -> list[tuple[str, Any]]:
     """Relief with no more neighbours than every class has in every fold; without it, where it has no chance."""
-    has_classes = problem.task != "regression"
-    smallest = int(np.unique(problem.y, return_counts=True)[1].min()) if has_classes else problem.n_samples
-    n_neighbors = min(10, smallest // 2 - 1)
+    n_neighbors = min(10, int(problem.target.strata_sizes().min()) // 2 - 1)
     if n_neighbors < 1 or float(problem.n_samples) ** 2 * problem.n_features > MOST_DISTANCES:
         return [(name, selector) for name, selector in members if name != "relief"]
     for name, selector in members:
@@ -493,7 +490,8 @@ def thinned(splits: list[Split], problem: Problem, seed: int) -> list[Split]:
     share = max(FEWEST_TO_CHOOSE, min(MOST_TO_CHOOSE, affordable)) / n
     if share >= 1.0:
         return splits
-    kinds = np.zeros(n) if problem.task == "regression" else problem.y
+    strata = problem.target.strata()
+    kinds = np.zeros(n) if strata is None else strata
     rng = np.random.default_rng(seed)
 
     def part(rows: IntArray) -> IntArray:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -25,16 +25,17 @@ from zeronorm.selection.kinds import count, exceptions, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selection.shared import SharedValues
+from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
-from zeronorm.selectors.wrapping import fit_inside, labels_of
+from zeronorm.selectors.wrapping import fit_inside
 from zeronorm.solvers.svm.linear import prefers_gram
 
 # Unlike methods by kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The roster for classes and the
 # mean log rank were chosen among 70 rosters of seven methods on the data sets `TUNING` of the studies, the one for a
 # real target on two small data sets (boston, diabetes) and simulated problems.
 DEFAULT_METHODS = {
-    "classification": ("fisher", "arom", "l1-svm", "rfe"),
-    "regression": ("fisher", "arom", "lasso", "rfe"),
+    Labels.task: ("fisher", "arom", "l1-svm", "rfe"),
+    Real.task: ("fisher", "arom", "lasso", "rfe"),
 }
 SHORTLIST = 100  # features that are put in order jointly; 60 and 200 are nearly as good on the tuning data
 # The samples that set the price for the shortlist chose the shortlist too, so it is too high. The factors were chosen
@@ -183,7 +184,7 @@ class Consensus(SplittingSelector):
             for rows in parts
             for i, (_, selector) in enumerate(named)
         ]
-        target = labels_of(problem)
+        target = problem.target.labels()
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
         stopped: dict[str, None] = {}  # selectors that did not converge, in order
@@ -270,8 +271,9 @@ class Consensus(SplittingSelector):
     def _samples(self, problem: Problem) -> list[IntArray | None]:
         if self.n_subsamples == 0:
             return [None]
-        strata = problem.y if problem.task in ("binary", "multiclass") else None
-        return list(draw_halves(problem.n_samples, strata, self.n_subsamples, True, problem.rng))
+        return list(
+            draw_halves(problem.n_samples, problem.target.strata(), self.n_subsamples, True, problem.rng)
+        )
 
     def _weights(self, is_first: NDArray[np.bool_]) -> FloatArray:
         n_parts, n_selectors, p = is_first.shape
@@ -304,10 +306,10 @@ def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> Selection
     distinct = distinct_columns(first_copies(standardized))
     design = standardized.take(distinct)
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-    targets = problem.around_zero().targets()
+    targets = problem.target.around_zero().columns()
     targets = targets - np.average(targets, axis=0, weights=weight)
     price = automatic_price(replace(problem, design=design)).raw
-    are_few = problem.task == "regression" and problem.n_samples <= problem.n_features
+    are_few = not problem.target.has_classes and problem.n_samples <= problem.n_features
     factor = PENALTY_OF_FEW if are_few else PENALTY
     pull = design.transpose_dot(weight[:, None] * targets)
     kept = distinct[least_missed_last(design.sandwich(weight), pull, factor / price)]
@@ -322,14 +324,14 @@ def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> Selection
 def work_of_elimination(problem: Problem) -> float:
     """Multiplications of an elimination of one feature after the other, about."""
     n, p = problem.n_samples, problem.n_features
-    return float(n) * p * min(n, p) * (problem.n_classes if problem.task == "multiclass" else 1)
+    return float(n * p * min(n, p) * problem.target.columns().shape[1])
 
 
 def quick_elimination(problem: Problem) -> dict[str, Any]:
     """Settings with which an elimination of many features from many samples ends in time."""
     if work_of_elimination(problem) <= MUCH_WORK:
         return {}
-    if prefers_gram(problem.design.shape, regression=problem.task == "regression"):
+    if prefers_gram(problem.design.shape, regression=not problem.target.has_classes):
         return {"step": 0.1}
     return {"step": 0.1, "loss": "squared"}
 
@@ -381,4 +383,4 @@ def _rank(
 def _price_found(fitted: Any) -> float | None:
     is_open = isinstance(fitted, BaseSelector) and isinstance(getattr(fitted, "C", None), str)
     price = getattr(fitted, "C_", None) if is_open else None
-    return float(price) if isinstance(price, Real) else None
+    return float(price) if isinstance(price, numbers.Real) else None

@@ -17,7 +17,7 @@ from zeronorm.registry import Registered, register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
+from zeronorm.selectors.wrapping import ErrorControlSelector
 
 # The construction holds a few p x p matrices and takes O(p^3) operations.
 MOST_FEATURES = {"equicorrelated": 5000, "sdp": 500}
@@ -153,7 +153,7 @@ class KnockoffSelector(ErrorControlSelector):
         if varying.size == 0:
             raise ValueError("KnockoffSelector needs a column that varies. Got constant columns only.")
         plan = self._plan(standardized.take(varying), varying)
-        target = labels_of(problem)
+        target = problem.target.labels()
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         tasks = (delayed(self._one_draw)(plan, target, rng) for rng in problem.rng.spawn(self.n_draws))
         draws, converged = [], True

@@ -15,7 +15,7 @@ from zeronorm.engines.error_control import adjust_p_values
 from zeronorm.registry import Registered, register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
+from zeronorm.selectors.wrapping import ErrorControlSelector
 
 MOST_DRAWS = 1000  # fits of the selector that are made without being asked for
 CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
@@ -119,7 +119,7 @@ class ProbeSelector(ErrorControlSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         n_probes, n_repeats = self._draws_of_probes(problem.n_features)
-        target = labels_of(problem)
+        target = problem.target.labels()
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         draws = (
             delayed(self._one_draw)(problem.design, target, n_probes, rng)

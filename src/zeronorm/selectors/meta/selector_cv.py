@@ -20,7 +20,7 @@ from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
-from zeronorm.selectors.wrapping import MetaSelector, labels_of
+from zeronorm.selectors.wrapping import MetaSelector
 
 LENGTH_OF_DEFAULT_GRID = 20
 
@@ -115,7 +115,7 @@ class SelectorCV(MetaSelector, SplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         seed = int(problem.rng.integers(2**31))
-        target = labels_of(problem)
+        target = problem.target.labels()
         self.selector_, path = self._wrapped_path(
             problem.design, target, np.random.default_rng(seed), problem.sample_groups
         )
@@ -124,7 +124,7 @@ class SelectorCV(MetaSelector, SplittingSelector):
             self.cv,
             target,
             problem.sample_groups,
-            classification=problem.task != "regression",
+            target=problem.target,
             seed=seed,
         )
         scores, selected, all_converged = self._score_folds(problem, target, splits, sizes, seed)
@@ -177,7 +177,7 @@ def plan_of_sizes(
     """How the sizes are scored, by the ``estimator``, ``scoring`` and ``sizes`` of a selector that chooses one."""
     predictor = chooser.estimator
     if predictor is None:
-        predictor = default_estimator(chooser.task, n_samples=problem.n_samples)
+        predictor = default_estimator(problem.target, n_samples=problem.n_samples)
     return FoldPlan(
         X=X,
         y=target,

@@ -15,7 +15,7 @@ from zeronorm.registry import Registered, register
 from zeronorm.selection.kinds import exceptions, number, parameter_error
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
-from zeronorm.selectors.wrapping import ErrorControlSelector, labels_of
+from zeronorm.selectors.wrapping import ErrorControlSelector
 
 ASSUMPTIONS = {
     "halves": "if the irrelevant features are exchangeable, that is, equally likely to be chosen on half of the data; "
@@ -140,13 +140,13 @@ class StabilitySelection(ErrorControlSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        p, target = problem.n_features, labels_of(problem)
+        p, target = problem.n_features, problem.target.labels()
         self.subset_size_ = self._size_of_subsets(p)
         self.false_selections_ = self._bound_for(self.subset_size_, p)
         self.assumption_ = ASSUMPTIONS[
             self.sampling if self.sampling == "halves" else self.assumption
         ].format(share=f"{self.subset_size_}/{p}")
-        strata = problem.y if problem.task in ("binary", "multiclass") else None
+        strata = problem.target.strata()
         halves = draw_halves(
             problem.n_samples, strata, self.n_subsamples, self.sampling == "complementary_pairs", problem.rng
         )

@@ -146,7 +146,9 @@ class AdaptiveScaling(WeightedSelector):
         if varying.size == 0:
             return SelectionPath.from_scores(scores, scale=self.scale_)
         criterion = SoftMargin(problem.sample_costs(self.C), SOLVER_TOL)
-        objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.signs)
+        objective = ScaledCriterion(
+            problem.design.take(varying), kernel, criterion, problem.target.columns()[:, 0]
+        )
         alive, start, sigma_norm = self._start(objective)
         norm = NormedFactors(objective.take(alive), self.q, sigma_norm)
         found = descend(norm, start, norm.region, tol=self.tol, max_iter=self.max_iter)

@@ -186,9 +186,11 @@ class ARD(WeightedSelector):
 
     def _likelihood(self, problem: Problem) -> GaussianLikelihood | BernoulliLikelihood:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        if problem.task == "regression":
-            return GaussianLikelihood(problem.targets()[:, 0], weight, self.noise_variance, self.min_noise)
-        return BernoulliLikelihood((problem.targets() + 1.0) / 2.0, weight)
+        if not problem.target.has_classes:
+            return GaussianLikelihood(
+                problem.target.columns()[:, 0], weight, self.noise_variance, self.min_noise
+            )
+        return BernoulliLikelihood((problem.target.columns() + 1.0) / 2.0, weight)
 
 
 def relevance_scores(solution: SparseBayes) -> FloatArray:

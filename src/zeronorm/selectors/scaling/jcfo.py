@@ -124,7 +124,7 @@ class JCFO(BaseSelector):
         p = problem.n_features
         model = SparseProbit(
             problem.design,
-            problem.signs,
+            problem.target.columns()[:, 0],
             chosen_kernel(self, problem.design),
             self._start(problem),
             (self.sample_penalty, self.feature_penalty),

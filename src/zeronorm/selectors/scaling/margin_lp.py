@@ -109,7 +109,7 @@ class MarginLP(WeightedSelector):
         # Of identical columns the program could use any: it sees the first.
         distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(distinct)
-        program = l1_svm_program(design, problem.signs, C=problem.sample_costs(self.C))
+        program = l1_svm_program(design, problem.target.columns()[:, 0], C=problem.sample_costs(self.C))
         if isinstance(program, L1SvmHardProgram) and not program.overlap_is_proved:
             _warn_of_many_features(design.n_features)
         machine = program.solve()

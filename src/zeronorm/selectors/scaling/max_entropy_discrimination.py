@@ -148,7 +148,7 @@ class MaxEntropyDiscrimination(WeightedSelector):
         )
 
     def _check_parameters(self) -> None:
-        if self.task == "regression":
+        if not self._target_type().has_classes:
             if self.epsilon == 0:
                 raise parameter_error(self, "epsilon", "greater than 0")
         elif self.C <= 1.0:
@@ -157,9 +157,9 @@ class MaxEntropyDiscrimination(WeightedSelector):
 
     def _terms(self, problem: Problem, weight: FloatArray) -> tuple[MarginTerms, float, float]:
         """The multipliers, and the centre and the unit of the target."""
-        if problem.task != "regression":
-            return MarginTerms.labels(problem.signs, weight, self.C), 0.0, 1.0
-        y = problem.targets()[:, 0]
+        if problem.target.has_classes:
+            return MarginTerms.labels(problem.target.columns()[:, 0], weight, self.C), 0.0, 1.0
+        y = problem.target.columns()[:, 0]
         centre = float(np.average(y, weights=weight))
         unit = 1.0
         if self.standardize:

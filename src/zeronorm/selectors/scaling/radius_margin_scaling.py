@@ -165,7 +165,7 @@ class RadiusMarginScaling(SplittingSelector):
         if varying.size == 0:
             return SelectionPath.from_scores(self.scale_, scale=self.scale_)
         criterion = Summed(self._criterion(problem))
-        objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.targets())
+        objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.target.columns())
         rounds = Discarding(
             self.discard, self.step, self.constraint == "box", self.zero_tol, self.tol, self.max_iter
         )
@@ -194,7 +194,7 @@ class RadiusMarginScaling(SplittingSelector):
         splits = list(check_cv(cv, problem.y, classifier=True).split(np.zeros(problem.n_samples), problem.y))
         if problem.sample_groups is not None:
             seed = int(problem.rng.integers(2**31))
-            found = make_splits(cv, problem.y, problem.sample_groups, classification=True, seed=seed)
+            found = make_splits(cv, problem.y, problem.sample_groups, target=problem.target, seed=seed)
             splits = [(split.train, split.test) for split in found]
         for train, valid in splits:
             if np.unique(problem.y[train]).size < problem.n_classes or valid.size == 0:

@@ -176,7 +176,8 @@ class AROM(WeightedSplittingSelector):
         self.C_ = self._price(problem)
         pairs = self.multi_class == "one_vs_one"
         parts = parts_of(problem, self.C_, "one_vs_one" if pairs else "one_vs_rest")
-        if self.multi_class == "weston_watkins" and problem.task == "multiclass":
+        is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
+        if self.multi_class == "weston_watkins" and is_one_of_many:
             joint = JointL1Machine if self.norm == "l1" else JointMachine
             return self._run(problem, joint(problem, self.C_)).path()
         if self.multi_class == "uncoupled" and len(parts) > 1:
@@ -220,7 +221,7 @@ class AROM(WeightedSplittingSelector):
         )
         if not result.iterates:
             result.status.check("AROM with hard constraints (C=inf)")
-            tube = "" if problem.task != "regression" else " or lower epsilon"
+            tube = "" if self.epsilon_ is None else " or lower epsilon"
             warn_of_empty_answer(self, problem, f"raise C{tube}")
         if isinstance(machine, (L1Machine, JointL1Machine)) and machine.first_pull is not None:
             result.fallback = np.zeros(problem.n_features)
@@ -274,6 +275,6 @@ class AROM(WeightedSplittingSelector):
                 f"'coupled', 'uncoupled' or 'one_vs_one' with norm={self.norm!r}, slack_norm={self.slack_norm}",
             )
         hard = not isinstance(self.C, str) and np.isinf(self.C)
-        if hard and (self.task == "regression" or self.slack_norm == 0):
-            case = "task='regression'" if self.task == "regression" else "slack_norm=0"
+        if hard and not (self._target_type().has_classes and self.slack_norm != 0):
+            case = "slack_norm=0" if self._target_type().has_classes else f"task={self.task!r}"
             raise parameter_error(self, "C", f"finite with {case}")

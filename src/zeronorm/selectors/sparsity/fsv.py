@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.price import target_spread, tube_of
+from zeronorm.engines.price import tube_of
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies, relative
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -144,8 +144,8 @@ class FSV(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = tube_of(self, problem)
-        middle, problem = problem.middle, problem.around_zero()
-        unit = target_spread(problem) if problem.task == "regression" else 1.0
+        middle, problem = problem.target.middle, problem.around_zero()
+        unit = problem.target.unit(problem.sample_weight)
         machines = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
         steps: list[_Step] = []
         objectives: list[float] = []
@@ -181,8 +181,8 @@ class FSV(WeightedSelector):
         if status is Status.INFEASIBLE:
             what = (
                 "targets that a linear machine meets up to epsilon"
-                if self.task == "regression"
-                else ("classes that a linear machine can separate")
+                if self.epsilon_ is not None
+                else "classes that a linear machine can separate"
             )
             raise ValueError(
                 f"FSV with sparsity=None needs {what}. That is not possible with these samples; "
@@ -217,10 +217,10 @@ class _SharedPrograms:
         self.distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(self.distinct)
         tube = None if epsilon is None else epsilon / unit
-        self.prices = [_price(problem, t, sparsity) for t in problem.targets().T]
+        self.prices = [_price(problem, t, sparsity) for t in problem.target.columns().T]
         self.programs = [
             l1_svm_program(design, t / unit, C=price, epsilon=tube)
-            for t, price in zip(np.ascontiguousarray(problem.targets().T), self.prices, strict=True)
+            for t, price in zip(np.ascontiguousarray(problem.target.columns().T), self.prices, strict=True)
         ]
 
     def solve(self, cost: FloatArray) -> _Step:
@@ -250,7 +250,7 @@ def _price(problem: Problem, target: FloatArray, sparsity: float | None) -> Floa
         return np.full(problem.n_samples, np.inf)
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
     side = np.zeros(problem.n_samples, dtype=np.intp)
-    if problem.task != "regression":
+    if problem.target.has_classes:
         side[target > 0.0] = 1
     return np.asarray((1.0 - float(sparsity)) * weight / np.bincount(side, weights=weight)[side])
 

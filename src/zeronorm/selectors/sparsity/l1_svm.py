@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -138,7 +137,7 @@ class L1SVM(WeightedSplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = tube_of(self, problem)
-        middle, problem = problem.middle, problem.around_zero()
+        middle, problem = problem.target.middle, problem.around_zero()
         n_steps = int(self.n_steps)
         asked, automatic = problem.n_features_to_select, isinstance(self.C, str)
         known = known_cost(self, problem)
@@ -164,7 +163,7 @@ class L1SVM(WeightedSplittingSelector):
                 "No linear machine fits these samples without errors; use a finite C."
             )
         if own_size == 0:
-            remedy = "raise C or lower epsilon" if problem.task == "regression" else "raise C"
+            remedy = "raise C" if self.epsilon_ is None else "raise C or lower epsilon"
             warn_of_empty_answer(self, problem, remedy)
         if len(walk.programs) > 1:
             return walk.path_in_turns(self.C_)
@@ -188,11 +187,11 @@ def _share_of_growth(few: int, wanted: int, many: int) -> float:
 
 def _tasks(problem: Problem, multi_class: str) -> list[tuple[IntArray | None, FloatArray]]:
     """Samples (None: all) and target of each machine."""
-    if problem.task == "multiclass" and multi_class == "one_vs_one":
-        pairs = list(combinations(range(problem.n_classes), 2))
-        rows = [np.flatnonzero(np.isin(problem.y, pair)) for pair in pairs]
-        return [(r, np.where(problem.y[r] == b, 1.0, -1.0)) for r, (_, b) in zip(rows, pairs, strict=True)]
-    return [(None, target) for target in np.ascontiguousarray(problem.targets().T)]
+    columns, involved = problem.target.model_columns(multi_class)
+    if involved.all():
+        return [(None, target) for target in np.ascontiguousarray(columns.T)]
+    rows = [np.flatnonzero(inside) for inside in involved.T]
+    return [(some, target[some]) for some, target in zip(rows, columns.T, strict=True)]
 
 
 @dataclass(frozen=True)

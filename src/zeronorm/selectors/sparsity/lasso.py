@@ -194,8 +194,8 @@ class LassoSelector(WeightedSelector):
 
 def centred_least_squares(problem: Problem) -> tuple[LassoFactor, FloatArray]:
     """Columns and targets of the equivalent unweighted problem without a bias; small data as a dense copy."""
-    weight, Y = problem.sample_weight, problem.targets()
-    if problem.task == "multiclass":
+    weight, Y = problem.sample_weight, problem.target.columns()
+    if problem.n_classes > 2:
         Y = (Y + 1.0) / 2.0
     Y = Y - np.average(Y, axis=0, weights=weight)
     means = problem.design.column_stats(sample_weight=weight).mean

@@ -126,7 +126,7 @@ class PotentialSVM(WeightedSelector):
             without_copies(problem) if np.isinf(self.C) else (problem, np.arange(problem.n_features))
         )
         factor = _UnitColumns(merged.design, weight / weight.sum())
-        y = problem.targets()[:, 0] * np.sqrt(weight)
+        y = problem.target.columns()[:, 0] * np.sqrt(weight)
         q = factor.transpose_dot(y)
         largest = max(float(np.abs(q).max(initial=0.0)), np.finfo(float).tiny)
         solution = empty_solution(q, problem.n_samples)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm.engines.price import automatic_l1_price, known_cost, price_of, target_spread, tube_of
+from zeronorm.engines.price import automatic_l1_price, known_cost, price_of, tube_of
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.engines.rescaling.l1_and_probit import L1Machine
 from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
@@ -133,4 +133,4 @@ class SVMWeights(WeightedSplittingSelector):
         if self.norm == "l1":
             return automatic_l1_price(problem, self.epsilon_)
         # The price of a distance is in units of one over the target where that of its square has none.
-        return price_of(self, problem) * (target_spread(problem) if problem.task == "regression" else 1.0)
+        return price_of(self, problem) * problem.target.unit(problem.sample_weight)

@@ -131,7 +131,7 @@ class ZeroNormLogistic(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        model = LogisticSubsets(problem.design, problem.targets(), weight, self.ridge)
+        model = LogisticSubsets(problem.design, problem.target.columns(), weight, self.ridge)
         largest = self._largest_size(problem, float(weight.sum()))
         # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
         with one_thread_for_products():

@@ -56,6 +56,13 @@ class BoxDual:
             ridge=ridge,
         )
 
+    @classmethod
+    def of(cls, y: FloatArray, C: FloatArray, epsilon: float | None, squared: bool) -> BoxDual:
+        """A regression with an epsilon, a classification without."""
+        if epsilon is None:
+            return cls.classification(y, C, squared)
+        return cls.regression(y, C, epsilon, squared)
+
     def restricted(self, variables: BoolArray) -> BoxDual:
         """The problem in some of the variables, the others held at zero."""
         return BoxDual(

@@ -17,6 +17,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm.evaluation.significance import adjust_p_values, mean_difference, signed_rank
 from zeronorm.registry import all_methods, get_method
+from zeronorm.selection.target import Binary, Multiclass, Real
 from zeronorm_studies.machines import as_dense, tuned_ridge, tuned_squared_hinge_machine
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.ranking import METRIC, rank_rows
@@ -126,9 +127,9 @@ REGRESSION_PEERS: dict[str, tuple[str, Callable[[Any, Any], FloatArray]]] = {
 def _arms(names: tuple[str, ...]) -> tuple[Arm, ...]:
     binary = tuple(name for name in names if name not in SEVERAL_CLASSES)
     arms = [
-        Arm(method.name, method.name, only=None if "multiclass" in method.tasks else binary)
-        for method in all_methods("selector")
-        if method.name not in LEFT_OUT and "binary" in method.tasks
+        Arm(method.name, method.name, only=None if Multiclass.kind in method.tasks else binary)
+        for method in all_methods("selector", task=Binary.kind)
+        if method.name not in LEFT_OUT
     ]
     arms += [Arm(name, factory=get_method(name).cls) for name in META]
     arms += [Arm(name, factory=partial(Peer, rank)) for name, (_, rank) in PEERS.items()]
@@ -152,8 +153,8 @@ def _regression_arms() -> tuple[Arm, ...]:
     task = {"task": "regression"}
     arms = [
         Arm(method.name, method.name, task)
-        for method in all_methods("selector")
-        if method.name not in LEFT_OUT and "regression" in method.tasks
+        for method in all_methods("selector", task=Real.kind)
+        if method.name not in LEFT_OUT
     ]
     arms += [Arm(name, factory=partial(get_method(name).cls, **task)) for name in META]
     arms += [Arm(CORRELATION, factory=partial(Peer, _by_correlation))]

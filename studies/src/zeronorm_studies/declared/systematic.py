@@ -15,7 +15,7 @@ RANDOM = "random"
 
 
 def _selectors() -> list[MethodInfo]:
-    return [method for method in all_methods("selector") if "binary" in method.tasks]
+    return all_methods("selector", task="binary")
 
 
 def _plan(methods: list[MethodInfo], data: tuple[Data, ...], sizes: tuple[int, ...], cap_s: float) -> Plan:

@@ -1,33 +1,32 @@
-"""Results as files that can be read back, and what they say about their origin."""
+"""Results as files that can be read back."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import itertools
-import os
-import platform
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from zeronorm._lazy import service
-from zeronorm._types import written
-from zeronorm.workflow import COMMAND
-from zeronorm.workflow.places import output_folder
+from zeronorm._messages import OptionError, setting
+from zeronorm.evaluation.records import columns_of
+from zeronorm.resampling.splits import dense_columns
+from zeronorm.result.models import LinearModel
+from zeronorm.result.plain import PLACES, figure_cells, figures_from
+from zeronorm.selection.target import Labels, Real
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
-    from zeronorm.workflow.result import Result, SelectedFeature
+    from zeronorm.result.record import ResultData, SelectedFeature
 
-R = TypeVar("R", bound="Result")
+R = TypeVar("R", bound="ResultData")
 
+RECORDS_ALONE = (
+    "There is no result.json beside the records, so names of features and details of the run are missing."
+)
 NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
 # Also the wide forms of East Asian text; a mark of byte order or NUL in front is dropped by spreadsheets.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -37,15 +36,8 @@ IGNORED_IN_FRONT = "\ufeff\x00 "
 # -- Writing ------------------------------------------------------------------------------------------
 
 
-def save(result: Result, folder: Path, *, with_model: bool, force: bool) -> Path:
-    """All files of a result in a folder."""
-    with output_folder(folder, force=force) as place:
-        write_files(result, place.folder, with_model=with_model)
-    return folder
-
-
-def write_files(result: Result, folder: Path, *, with_model: bool) -> None:
-    """All files of a result; selected.csv and figures.parquet for a selection, model.json on request."""
+def write_files(result: ResultData, folder: Path, *, with_model: bool) -> None:
+    """The numbers of a result: selected.csv and figures.parquet for a selection, model.json on request."""
     if result.kind == "selection":
         write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)
     if with_model and result.model is None:
@@ -54,21 +46,17 @@ def write_files(result: Result, folder: Path, *, with_model: bool) -> None:
             if not result.selected
             else "Only own predictors have a safe file format"
         )
-        raise ValueError(f"{why}, so there is no model to save. Leave save_model=True out.")
+        raise OptionError(f"{why}, so there is no model to save. Leave {setting('save_model', True)} out.")
     if with_model:
         result.model.save(folder / "model.json")
     (folder / "result.json").write_text(result.to_json(), encoding="utf-8")
     _polars_frame(result.records).write_parquet(folder / "records.parquet")
     if result.figures:
         _write_figures(result.figures, folder / "figures.parquet")
-    text = service("render_report")(result, result.records)
-    (folder / "report.html").write_text(text, encoding="utf-8")
 
 
 def _write_figures(figures: Mapping[str, Any], file: Path) -> None:
     import polars as pl
-
-    from zeronorm.workflow.result import PLACES, figure_cells
 
     kinds = dict.fromkeys(PLACES, pl.Int32) | {"number": pl.Float64, "text": pl.String}
     pl.DataFrame(figure_cells(figures), schema_overrides=kinds).write_parquet(file)
@@ -80,28 +68,6 @@ def _polars_frame(records: Any) -> Any:
     import polars as pl
 
     return pl.from_pandas(records)
-
-
-def write_report(result: Result, path: Path, *, force: bool) -> Path:
-    """The HTML report, written at once or not at all."""
-    file = path if path.suffix.lower() in (".html", ".htm") else path / "report.html"
-    if file.exists() and not force:
-        raise ValueError(
-            f"{str(file)!r} exists. Choose another place (parameter 'out'), or set force=True to replace it."
-        )
-    text = service("render_report")(result, result.records)
-    temporary = file.parent / f".report-{os.getpid()}.part"
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, file)
-    except OSError as error:
-        if temporary.is_file():
-            temporary.unlink()
-        raise ValueError(
-            f"The report cannot be written to {str(file)!r}: {error.strerror}. Choose another place (parameter 'out')."
-        ) from error
-    return file
 
 
 FEATURE_COLUMNS = (
@@ -188,18 +154,19 @@ TABLE_ENDINGS = (".csv", ".parquet", ".pq")
 def check_table_place(file: Path, force: bool) -> None:
     """Refuse a place for the reduced table before any work is done."""
     if file.suffix.lower() not in TABLE_ENDINGS:
-        raise ValueError(
-            f"The 'write_table' parameter must name a file that ends in {', '.join(TABLE_ENDINGS)}. Got {str(file)!r}."
+        raise OptionError(
+            f"must name a file that ends in {', '.join(TABLE_ENDINGS)}. Got {str(file)!r}.",
+            "write_table",
         )
     if file.exists() and not force:
-        raise ValueError(f"{str(file)!r} exists. Choose another file, or set force=True to replace it.")
+        raise OptionError(
+            f"{str(file)!r} exists. Choose another file, or {setting('force', True, 'set')} to replace it."
+        )
 
 
 def write_table(table: Table, columns: Any, file: Path) -> None:
     """The samples' names, the target and the selected columns, under distinct names."""
     import polars as pl
-
-    from zeronorm.workflow.inputs import dense_columns
 
     found: dict[str, Any] = {} if table.sample_ids is None else {"sample": [str(i) for i in table.sample_ids]}
     found[_distinct(table.target_name, found)] = table.y
@@ -238,7 +205,10 @@ def load(cls: type[R], path: Path) -> R:
             "Give the records.parquet of a run."
         )
     beside = file.parent / "result.json"
-    result = cls.read(beside) if beside.is_file() else cls(**_described(records, file))
+    if beside.is_file():
+        result = cls.read(beside)
+    else:
+        result = cls(**described_records(records, str(file)), notes=[RECORDS_ALONE])
     return replace(
         result,
         records=records,
@@ -260,8 +230,6 @@ def _read_parquet(file: Path) -> Any:
 
 
 def _figures_beside(folder: Path) -> dict[str, Any]:
-    from zeronorm.workflow.result import figures_from
-
     file = folder / "figures.parquet"
     if not file.is_file() or not (folder / "result.json").is_file():
         return {}
@@ -274,106 +242,33 @@ def _figures_beside(folder: Path) -> dict[str, Any]:
 
 
 def _model_beside(folder: Path) -> Any:
-    from zeronorm.workflow.models import LinearModel
-
     return LinearModel.load(folder) if (folder / "model.json").is_file() else None
 
 
-def _described(records: Any, file: Path) -> dict[str, Any]:
-    """What can be said about records alone."""
-    methods = records["method"].unique(maintain_order=True).to_list()
-    indices = [i for row in records["selected"].to_list() if row for i in row]
-    is_regression = "mse" in records.columns
-    data: dict[str, Any] = {
-        "source": str(file),
-        "target": "",
-        "task": "regression" if is_regression else "classification",
-        "n_samples": int(records["n_train"][0]) + int(records["n_test"][0]),
-        "n_features": max(indices, default=0) + 1,
-        "class_counts": {},
-        "sha256": None,
-    }
+def described_records(
+    records: Any, source: str, *, names: Sequence[str] | None = None, n_features: int | None = None
+) -> dict[str, Any]:
+    """The fields of a result that records alone can fill, with the names or the number of all features if known."""
+    columns = columns_of(records)
+    methods = list(dict.fromkeys(columns["method"]))
+    indices = {int(i) for row in columns["selected"] if row is not None for i in row}
+    n_known = len(names) if names is not None else max(indices, default=0) + 1
+    has_numbers = all(isinstance(value, float) for row in columns["truth"] for value in row)
+    is_real = "mse" in columns or "r2" in columns or has_numbers
     return {
         "kind": "comparison" if len(methods) > 1 else "selection",
-        "data": data,
+        "data": {
+            "source": source,
+            "target": "",
+            "task": (Real if is_real else Labels).task,
+            "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
+            "n_features": n_features or n_known,
+            "class_counts": {},
+            "sha256": None,
+        },
         "methods": [
             {"name": name, "label": name, "class": "", "reference": "", "parameters": {}} for name in methods
         ],
         "chosen_method": methods[0] if len(methods) == 1 else None,
-        "notes": [
-            "There is no result.json beside the records, so names of features and details of the run are missing."
-        ],
+        "names": {i: str(names[i]) for i in sorted(indices)} if names is not None else {},
     }
-
-
-# -- Provenance ---------------------------------------------------------------------------------------
-
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
-CHUNK_BYTES = 1 << 22
-
-
-class Clock:
-    """Start and duration of a run."""
-
-    def __init__(self) -> None:
-        self.started = datetime.now(UTC)
-        self._start = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._start
-
-
-def provenance(clock: Clock, call: str = "", **settings: Any) -> dict[str, Any]:
-    """Everything needed to repeat a run."""
-    from zeronorm import __version__
-
-    return {
-        "command": COMMAND.get() or call,
-        "version": __version__,
-        "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
-        "started": clock.started.isoformat(timespec="seconds"),
-        "seconds": round(clock.seconds, 2),
-        **settings,
-    }
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def call_text(name: str, arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """A call in Python with the arguments that differ from their defaults; data in memory are only named."""
-    shown = []
-    for key, value in arguments.items():
-        if key in defaults and _is_same(value, defaults[key]):
-            continue
-        is_plain = isinstance(value, (str, int, float, bool, np.generic, Path)) or value is None
-        is_plain = is_plain or (isinstance(value, (list, tuple, dict)) and len(written(value)) < 200)
-        text = (
-            written(str(value) if isinstance(value, Path) else value)
-            if is_plain
-            else f"<{type(value).__name__}>"
-        )
-        shown.append(f"{key}={text}")
-    return f"zeronorm.{name}({', '.join(shown)})"
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and not hasattr(value, "shape") and bool(value == default)
-
-
-def file_checksum(data: Any) -> str | None:
-    """SHA-256 of a data file; None for data that are not a file."""
-    if not isinstance(data, (str, os.PathLike)) or not Path(data).is_file():
-        return None
-    state = hashlib.sha256()
-    with Path(data).open("rb") as stream:
-        while piece := stream.read(CHUNK_BYTES):
-            state.update(piece)
-    return state.hexdigest()

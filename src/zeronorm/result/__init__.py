@@ -1,0 +1,6 @@
+"""What a run found, as plain values, and its files.
+
+``record`` holds the values, ``plain`` turns them into what JSON and Parquet can hold, ``files`` writes and reads them,
+``folder`` is where a run writes, ``models`` are saved predictors, ``provenance`` tells how a run was made, and
+``sentences`` says what was found.
+"""

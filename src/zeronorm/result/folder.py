@@ -1,0 +1,143 @@
+"""The output folder of a run: results appear in it all at once or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from zeronorm._messages import OptionError, parameter, setting
+
+RESULT_FILES = (
+    "selected.csv",
+    "result.json",
+    "records.parquet",
+    "figures.parquet",
+    "report.html",
+    "model.json",
+)
+JOURNAL = "journal"
+TEMPORARY = ".zeronorm-"
+STALE_SECONDS = 7 * 24 * 3600  # a temporary folder of an unknown process is left over after a week
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run writes: files that move to the output folder at the end, and the journal of finished parts."""
+
+    folder: Path
+    journal: Path
+
+
+@contextmanager
+def output_folder(folder: Path, *, force: bool = False, resume: bool = False) -> Iterator[Place]:
+    """A temporary folder whose files move to ``folder`` at the end, if nothing went wrong.
+
+    It is made beside ``folder``, so that moving is renaming, and before any work, so that a place that
+    cannot be written is noticed first. After an interruption the journal stays in ``folder``.
+    """
+    _check_free(folder, force, resume)
+    is_new = not folder.exists()
+    journal = folder / JOURNAL
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder.parent)
+        temporary = Path(tempfile.mkdtemp(prefix=_temporary_prefix(), dir=folder.parent))
+        if not resume:
+            shutil.rmtree(journal, ignore_errors=True)
+        journal.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(
+            f"The output folder {str(folder)!r} cannot be written: {error.strerror}. Choose another "
+            f"({parameter('out')})."
+        ) from error
+    try:
+        yield Place(temporary, journal)
+        _publish(temporary, folder)
+        shutil.rmtree(journal, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        _remove_empty(journal)
+        if is_new:
+            _remove_empty(folder)
+
+
+def has_journal(folder: Path) -> bool:
+    """Whether an interrupted run left finished parts there."""
+    return (folder / JOURNAL).is_dir() and any((folder / JOURNAL).iterdir())
+
+
+def _temporary_prefix() -> str:
+    return f"{TEMPORARY}{_host()}-{os.getpid()}-"
+
+
+def _host() -> str:
+    return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove temporary folders of processes that were killed and could not do it themselves."""
+    for folder in parent.glob(f"{TEMPORARY}*"):
+        parts = folder.name.removeprefix(TEMPORARY).split("-")
+        if len(parts) == 3 and parts[0] == _host() and parts[1].isdigit():
+            is_stale = not _is_running(int(parts[1]))
+        else:
+            is_stale = time.time() - folder.stat().st_mtime > STALE_SECONDS
+        if is_stale and folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _remove_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return  # not empty, or never made
+
+
+def _check_free(folder: Path, force: bool, resume: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"names {str(folder)!r}, which is a file. Choose a folder.", "out")
+    found = [name for name in RESULT_FILES if (folder / name).exists()]
+    if found and not force:
+        raise OptionError(
+            f"The folder {str(folder)!r} already holds results ({', '.join(found)}). Choose another "
+            f"({parameter('out')}), or {setting('force', True, 'set')} to replace them."
+        )
+    if has_journal(folder) and not (resume or force):
+        raise OptionError(
+            f"The folder {str(folder)!r} holds finished parts of a run that was interrupted. "
+            f"{setting('resume', True, 'Set')} to go on, or {setting('force', True)} to start anew."
+        )
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        raise OptionError(
+            f"The output folder {str(folder)!r} cannot be written. Choose another ({parameter('out')})."
+        )
+
+
+def _publish(temporary: Path, folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+        for name in RESULT_FILES:  # results of an earlier run that this run does not write
+            if not (temporary / name).exists():
+                (folder / name).unlink(missing_ok=True)
+        for file in sorted(temporary.iterdir()):
+            os.replace(file, folder / file.name)
+    except OSError as error:
+        raise ValueError(f"The results cannot be moved to {str(folder)!r}: {error.strerror}.") from error

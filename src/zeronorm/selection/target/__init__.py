@@ -1,0 +1,41 @@
+"""Kinds of targets.
+
+A new one is a class in a file of its own, listed in ``KINDS`` and ``TASKS``. What it names is registered where it is
+built: ``PREDICTORS`` (resampling.predictors.default), ``METRICS`` (resampling.metrics), ``BASELINES``
+(workflow.chance), ``COLUMN_CHECKS`` (datasets.table), and methods take it by their ``tasks``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from zeronorm.selection.target.base import Target
+from zeronorm.selection.target.labels import Binary, Labels, Multiclass, NotLabelsError
+from zeronorm.selection.target.multilabel import Multilabel
+from zeronorm.selection.target.real import Real
+
+KINDS: dict[str, type[Target]] = {cls.kind: cls for cls in (Binary, Multiclass, Multilabel, Real)}
+TASKS: dict[str, type[Target]] = {cls.task: cls for cls in (Labels, Real)}
+
+__all__ = [
+    "KINDS",
+    "TASKS",
+    "Binary",
+    "Labels",
+    "Multiclass",
+    "Multilabel",
+    "NotLabelsError",
+    "Real",
+    "Target",
+    "target_for",
+]
+
+
+def target_for(y: NDArray[Any], task: str, kinds: tuple[str, ...], owner: str) -> Target:
+    """The target that y holds for a ``task`` and a method that takes these ``kinds``, checked and encoded."""
+    cls = TASKS[task]
+    if issubclass(Multilabel, cls) and Multilabel.kind in kinds and Multilabel.fits(y):
+        cls = Multilabel
+    return cls.encode(y, owner)

@@ -1,0 +1,193 @@
+"""What an option of a run is: the values it takes, how they are checked, and what it is called.
+
+Nothing heavy is imported, so that ``zeronorm --help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from zeronorm._messages import OptionError
+
+DOC_WIDTH = 106
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# -- Values -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OptionKind:
+    """Values that are used as they are, or checked where they are used: names, arrays, tables.
+
+    Parameters
+    ----------
+    accepts : the values, for a docstring.
+    text : what the command line reads: "text", "path", "switch", "number", "count" (or auto), "choice", "names", "size"
+        or "parameters".
+    least : the smallest number.
+    values : the texts to choose from.
+    """
+
+    accepts: str
+    text: str = "text"
+    least: int = 0
+    values: tuple[str, ...] = ()
+
+    def checked(self, name: str, value: Any) -> Any:
+        """The value as it is used, or an ``OptionError``."""
+        must_be = self._must_be(value)
+        if must_be is not None:
+            from zeronorm._types import written
+
+            raise OptionError(f"must be {must_be}. Got {written(value)} instead.", name)
+        return value
+
+    def _must_be(self, value: Any) -> str | None:
+        """What a value that cannot be used must be; None for all others."""
+        return None
+
+
+class WholeNumber(OptionKind):
+    """Whole numbers from ``least`` on, and None where the values that are accepted name it."""
+
+    def _must_be(self, value: Any) -> str | None:
+        is_right = _is_count(value, self.least) or (value is None and "None" in self.accepts)
+        return None if is_right else f"a whole number of at least {self.least}"
+
+
+class Size(OptionKind):
+    """A number of features, or None for "auto"."""
+
+    def checked(self, name: str, value: Any) -> int | None:
+        return None if value is None or value == "auto" else int(super().checked(name, value))
+
+    def _must_be(self, value: Any) -> str | None:
+        try:
+            is_right = 1 <= int(value) == float(value)
+        except (ValueError, TypeError):
+            is_right = False
+        return None if is_right else "a count of at least 1, or 'auto'"
+
+
+class Permutations(OptionKind):
+    """A count from 0, or "auto"."""
+
+    def _must_be(self, value: Any) -> str | None:
+        return None if value == "auto" or _is_count(value, 0) else "a count (0 for none) or 'auto'"
+
+
+class OneOf(OptionKind):
+    """One of several texts."""
+
+    def _must_be(self, value: Any) -> str | None:
+        return None if isinstance(value, str) and value in self.values else f"one of {self.values}"
+
+
+class Predictor(OneOf):
+    """One of several texts, or an estimator of the scikit-learn kind."""
+
+    def _must_be(self, value: Any) -> str | None:
+        methods = [hasattr(value, part) for part in ("fit", "predict", "get_params")]
+        must_be = super()._must_be(value)
+        if must_be is None or (all(methods) and not isinstance(value, type)):
+            return None
+        return f"{must_be} or an estimator with fit and predict"
+
+
+class Names(OptionKind):
+    """One name or several, as a tuple."""
+
+    def checked(self, name: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+        if value is None:
+            return ()
+        return (value,) if isinstance(value, str) else tuple(str(each) for each in value)
+
+
+class Parameters(OptionKind):
+    """Parameters of methods, as a dict."""
+
+    def checked(self, name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
+        return dict(value or {})
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+# -- Options ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a run.
+
+    Parameters
+    ----------
+    kind : which values it takes.
+    meaning : what it does, for Python.
+    help : the same for the command line; empty for what only Python has.
+    usage : its flags and what stands for the value on a help page; without a long flag, ``--name`` comes first.
+    """
+
+    kind: OptionKind
+    meaning: str
+    help: str = ""
+    usage: str = ""
+
+    def flags_of(self, name: str) -> list[str]:
+        """All flags, the one that messages mention first."""
+        flags = [word for word in self.usage.split() if word.startswith("-")]
+        has_long = any(flag.startswith("--") for flag in flags)
+        return flags if has_long else [f"--{name.replace('_', '-')}", *flags]
+
+    @property
+    def metavar(self) -> str | None:
+        """What stands for the value on a help page."""
+        return next((word for word in self.usage.split() if not word.startswith("-")), None)
+
+
+def option(default: Any, kind: OptionKind, meaning: str, help: str = "", usage: str = "") -> Any:
+    """A field of a record of options."""
+    return field(default=default, metadata={"option": Option(kind, meaning, help, usage)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """A record of options, which are checked when it is made."""
+
+    def __post_init__(self) -> None:
+        for name, declared in options_of(type(self)).items():
+            object.__setattr__(self, name, declared.kind.checked(name, getattr(self, name)))
+
+
+def options_of(record: type[Options]) -> dict[str, Option]:
+    """The declared options of a record, by name."""
+    return {each.name: each.metadata["option"] for each in fields(record)}
+
+
+def defaults_of(record: type[Options]) -> dict[str, Any]:
+    """The declared defaults of a record, by name."""
+    return {each.name: each.default for each in fields(record)}
+
+
+def documents(record: type[Options], data: Option) -> Callable[[F], F]:
+    """Decorator: describe ``data`` and the options of a record in the docstring of a function, as its parameters."""
+
+    def add(function: F) -> F:
+        declared = {"data": data, **options_of(record)}
+        lines = []
+        for name, parameter in inspect.signature(function).parameters.items():
+            default = "" if parameter.default is parameter.empty else f", default={parameter.default!r}"
+            lines.append(f"{name} : {declared[name].kind.accepts}{default}")
+            lines.append(textwrap.indent(textwrap.fill(declared[name].meaning, DOC_WIDTH), "    "))
+        listing = textwrap.indent("\n".join(lines), "    ")
+        function.__doc__ = (function.__doc__ or "").replace("    {parameters}", listing)
+        return function
+
+    return add
