@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from solvers.problems import classification
+from solvers.problems import classification, compiled
 from zeronorm.design import as_design
 from zeronorm.solvers import logistic
 from zeronorm.solvers.logistic import L1Logistic, _WorkingSet
@@ -47,15 +47,21 @@ def test_the_machine_meets_its_conditions_for_its_own_penalties(make, p):
 
 
 @pytest.mark.parametrize(
-    ("shape", "density"),
+    ("shape", "density", "last_way"),
     [
-        ((300, 30), 0.1),  # few entries: dense columns
-        ((40_000, 60), 0.05),  # products of the sparse columns with each other
-        ((40_000, 60), 0.3),  # hardly sparse: dense columns, and their products
-        ((9_000, 280), 0.003),  # fewer values than products: the values themselves
+        ((300, 30), 0.1, "lasso_path"),  # few entries: dense columns
+        ((40_000, 60), 0.05, "descend_coordinates"),  # products of the sparse columns with each other
+        ((40_000, 60), 0.3, "descend_coordinates"),  # hardly sparse: dense columns, and their products
+        ((9_000, 280), 0.003, "descend_sparse_columns"),  # fewer values than products: the values themselves
     ],
 )
-def test_sparse_data_of_each_kind_have_the_machine_of_dense_ones(shape, density):
+def test_sparse_data_of_each_kind_have_the_machine_of_dense_ones(shape, density, last_way, monkeypatch):
+    ways = []
+    for name in ("lasso_path", "descend_coordinates", "descend_sparse_columns"):
+        own = compiled(getattr(logistic, name))
+        monkeypatch.setattr(
+            logistic, name, lambda *a, own=own, name=name, **more: ways.append(name) or own(*a, **more)
+        )
     rng = np.random.default_rng(0)
     values = rng.poisson(1.0, size=shape) + 1.0
     X = sparse.csr_array(np.where(rng.random(shape) < density, values, 0.0))
@@ -67,6 +73,7 @@ def test_sparse_data_of_each_kind_have_the_machine_of_dense_ones(shape, density)
     penalty = 0.01 * machine.largest_slope * rng.uniform(0.5, 1.5, shape[1])
     found = machine.solve(penalty, machine.empty)
     assert found.columns.size > 0.8 * shape[1]
+    assert ways[-1] == last_way
     check_machine(found, Z, y, share, penalty)
 
 
