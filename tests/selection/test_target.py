@@ -225,7 +225,7 @@ def test_the_baseline_scores_at_chance(task):
     predicted = baseline.fit(np.zeros((40, 0)), y).predict(np.zeros((40, 0)))
     at_chance = {"error_rate": 0.5, "balanced_error_rate": 2 / 3, "mse": np.var(y), "r2": 0.0}
     for metric in parse_metrics(None, target):
-        assert METRICS[metric.name].task == task
+        assert METRICS[metric.name].tasks == (task,)
         value = metric.function(y, predicted)
         assert value == pytest.approx(at_chance[metric.name], abs=1e-12)
 
